@@ -1,0 +1,18 @@
+// The whole gate: format, lint, protobuf rules, types, tests.
+import { spawnSync } from 'node:child_process';
+
+const steps = [
+  ['format', 'npx', ['oxfmt', '--check']],
+  ['lint', 'npx', ['oxlint', '--deny-warnings']],
+  ['protobuf', 'npx', ['buf', 'lint']],
+  ['build', process.execPath, ['scripts/build.mjs', '--force']],
+  ['tests', process.execPath, ['scripts/test.mjs']],
+];
+for (const [name, command, args] of steps) {
+  process.stdout.write(`\n── ${name}\n`);
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  if (status !== 0) {
+    process.stderr.write(`check: ${name} failed\n`);
+    process.exit(1);
+  }
+}
