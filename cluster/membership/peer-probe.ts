@@ -1,0 +1,27 @@
+import type { ProcessId } from '../ids/ids.js';
+import type { Member, View, ViewName } from './membership.js';
+
+/** What one membership asks another, over a channel of its own that calls cannot hold up. */
+export interface ProbeRequest {
+  readonly from: ProcessId;
+  readonly view: ViewName;
+  /** Asks for a promise of one lease: only granted by a peer that cannot reach the member store itself. */
+  readonly confirm: boolean;
+  /** A process whose exit the asker saw. */
+  readonly exited: ProcessId | undefined;
+}
+
+export interface ProbeReply {
+  readonly from: ProcessId;
+  readonly confirmed: boolean;
+  readonly reachesMemberStore: boolean;
+  /** The highest view that the peer holds. */
+  readonly view: View;
+}
+
+export interface PeerProbe {
+  /** Rejects with `peer_lost`, `wrong_process` or `deadline_exceeded`. */
+  ask(peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeReply>;
+  /** Who answers the questions of others; one handler. */
+  answerWith(handler: (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>): void;
+}
