@@ -1,0 +1,83 @@
+import type { TenantScope } from './tenant-scope.js';
+
+export const roles = ['owner', 'admin', 'editor', 'member'] as const;
+export type Role = (typeof roles)[number];
+
+/** 0 is the highest. */
+export function rankOf(role: Role): number {
+  return roles.indexOf(role);
+}
+
+export function isAbove(role: Role, other: Role): boolean {
+  return rankOf(role) < rankOf(other);
+}
+
+export type Plan = 'free' | 'basic' | 'pro' | 'enterprise';
+
+/** What admission needs to know of a tenant; the figures are the plan's unless the tenant has its own. */
+export interface TenantLimits {
+  readonly plan: Plan;
+  readonly requestsPerMinute: number;
+  readonly requestsPerDay: number;
+  readonly monthlyTokens: number;
+  readonly keyRpmMax: number;
+}
+
+export interface AnonymousCaller {
+  readonly kind: 'anonymous';
+  readonly address: string;
+}
+
+/** A signed-in user where no tenant is meant. */
+export interface UserCaller {
+  readonly kind: 'user';
+  readonly userId: string;
+  /** The chain of refresh tokens that the access token belongs to; absent for a token of an outside issuer. */
+  readonly familyId: string | undefined;
+  readonly address: string;
+}
+
+export interface TenantUserCaller {
+  readonly kind: 'tenant-user';
+  readonly userId: string;
+  readonly familyId: string | undefined;
+  readonly address: string;
+  readonly scope: TenantScope;
+  readonly role: Role;
+  readonly limits: TenantLimits;
+}
+
+export interface KeyCaller {
+  readonly kind: 'key';
+  readonly keyId: string;
+  readonly address: string;
+  readonly scope: TenantScope;
+  readonly role: Role;
+  readonly limits: TenantLimits;
+  /** Effective: never above what the plan allows today. */
+  readonly requestsPerMinute: number;
+  readonly quotaLimit: number | null;
+}
+
+export interface OperatorCaller {
+  readonly kind: 'operator';
+  readonly address: string;
+}
+
+export type TenantCaller = TenantUserCaller | KeyCaller;
+export type Caller = AnonymousCaller | UserCaller | TenantUserCaller | KeyCaller | OperatorCaller;
+
+/** Who did it, for audit rows and events. */
+export function actorOf(caller: Caller): string {
+  switch (caller.kind) {
+    case 'anonymous':
+      return 'anonymous';
+    case 'user':
+    case 'tenant-user':
+      return `user:${caller.userId}`;
+    case 'key':
+      return `key:${caller.keyId}`;
+    case 'operator':
+      return 'operator';
+  }
+}

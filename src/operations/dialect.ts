@@ -1,0 +1,49 @@
+import { type ErrorCode, errorKinds, PlatformError } from '../errors.js';
+
+/**
+ * The specification speaks of the same refusals in several ways: key endpoints have names of their own for two of
+ * them, invocation writes some in capitals, and telemetry has an envelope of its own. Handlers throw one vocabulary;
+ * the dialect of the operation translates at the very end.
+ */
+export type Dialect = 'general' | 'keys' | 'invocation' | 'telemetry';
+
+const translations: Record<Dialect, Partial<Record<ErrorCode, ErrorCode>>> = {
+  general: {},
+  keys: {
+    validation_error: 'invalid_input',
+    missing_required_field: 'invalid_input',
+    insufficient_permissions: 'forbidden',
+  },
+  invocation: {
+    validation_error: 'VALIDATION_ERROR',
+    missing_required_field: 'VALIDATION_ERROR',
+    conflict: 'CONFLICT',
+  },
+  telemetry: {
+    validation_error: 'VALIDATION_ERROR',
+    authentication_required: 'UNAUTHORIZED',
+    invalid_token: 'UNAUTHORIZED',
+    invalid_api_key: 'UNAUTHORIZED',
+  },
+};
+
+export function translate(code: ErrorCode, dialect: Dialect): ErrorCode {
+  return translations[dialect][code] ?? code;
+}
+
+/** The body of a refusal, in the envelope of the dialect. */
+export function envelope(error: PlatformError, dialect: Dialect): object {
+  const code = translate(error.code, dialect);
+  if (dialect === 'telemetry') return { error: { code: code.toUpperCase(), message: error.message } };
+  return {
+    error: code,
+    message: error.message,
+    ...(error.details === undefined ? {} : { details: error.details }),
+    status: 'error',
+  };
+}
+
+/** What an unexpected failure looks like from outside: nothing of it is told, the log has it by request id. */
+export function unexpected(cause: unknown): PlatformError {
+  return new PlatformError('internal_error', { message: errorKinds.internal_error.message, cause });
+}

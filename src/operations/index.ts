@@ -1,0 +1,18 @@
+export * from './access.js';
+export { type Dialect, envelope, translate, unexpected } from './dialect.js';
+export { parseJson, refuseUnstorable } from './json.js';
+export {
+  type Answer,
+  type BodyRules,
+  type Declaration,
+  declare,
+  type Method,
+  type Operation,
+  type OperationRequest,
+  type RateClass,
+} from './operation.js';
+export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
+export type { Admission, Admitted, Authenticator, Credentials, RateFigures } from './ports.js';
+export { eventStream, JsonReply, RawReply, StreamReply, type StreamWriter } from './reply.js';
+export { type Match, OperationTable, Router } from './table.js';
+export { validate } from './validate.js';

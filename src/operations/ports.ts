@@ -1,0 +1,44 @@
+import type { Caller } from '../context/caller.js';
+import type { PlatformError } from '../errors.js';
+import type { Access } from './access.js';
+import type { RateClass } from './operation.js';
+
+/** The credentials of one request, as they came. */
+export interface Credentials {
+  readonly apiKey: string | undefined;
+  readonly bearer: string | undefined;
+  /** The tenant that the request names, by header or path. */
+  readonly tenantId: string | undefined;
+  readonly address: string;
+}
+
+/**
+ * Turns credentials into a caller, or throws the refusal. Answers without a promise when the credential is in memory,
+ * which is nearly always: the pipeline then stays in one tick.
+ */
+export interface Authenticator {
+  authenticate(credentials: Credentials, access: Access): Caller | Promise<Caller>;
+}
+
+/** The figures of the `X-RateLimit-*` headers. */
+export interface RateFigures {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix seconds. */
+  readonly reset: number;
+}
+
+export type Admitted = { readonly figures: RateFigures; readonly refusal?: PlatformError };
+
+/** Counts requests. `refusal` is set when a window or quota is used up; `figures` then speak of what refused. */
+export interface Admission {
+  /**
+   * Before the body is read: counts the key's window, or the user's; for model work by a user only looks at the
+   * tenant's.
+   */
+  admitRequest(caller: Caller, rate: RateClass): Admitted | Promise<Admitted>;
+  /** After validation, before the handler: counts the tenant's windows and the key's life count. */
+  admitModelWork(caller: Caller): Admitted | Promise<Admitted>;
+  /** The address window's figures, without lowering them. */
+  figuresOfAddress(address: string): RateFigures;
+}

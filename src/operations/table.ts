@@ -1,0 +1,118 @@
+import type { Method, Operation } from './operation.js';
+
+/**
+ * Every operation of the product. The router, the documents, the MCP tools and the tests are made from it; nothing
+ * else knows what can be called.
+ */
+export class OperationTable {
+  readonly operations: readonly Operation[];
+
+  constructor(operations: readonly Operation[]) {
+    const names = new Set<string>();
+    const addresses = new Set<string>();
+    for (const { name, method, path } of operations) {
+      const address = `${method} ${path.replaceAll(/:[^/]+/g, ':')}`;
+      if (names.has(name)) throw new Error(`two operations are called ${name}`);
+      if (addresses.has(address)) throw new Error(`two operations answer ${address}`);
+      names.add(name);
+      addresses.add(address);
+    }
+    this.operations = operations;
+  }
+
+  named(name: string): Operation {
+    const found = this.operations.find((operation) => operation.name === name);
+    if (found === undefined) throw new Error(`no operation is called ${name}`);
+    return found;
+  }
+}
+
+export interface Match {
+  readonly operation: Operation;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+interface Node {
+  readonly fixed: Map<string, Node>;
+  parameter: Node | undefined;
+  readonly operations: Map<Method, { operation: Operation; names: readonly string[] }>;
+}
+
+const noParams: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Finds the operation of a method and path. Fixed segments win over parameters. */
+export class Router {
+  readonly #root: Node = emptyNode();
+  readonly #fixed = new Map<string, Node>();
+
+  constructor(table: OperationTable) {
+    for (const operation of table.operations) this.#add(operation);
+  }
+
+  #add(operation: Operation): void {
+    const names: string[] = [];
+    let node = this.#root;
+    for (const segment of operation.path.slice(1).split('/')) {
+      if (segment.startsWith(':')) {
+        names.push(segment.slice(1));
+        node = node.parameter ??= emptyNode();
+      } else {
+        let next = node.fixed.get(segment);
+        if (next === undefined) node.fixed.set(segment, (next = emptyNode()));
+        node = next;
+      }
+    }
+    node.operations.set(operation.method, { operation, names });
+    if (names.length === 0) this.#fixed.set(operation.path, node);
+  }
+
+  /** The match, the methods that the path does answer, or undefined for an unknown path. */
+  find(method: string, path: string): Match | readonly Method[] | undefined {
+    const direct = this.#fixed.get(path);
+    if (direct !== undefined) {
+      const entry = direct.operations.get(method as Method);
+      if (entry !== undefined) return { operation: entry.operation, params: noParams };
+    }
+    const values: string[] = [];
+    const node = direct ?? descend(this.#root, path.slice(1).split('/'), 0, values);
+    if (node === undefined) return undefined;
+    const entry = node.operations.get(method as Method);
+    if (entry === undefined) return [...node.operations.keys()];
+    const params: Record<string, string> = {};
+    for (const [index, name] of entry.names.entries()) {
+      const value = decode(values[index] ?? '');
+      if (value === undefined) return undefined;
+      params[name] = value;
+    }
+    return { operation: entry.operation, params };
+  }
+}
+
+function emptyNode(): Node {
+  return { fixed: new Map(), parameter: undefined, operations: new Map() };
+}
+
+function descend(node: Node, segments: readonly string[], index: number, values: string[]): Node | undefined {
+  const segment = segments[index];
+  if (segment === undefined) return node.operations.size === 0 ? undefined : node;
+  const fixed = node.fixed.get(segment);
+  if (fixed !== undefined) {
+    const found = descend(fixed, segments, index + 1, values);
+    if (found !== undefined) return found;
+  }
+  if (node.parameter === undefined || segment === '') return undefined;
+  values[values.length] = segment;
+  const found = descend(node.parameter, segments, index + 1, values);
+  if (found === undefined) values.pop();
+  return found;
+}
+
+function decode(value: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(value);
+    return decoded.includes('\0') ? undefined : decoded;
+  } catch {
+    // A broken escape names nothing that could exist.
+    return undefined;
+  }
+}
