@@ -1,0 +1,47 @@
+/**
+ * What a credential looks like, whoever made it: the key forms of vendors and of this product, JSON Web Tokens and PEM
+ * blocks. Every pattern begins at the edge of a word and repeats one class without backtracking, so hostile text costs
+ * linear time.
+ */
+const vendorKeys = [
+  'sk-[\\w-]{6,}', // OpenAI, Anthropic, OpenRouter and others that followed
+  '[sr]k_(?:live|test)_\\w{6,}',
+  'svc_(?:live|test|dev)_[\\w-]{6,}',
+  'xai-[\\w-]{12,}',
+  'AIza[\\w-]{20,}',
+  'ya29\\.[\\w-]{12,}',
+  'gh[pousr]_[A-Za-z0-9]{6,}',
+  'github_pat_\\w{6,}',
+  'glpat-[\\w-]{8,}',
+  '(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{8,}',
+  'xox[a-z]-[\\w-]{6,}',
+  'xapp-[\\w-]{12,}',
+  'npm_[A-Za-z0-9]{20,}',
+  'hf_[A-Za-z0-9]{20,}',
+  'SG\\.[\\w-]{16,}',
+  'whsec_[\\w+/=-]{6,}',
+];
+const jsonWebToken = 'eyJ[\\w-]{5,}\\.[\\w-]{4,}(?:\\.[\\w-]*){1,3}';
+const authorization = '(?:[Bb]earer|[Bb]asic) +[\\w.~+/-]{16,}=*';
+
+const word = `(?<![A-Za-z0-9])(?:${[...vendorKeys, jsonWebToken].join('|')})`;
+const pemHead = '-----BEGIN [A-Z0-9 ]{1,40}-----';
+
+const anyCredential = new RegExp(`${word}|${pemHead}`);
+const everyCredential = new RegExp(
+  `${pemHead}[\\s\\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)|${word}|(?<![A-Za-z0-9])${authorization}`,
+  'g',
+);
+/** The password in an address such as `postgres://user:password@host`. */
+const passwordInAddress = /(?<=:\/\/[^/\s:@]{0,128}:)[^/\s@]{1,256}(?=@)/g;
+
+/** True when the text is, or holds, something shaped like a credential. */
+export function looksLikeCredential(text: string): boolean {
+  return anyCredential.test(text);
+}
+
+/** The text with everything replaced that is shaped like a credential, for logs and error messages. */
+export function withoutCredentials(text: string, replacement: string): string {
+  if (text.length < 8) return text;
+  return text.replace(everyCredential, replacement).replace(passwordInAddress, replacement);
+}

@@ -1,0 +1,9 @@
+export {
+  isSecretName,
+  looksLikeCredential,
+  redactDeep,
+  redacted,
+  type RedactionBounds,
+  redactText,
+  redactValue,
+} from './redaction.js';
