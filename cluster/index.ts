@@ -6,3 +6,6 @@ export * from './membership/membership.js';
 export * from './time/backoff.js';
 export * from './time/system.js';
 export * from './time/time.js';
+export * from './membership/view.js';
+export { slotOf } from './ring/hash.js';
+export * from './ring/slot-set.js';

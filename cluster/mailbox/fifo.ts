@@ -1,0 +1,38 @@
+/** First in, first out, in a ring that grows by doubling and is empty until used. */
+export class Fifo<Item> {
+  #ring: (Item | undefined)[] = [];
+  #head = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(item: Item): void {
+    if (this.#size === this.#ring.length) this.#grow();
+    this.#ring[(this.#head + this.#size) & (this.#ring.length - 1)] = item;
+    this.#size += 1;
+  }
+
+  peek(): Item | undefined {
+    return this.#size === 0 ? undefined : this.#ring[this.#head];
+  }
+
+  shift(): Item | undefined {
+    if (this.#size === 0) return undefined;
+    const item = this.#ring[this.#head];
+    this.#ring[this.#head] = undefined;
+    this.#head = (this.#head + 1) & (this.#ring.length - 1);
+    this.#size -= 1;
+    return item;
+  }
+
+  #grow(): void {
+    const ring: (Item | undefined)[] = Array.from({ length: Math.max(4, this.#ring.length * 2) });
+    for (let index = 0; index < this.#size; index += 1) {
+      ring[index] = this.#ring[(this.#head + index) & (this.#ring.length - 1)];
+    }
+    this.#ring = ring;
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,126 @@
+import { slotCount, type ProcessId, type Slot } from '../ids/ids.js';
+import type { Member, View, ViewName } from '../membership/membership.js';
+import type { Time } from '../time/time.js';
+import { draw, hashText } from './hash.js';
+
+/**
+ * Weighted rendezvous hashing: every member draws a number for every slot, and the highest draw owns it.
+ * The owner of a slot therefore depends on the view alone, and a member that comes or goes moves only the
+ * slots that it wins or held. (Bounded load would even out the rest, but would move slots between members
+ * that stay.) The draws are made once per view into a table; a look-up is one read of an array.
+ */
+export class Ring {
+  readonly view: View;
+  /** Index into `view.members` for each slot. */
+  readonly owners: Uint16Array;
+
+  constructor(view: View, owners: Uint16Array) {
+    this.view = view;
+    this.owners = owners;
+  }
+
+  ownerOf(slot: Slot): Member | undefined {
+    const index = this.owners[slot];
+    return index === undefined ? undefined : this.view.members[index];
+  }
+
+  slotCountOf(process: ProcessId): number {
+    const index = this.view.members.findIndex((member) => member.process === process);
+    let count = 0;
+    for (const owner of this.owners) if (owner === index) count += 1;
+    return count;
+  }
+
+  is(name: ViewName): boolean {
+    return this.view.number === name.number && this.view.hash === name.hash;
+  }
+}
+
+/** Built in steps, so that a change of view never holds up calls; earlier draws are used where they stand. */
+export class RingBuild {
+  readonly #view: View;
+  readonly #owners = new Uint16Array(slotCount);
+  readonly #hashes: Uint32Array;
+  readonly #weights: Float64Array;
+  readonly #all: readonly number[];
+  readonly #fresh: readonly number[];
+  readonly #previous: Ring | undefined;
+  /** Index in the new view of each member of the previous one; -1 where it is gone. */
+  readonly #carried: Int32Array;
+  /** With equal weights the draws alone decide alike, without a logarithm for each. */
+  readonly #even: boolean;
+  #next = 0;
+
+  constructor(view: View, previous?: Ring) {
+    const members = view.members;
+    this.#view = view;
+    this.#hashes = Uint32Array.from(members, (member) => hashText(member.process));
+    this.#weights = Float64Array.from(members, (member) => member.weight);
+    this.#even = this.#weights.every((weight) => weight === this.#weights[0]);
+    this.#all = members.map((_, index) => index);
+    this.#previous = previous;
+    const before = previous?.view.members ?? [];
+    this.#carried = Int32Array.from(before, (old) =>
+      members.findIndex((member) => member.process === old.process && member.weight === old.weight),
+    );
+    const carried = new Set(this.#carried);
+    this.#fresh = this.#all.filter((index) => !carried.has(index));
+  }
+
+  /** Returns whether the table is whole. */
+  step(slots: number): boolean {
+    if (this.#view.members.length === 0) this.#next = slotCount;
+    const end = Math.min(slotCount, this.#next + slots);
+    for (let slot = this.#next; slot < end; slot += 1) {
+      const before = this.#previous?.owners[slot];
+      const held = before === undefined ? -1 : (this.#carried[before] ?? -1);
+      this.#owners[slot] = held < 0 ? this.#best(slot, this.#all, -1) : this.#best(slot, this.#fresh, held);
+    }
+    this.#next = Math.max(this.#next, end);
+    return this.#next >= slotCount;
+  }
+
+  ring(): Ring {
+    while (!this.step(slotCount)) continue;
+    return new Ring(this.#view, this.#view.members.length === 0 ? new Uint16Array(0) : this.#owners);
+  }
+
+  #best(slot: number, candidates: readonly number[], held: number): number {
+    let best = held;
+    let bestScore = held < 0 ? -1 : this.#score(slot, held);
+    for (const index of candidates) {
+      const score = this.#score(slot, index);
+      // Members are sorted by process id, so the lower index breaks a tie alike on every node.
+      if (score > bestScore || (score === bestScore && index < best)) {
+        best = index;
+        bestScore = score;
+      }
+    }
+    return best;
+  }
+
+  /** -weight / ln(u) of a uniform u: the chance to be highest is in proportion to the weight. */
+  #score(slot: number, index: number): number {
+    const drawn = draw(slot, this.#hashes[index] ?? 0);
+    if (this.#even) return drawn;
+    const uniform = (drawn + 0.5) / 0x1_0000_0000;
+    return -(this.#weights[index] ?? 0) / Math.log(uniform);
+  }
+}
+
+export function buildRing(view: View, previous?: Ring): Ring {
+  return new RingBuild(view, previous).ring();
+}
+
+/** Lets other work run between steps; each step costs about a millisecond with ten fresh members. */
+export function buildRingInSteps(time: Time, view: View, previous?: Ring): Promise<Ring> {
+  const build = new RingBuild(view, previous);
+  const slotsPerStep = Math.max(512, Math.floor(131_072 / Math.max(1, view.members.length)));
+  return new Promise((resolve) => {
+    const next = (): void => {
+      if (build.step(slotsPerStep)) resolve(build.ring());
+      else time.soon(next);
+    };
+    next();
+  });
+}

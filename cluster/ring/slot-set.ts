@@ -1,0 +1,54 @@
+import { slot, slotCount, type ProcessId, type Slot } from '../ids/ids.js';
+import type { Ring } from './ring.js';
+
+/**
+ * Slots as a bitmap of 32 KB. A store finds the rows of an owner with `get_bit($1, slot) = 1`, whose
+ * parameter stays the same size however many slots a node has.
+ */
+export class SlotSet {
+  readonly #bits: Uint8Array;
+
+  constructor(bits: Uint8Array = new Uint8Array(slotCount / 8)) {
+    this.#bits = bits;
+  }
+
+  static ownedBy(process: ProcessId, ring: Ring): SlotSet {
+    const index = ring.view.members.findIndex((member) => member.process === process);
+    const set = new SlotSet();
+    if (index < 0) return set;
+    for (let number = 0; number < ring.owners.length; number += 1) {
+      if (ring.owners[number] === index) set.#set(number);
+    }
+    return set;
+  }
+
+  has(number: Slot): boolean {
+    return (((this.#bits[number >> 3] ?? 0) >> (number & 7)) & 1) === 1;
+  }
+
+  /** Bit n is bit n % 8, from the lowest, of byte n / 8: the order that PostgreSQL's `get_bit` counts in. */
+  bytes(): Uint8Array {
+    return this.#bits;
+  }
+
+  get size(): number {
+    let count = 0;
+    for (const byte of this.#bits) for (let rest = byte; rest !== 0; rest &= rest - 1) count += 1;
+    return count;
+  }
+
+  /** Those of this set that `other` lacks. */
+  without(other: SlotSet): SlotSet {
+    return new SlotSet(this.#bits.map((byte, index) => byte & ~(other.#bits[index] ?? 0)));
+  }
+
+  *[Symbol.iterator](): Generator<Slot> {
+    for (let number = 0; number < slotCount; number += 1) {
+      if (((this.#bits[number >> 3] ?? 0) >> (number & 7)) & 1) yield slot(number);
+    }
+  }
+
+  #set(number: number): void {
+    this.#bits[number >> 3] = (this.#bits[number >> 3] ?? 0) | (1 << (number & 7));
+  }
+}

@@ -1,0 +1,122 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { FairQueue, SharedBound } from '../../../cluster/mailbox/fair-queue.js';
+import { Fifo } from '../../../cluster/mailbox/fifo.js';
+import { Mailbox, type Lane } from '../../../cluster/mailbox/mailbox.js';
+
+interface TestMail {
+  readonly name: string;
+  readonly lane: Lane;
+  readonly group: string;
+  readonly bytes: number;
+  ended: boolean;
+}
+
+function mail(name: string, changes: Partial<TestMail> = {}): TestMail {
+  return { name, lane: 'turn', group: 'g', bytes: 10, ended: false, ...changes };
+}
+
+function mailbox(changes: object = {}) {
+  const bounds = { mailboxCountMax: 3, mailboxBytesMax: 100, controlCountMax: 2, ...changes };
+  return new Mailbox<TestMail>(bounds, 'g');
+}
+
+test('a queue gives back what was put in, in order, however the two are mixed', (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { maxLength: 200 }), (steps) => {
+      const fifo = new Fifo<number>();
+      const model: number[] = [];
+      for (const [index, isPush] of steps.entries()) {
+        if (isPush) {
+          fifo.push(index);
+          model.push(index);
+        } else t.is(fifo.shift(), model.shift());
+        t.is(fifo.size, model.length);
+      }
+    }),
+  );
+});
+
+test('a full mailbox refuses by count, and has room again when one is taken', (t) => {
+  const box = mailbox();
+  for (const name of ['a', 'b', 'c']) t.true(box.offer(mail(name)));
+  t.false(box.offer(mail('d')));
+  t.is(box.take('turn')?.name, 'a');
+  t.true(box.offer(mail('d')));
+});
+
+test('a full mailbox refuses by bytes, but one message above the bound alone is let in', (t) => {
+  const box = mailbox();
+  t.true(box.offer(mail('big', { bytes: 500 })));
+  t.false(box.offer(mail('small', { bytes: 1 })));
+  t.is(box.take('turn')?.name, 'big');
+  t.is(box.bytes, 0);
+  t.true(box.offer(mail('small', { bytes: 1 })));
+});
+
+test('control mail passes waiting turns and still fits when the turns are full', (t) => {
+  const box = mailbox();
+  for (const name of ['a', 'b', 'c']) box.offer(mail(name));
+  t.true(box.offer(mail('stop', { lane: 'control' })));
+  t.is(box.take('control')?.name, 'stop');
+  t.is(box.take('turn')?.name, 'a');
+});
+
+test('a flood of control mail is bounded by itself', (t) => {
+  const box = mailbox();
+  t.true(box.offer(mail('1', { lane: 'control' })));
+  t.true(box.offer(mail('2', { lane: 'control' })));
+  t.false(box.offer(mail('3', { lane: 'control' })));
+  t.true(box.offer(mail('turn')));
+});
+
+test('mail that ends while it waits frees its room at once and is never handed out', (t) => {
+  const box = mailbox();
+  const second = mail('b');
+  box.offer(mail('a'));
+  box.offer(second);
+  box.offer(mail('c'));
+  second.ended = true;
+  box.forget(second);
+  t.is(box.waiting, 2);
+  t.true(box.offer(mail('d')));
+  t.deepEqual(
+    [box.take('turn')?.name, box.take('turn')?.name, box.take('turn')?.name, box.take('turn')?.name],
+    ['a', 'c', 'd', undefined],
+  );
+  t.is(box.waiting, 0);
+  t.is(box.bytes, 0);
+});
+
+test('a mailbox that several groups write to serves them in turn, each in its own order', (t) => {
+  const box = mailbox({ mailboxCountMax: 100 });
+  for (let index = 0; index < 5; index += 1) box.offer(mail(`loud${index}`, { group: 'loud' }));
+  box.offer(mail('quiet0', { group: 'quiet' }));
+  box.offer(mail('quiet1', { group: 'quiet' }));
+  const order = Array.from({ length: 7 }, () => box.take('turn')?.name);
+  t.deepEqual(order, ['loud0', 'quiet0', 'loud1', 'quiet1', 'loud2', 'loud3', 'loud4']);
+});
+
+test('no group waits for more than one item of each other group', (t) => {
+  const queue = new FairQueue<string>();
+  for (let index = 0; index < 1_000; index += 1) queue.push('loud', 'loud');
+  queue.push('a', 'a');
+  queue.push('b', 'b');
+  t.deepEqual([queue.shift(), queue.shift(), queue.shift(), queue.shift()], ['loud', 'a', 'b', 'loud']);
+  t.is(queue.size, 998);
+});
+
+test('a group alone takes half of a shared bound and a newcomer still finds room', (t) => {
+  const bound = new SharedBound(100);
+  let loud = 0;
+  while (bound.take('loud')) loud += 1;
+  t.is(loud, 50);
+  let quiet = 0;
+  while (bound.take('quiet')) quiet += 1;
+  t.is(quiet, 25);
+  for (let index = 0; index < loud; index += 1) bound.give('loud');
+  for (let index = 0; index < quiet; index += 1) bound.give('quiet');
+  t.is(bound.total, 0);
+  bound.give('quiet');
+  t.is(bound.total, 0);
+});
