@@ -1,0 +1,51 @@
+// The PostgreSQL of one test run: the one that DATABASE_URL names, or an embedded one that is thrown away.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+
+/** No flushing: the data is thrown away, and what a killed process leaves behind is the same without. */
+const settings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_connections: '400',
+  shared_buffers: '128MB',
+  // Cloning a template through the log instead of with two checkpoints; a checkpoint only at the end.
+  checkpoint_timeout: '1h',
+  max_wal_size: '4GB',
+};
+
+export async function provideDatabase(run) {
+  const given = process.env.DATABASE_URL;
+  if (given !== undefined && given !== '') {
+    return {
+      environment: { TROUPE_TEST_DATABASE_URL: given },
+      stop: () => dropDatabases(given, `troupe_test_${run}`),
+    };
+  }
+  const { startEmbeddedPostgres } = await import('../dist/src/storage/embedded/index.js');
+  const directory = await mkdtemp(join(tmpdir(), 'troupe-test-postgres-'));
+  const postgres = await startEmbeddedPostgres({ directory, settings, flush: false });
+  return {
+    environment: { TROUPE_TEST_DATABASE_URL: postgres.connectionString },
+    stop: async () => {
+      await postgres.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function dropDatabases(url, prefix) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query('select datname from pg_database where datname like $1', [
+      `${prefix.replaceAll('_', '\\_')}%`,
+    ]);
+    for (const { datname } of rows) {
+      await client.query(`drop database if exists ${client.escapeIdentifier(datname)} with (force)`);
+    }
+  } finally {
+    await client.end();
+  }
+}

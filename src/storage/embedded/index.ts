@@ -1,0 +1,92 @@
+// A real PostgreSQL that a node brings along, for machines with nothing but Node and npm.
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { EmbeddedPostgresError } from './errors.js';
+import { keeperMark } from './holder.js';
+import { applicationDatabase, applicationRole } from './initialise.js';
+import { reportSchema } from './keeper-messages.js';
+import type { KeeperOrder, KeeperReport } from './keeper-messages.js';
+
+export { EmbeddedPostgresError } from './errors.js';
+
+export type EmbeddedPostgresOptions = {
+  /** Made if it is not there; holds the data and nothing else. */
+  readonly directory: string;
+  /** Settings of PostgreSQL on top of its defaults, e.g. `{ shared_buffers: '256MB' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Whether a newly made data directory is flushed to disk before its first use; true by default. */
+  readonly flush?: boolean;
+};
+
+export type EmbeddedPostgres = {
+  /** An account without superuser's rights that owns the database; on loopback, with a generated password. */
+  readonly connectionString: string;
+  /** Resolves when PostgreSQL has ended, also when nobody asked for it. */
+  readonly ended: Promise<void>;
+  /** Ends PostgreSQL with everything written. May be called more than once. */
+  stop(): Promise<void>;
+};
+
+/** Starts PostgreSQL on `directory`; it ends with `stop()`, or when this process dies in whatever way. */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const directory = await prepare(options.directory);
+  const keeper = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('keeper.js', import.meta.url)), `${keeperMark}:${process.pid}`],
+    { cwd: directory, detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], windowsHide: true },
+  );
+  const ended = new Promise<void>((resolveEnded) => keeper.once('exit', () => resolveEnded()));
+  const report = firstReport(keeper);
+  order(keeper, {
+    type: 'start',
+    directory,
+    settings: { ...options.settings },
+    flush: options.flush ?? true,
+  });
+  const answer = await report;
+  if (answer.type === 'failed') {
+    await ended;
+    throw new EmbeddedPostgresError(answer.failure, answer.message);
+  }
+  // A node that has nothing else to do may end; the keeper then sees the channel close.
+  keeper.unref();
+  keeper.channel?.unref();
+  return {
+    connectionString: `postgresql://${applicationRole}:${answer.password}@127.0.0.1:${answer.port}/${applicationDatabase}`,
+    ended,
+    stop: async () => {
+      keeper.ref();
+      if (keeper.connected) order(keeper, { type: 'stop' });
+      await ended;
+    },
+  };
+}
+
+/** The real path, because the process list is searched for it. */
+async function prepare(directory: string): Promise<string> {
+  await mkdir(resolve(directory), { recursive: true, mode: 0o700 });
+  return realpath(directory);
+}
+
+function order(keeper: ChildProcess, message: KeeperOrder): void {
+  // A failed send means that the keeper ended, which `exit` reports.
+  keeper.send(message, () => undefined);
+}
+
+function firstReport(keeper: ChildProcess): Promise<KeeperReport> {
+  return new Promise((resolveReport, reject) => {
+    keeper.once('error', reject);
+    keeper.once('message', (message) => resolveReport(reportSchema.parse(message)));
+    keeper.once('exit', (code, signal) =>
+      reject(
+        new EmbeddedPostgresError(
+          'keeper-lost',
+          `The process that keeps PostgreSQL ended before it was ready (${signal ?? `exit ${code}`})`,
+        ),
+      ),
+    );
+  });
+}

@@ -1,0 +1,136 @@
+// Makes a data directory. All is done in a directory beside it that is renamed at the end, so that a
+// start that was killed half-way leaves nothing that looks finished, and of two racing starts one wins.
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Launch } from './account.js';
+import type { Binaries } from './binaries.js';
+import { EmbeddedPostgresError } from './errors.js';
+import { childEnvironment } from './postmaster.js';
+
+const run = promisify(execFile);
+
+/** The application's own account and database. No superuser, so that nothing works here that would fail elsewhere. */
+export const applicationRole = 'troupe';
+export const applicationDatabase = 'troupe';
+const superuser = 'postgres';
+const passwordFile = 'troupe.password';
+const version = '18';
+
+export type InitialiseOptions = {
+  readonly directory: string;
+  readonly binaries: Binaries;
+  readonly launch: Launch;
+  /** Whether the new files are flushed to disk before use. Without it the first start is faster. */
+  readonly flush: boolean;
+};
+
+/** Makes the data directory unless it is there, and answers the application's password. */
+export async function initialise(options: InitialiseOptions): Promise<{ data: string; password: string }> {
+  const data = join(options.directory, 'data');
+  if (!(await isInitialised(data))) await make(data, options);
+  const found = (await readFile(join(data, 'PG_VERSION'), 'utf8')).trim();
+  if (found !== version) {
+    throw new EmbeddedPostgresError(
+      'wrong-version',
+      `${data} was made by PostgreSQL ${found}, and this package brings ${version}. Dump it with the old ` +
+        'version and restore it here, or choose another TROUPE_DATA_DIR.',
+    );
+  }
+  return { data, password: (await readFile(join(data, passwordFile), 'utf8')).trim() };
+}
+
+async function isInitialised(data: string): Promise<boolean> {
+  return readFile(join(data, passwordFile)).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function make(data: string, { directory, binaries, launch, flush }: InitialiseOptions): Promise<void> {
+  const unfinished = join(directory, `data.${randomBytes(6).toString('hex')}.unfinished`);
+  await mkdir(unfinished, { recursive: true, mode: 0o700 });
+  const { account } = launch;
+  if (account !== undefined) {
+    await chown(directory, account.uid, account.gid);
+    await chown(unfinished, account.uid, account.gid);
+  }
+  const program = (binary: string, ...args: string[]): [string, string[]] => {
+    const [command, ...rest] = [...launch.prefix, binary, ...args];
+    return [command ?? binary, rest];
+  };
+  const settings = { ...launch.identity, cwd: directory, env: childEnvironment() };
+  try {
+    await run(
+      ...program(
+        binaries.initdb,
+        `--pgdata=${unfinished}`,
+        `--username=${superuser}`,
+        '--auth=scram-sha-256',
+        // initdb insists on a password; nobody ever uses this one (the superuser's is removed below).
+        `--pwfile=${await pipedPassword(unfinished, launch)}`,
+        '--encoding=UTF8',
+        '--locale=C',
+        '--locale-provider=builtin',
+        '--builtin-locale=C.UTF-8',
+        '--no-sync',
+        '--no-instructions',
+      ),
+      settings,
+    );
+    const password = randomBytes(32).toString('base64url');
+    await single(...program(binaries.postgres, '--single', '-D', unfinished, 'postgres'), settings, [
+      `alter role ${superuser} password null`,
+      `create role ${applicationRole} login createdb createrole password '${password}'`,
+      `create database ${applicationDatabase} owner ${applicationRole}`,
+    ]);
+    await writeFile(join(unfinished, passwordFile), `${password}\n`, { mode: 0o600 });
+    if (account !== undefined) await chown(join(unfinished, passwordFile), account.uid, account.gid);
+    if (flush) await run(...program(binaries.initdb, `--pgdata=${unfinished}`, '--sync-only'), settings);
+    await rename(unfinished, data);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    if (await isInitialised(data)) return; // another start was faster
+    throw new EmbeddedPostgresError(
+      'not-started',
+      `Could not make a PostgreSQL data directory in ${directory}`,
+      {
+        cause: error,
+      },
+    );
+  } finally {
+    await rm(`${unfinished}.password`, { force: true });
+  }
+}
+
+async function pipedPassword(unfinished: string, { account }: Launch): Promise<string> {
+  const path = `${unfinished}.password`;
+  await writeFile(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  if (account !== undefined) await chown(path, account.uid, account.gid);
+  return path;
+}
+
+/** Runs statements, one a line, in PostgreSQL's single-user mode: no server, no port, no superuser's password. */
+async function single(
+  command: string,
+  args: string[],
+  settings: object,
+  statements: readonly string[],
+): Promise<void> {
+  const child = spawn(command, args, { ...settings, stdio: ['pipe', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
+  child.stdin.end(`${statements.join('\n')}\n`);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  // Single-user mode goes on after a failed statement, so its exit code alone says nothing.
+  if (code !== 0 || /\b(?:ERROR|FATAL):/.test(output)) {
+    throw new Error(`single-user mode failed: ${/(?:ERROR|FATAL):.*/.exec(output)?.[0] ?? `exit ${code}`}`);
+  }
+}

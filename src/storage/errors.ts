@@ -1,0 +1,160 @@
+// What the store can fail with. Each failure says whether the same call may be tried again; none carries
+// the values of a row, which PostgreSQL's own messages and slonik's errors do.
+import {
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  ConnectionError,
+  DataIntegrityError,
+  NotFoundError,
+  SchemaValidationError,
+  UnexpectedForeignConnectionError,
+} from 'slonik';
+
+export type StoreFailure =
+  /** The database cannot be reached, is starting or stopping, or ended the connection. */
+  | 'unavailable'
+  /** As many wait for a connection as may. */
+  | 'overloaded'
+  /** The statement ran longer than it may, or waited too long for a lock. */
+  | 'timeout'
+  /** Lost against concurrent transactions after all attempts. */
+  | 'conflict'
+  /** It was written or not; nobody could find out before the deadline. */
+  | 'outcome-unknown'
+  | 'unique'
+  | 'foreign-key'
+  | 'check'
+  | 'not-null'
+  /** A value that its column cannot hold. */
+  | 'invalid-value'
+  /** A row policy or a missing grant refused it. */
+  | 'forbidden'
+  /** A row did not have the shape that the code expects. */
+  | 'unexpected-row'
+  /** A mistake in the code, such as wrong SQL. */
+  | 'defect';
+
+const retryable: ReadonlySet<StoreFailure> = new Set(['unavailable', 'overloaded', 'timeout', 'conflict']);
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly failure: StoreFailure;
+  /** Whether the same call may succeed later. A call that failed while it committed may have been done. */
+  readonly retryable: boolean;
+  /** PostgreSQL's code, where the failure came from there. */
+  readonly sqlState: string | undefined;
+  /** The constraint that refused the row, e.g. `users_email_key`. */
+  readonly constraint: string | undefined;
+
+  constructor(
+    failure: StoreFailure,
+    message: string,
+    details: { sqlState?: string | undefined; constraint?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.failure = failure;
+    this.retryable = retryable.has(failure);
+    this.sqlState = details.sqlState;
+    this.constraint = details.constraint;
+  }
+}
+
+/** Whether `error` is a violation of a unique constraint, of the named one if a name is given. */
+export function isUniqueViolation(error: unknown, constraint?: string): error is StoreError {
+  return (
+    error instanceof StoreError &&
+    error.failure === 'unique' &&
+    (constraint === undefined || error.constraint === constraint)
+  );
+}
+
+/** Translates what slonik, pg or the socket threw; what is no failure of the store passes unchanged. */
+export function toStoreError(error: unknown, attempted: string): unknown {
+  if (error instanceof StoreError || !(error instanceof Error)) return error;
+  const original = databaseError(error);
+  const sqlState = stringField(original, 'code');
+  const failure = classify(error, sqlState);
+  if (failure === undefined) return error;
+  const details = {
+    sqlState,
+    constraint: stringField(original, 'constraint'),
+    cause: withoutValues(original, failure),
+  };
+  return new StoreError(failure, `${attempted}: ${summary(failure, details)}`, details);
+}
+
+function classify(error: Error, sqlState: string | undefined): StoreFailure | undefined {
+  if (error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError) {
+    return 'unavailable';
+  }
+  if (error instanceof SchemaValidationError || error instanceof NotFoundError) return 'unexpected-row';
+  if (error instanceof DataIntegrityError) return 'unexpected-row';
+  if (error instanceof UnexpectedForeignConnectionError) return 'defect';
+  if (sqlState !== undefined) return fromCode(sqlState);
+  if (error instanceof ConnectionError) return 'unavailable';
+  // pg reports a lost connection by its words alone.
+  return /connection terminated|not queryable|timeout exceeded when trying to connect|timeout expired/i.test(
+    error.message,
+  )
+    ? 'unavailable'
+    : undefined;
+}
+
+function fromCode(code: string): StoreFailure | undefined {
+  // The codes of sockets and name look-ups: ECONNREFUSED, ENOTFOUND, EAI_AGAIN …
+  if (/^E[A-Z_]+$/.test(code)) return 'unavailable';
+  if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
+  const exact: Record<string, StoreFailure> = {
+    '23505': 'unique',
+    '23503': 'foreign-key',
+    '23514': 'check',
+    '23502': 'not-null',
+    '42501': 'forbidden',
+    '57014': 'timeout',
+    '55P03': 'timeout',
+    '25P03': 'timeout',
+    '25006': 'unavailable', // the primary became a read-only replica
+  };
+  const byClass: Record<string, StoreFailure> = {
+    '08': 'unavailable',
+    '22': 'invalid-value',
+    '23': 'check',
+    '40': 'conflict',
+    '53': 'unavailable',
+    '57': 'unavailable',
+    '58': 'unavailable',
+  };
+  return exact[code] ?? byClass[code.slice(0, 2)] ?? 'defect';
+}
+
+function summary(
+  failure: StoreFailure,
+  details: { sqlState?: string | undefined; constraint?: string | undefined },
+) {
+  const parts = [failure.replaceAll('-', ' ')];
+  if (details.constraint !== undefined) parts.push(`constraint ${details.constraint}`);
+  if (details.sqlState !== undefined) parts.push(`code ${details.sqlState}`);
+  return parts.join(', ');
+}
+
+/** slonik wraps what the driver threw, at times twice. */
+function databaseError(error: Error): Error {
+  let current = error;
+  while (stringField(current, 'code') === undefined && current.cause instanceof Error)
+    current = current.cause;
+  return stringField(current, 'code') === undefined ? error : current;
+}
+
+/** The message and the place, without `detail`, `values` and `row`, which quote what was written. */
+function withoutValues(error: Error, failure: StoreFailure): Error {
+  // Of all messages only those about a value itself quote it; the others quote names of tables and columns.
+  const message = failure === 'invalid-value' ? error.message.replaceAll(/"[^"]*"/g, '"…"') : error.message;
+  const clean = new Error(message);
+  if (error.stack !== undefined) clean.stack = error.stack.replace(error.message, clean.message);
+  return clean;
+}
+
+function stringField(error: Error, name: 'code' | 'constraint'): string | undefined {
+  const value: unknown = Reflect.get(error, name);
+  return typeof value === 'string' ? value : undefined;
+}

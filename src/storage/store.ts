@@ -1,0 +1,110 @@
+// The store: transactions for one tenant, and for the directory. Whoever may query what is decided by
+// the roles and policies in PostgreSQL; the types here make the ordinary mistakes impossible to write.
+import { createSqlTag } from 'slonik';
+import type { DatabasePool, DatabaseTransactionConnection } from 'slonik';
+import { z } from 'zod';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { StoreError, toStoreError } from './errors.js';
+import { openPool } from './pools.js';
+import { applicationRole, directoryRole } from './roles.js';
+import { directoryTransaction, tenantTransaction } from './transaction.js';
+import type { DirectoryTransaction, TenantTransaction } from './transaction.js';
+
+/** Builds queries: sql.type(schema)`select …`, sql.typeAlias('id')`…`, sql.fragment`…`. */
+export const sql = createSqlTag({
+  typeAliases: {
+    /** For statements that return no rows. */
+    nothing: z.object({}).strict(),
+    id: z.object({ id: z.uuid() }),
+    count: z.object({ count: z.number() }),
+  },
+});
+
+export type TransactionOptions = {
+  /**
+   * How often the whole handler runs anew after it lost against concurrent transactions. A handler that
+   * does more than query (send, count, notify) sets 0, or does the rest after the transaction.
+   */
+  readonly retriesMax?: number;
+};
+
+export type Store = {
+  /** Runs `handler` in a transaction that sees the rows of `scope`'s tenant alone. */
+  inTenant<Result>(
+    scope: TenantScope,
+    handler: (tx: TenantTransaction) => Promise<Result>,
+    options?: TransactionOptions,
+  ): Promise<Result>;
+  /** Runs `handler` in a transaction over the directory: users, tenants, memberships, look-ups by hash. */
+  directory<Result>(
+    handler: (tx: DirectoryTransaction) => Promise<Result>,
+    options?: TransactionOptions,
+  ): Promise<Result>;
+  /** Waits for running transactions and closes all connections. */
+  close(): Promise<void>;
+};
+
+export type StoreSettings = {
+  readonly databaseUrl: string;
+  /** Connections for tenants' transactions. */
+  readonly connectionsMax?: number;
+  readonly directoryConnectionsMax?: number;
+  readonly statementTimeoutMs?: number;
+  /** As many may wait for a connection; the next is refused, since waiting longer helps nobody. */
+  readonly waitingMax?: number;
+};
+
+export async function openStore(settings: StoreSettings): Promise<Store> {
+  const { databaseUrl, statementTimeoutMs = 10_000, waitingMax = 256 } = settings;
+  const [tenants, directory] = await Promise.all([
+    openPool({
+      databaseUrl,
+      statementTimeoutMs,
+      role: applicationRole,
+      connectionsMax: settings.connectionsMax ?? 10,
+    }),
+    openPool({
+      databaseUrl,
+      statementTimeoutMs,
+      role: directoryRole,
+      connectionsMax: settings.directoryConnectionsMax ?? 5,
+    }),
+  ]).catch((error: unknown) => {
+    throw toStoreError(error, 'Opening the store');
+  });
+
+  return {
+    inTenant: (scope, handler, options) =>
+      transact(tenants, waitingMax, options, async (connection) => {
+        // The role once more, for the case that a connection pooler in between dropped the startup option.
+        await connection.query(
+          sql.unsafe`select set_config('role', ${applicationRole}, true), set_config('troupe.tenant_id', ${scope.tenantId}, true)`,
+        );
+        return handler(tenantTransaction(connection, scope));
+      }),
+    directory: (handler, options) =>
+      transact(directory, waitingMax, options, async (connection) => {
+        await connection.query(sql.unsafe`select set_config('role', ${directoryRole}, true)`);
+        return handler(directoryTransaction(connection));
+      }),
+    close: async () => {
+      await Promise.all([tenants.end(), directory.end()]);
+    },
+  };
+}
+
+async function transact<Result>(
+  pool: DatabasePool,
+  waitingMax: number,
+  options: TransactionOptions | undefined,
+  handler: (connection: DatabaseTransactionConnection) => Promise<Result>,
+): Promise<Result> {
+  if (pool.state().waitingClients >= waitingMax) {
+    throw new StoreError('overloaded', `Opening a transaction: ${waitingMax} others wait for a connection`);
+  }
+  try {
+    return await pool.transaction(handler, options?.retriesMax);
+  } catch (error) {
+    throw toStoreError(error, 'In a transaction');
+  }
+}
