@@ -1,6 +1,7 @@
 // The whole gate: format, lint, protobuf rules, types, tests.
 import { spawnSync } from 'node:child_process';
 
+/** @type {[name: string, command: string, args: string[]][]} */
 const steps = [
   ['format', 'npx', ['oxfmt', '--check']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
