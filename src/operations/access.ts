@@ -85,3 +85,8 @@ export function tenantCaller(permission: Permission | null): Access<TenantCaller
 export function operator(): Access<OperatorCaller> {
   return access(['operator'], { from: 'none' }, null);
 }
+
+/** The operator, or anyone: the handler lets others in only from the machine itself. */
+export function operatorOrLocal(): Access<OperatorCaller | AnonymousCaller> {
+  return access(['operator'], { from: 'none' }, null, true);
+}

@@ -18,8 +18,6 @@ export interface BodyRules {
   readonly maxBytes: number;
   /** `raw`: any content type, handed over as bytes; the handler reads them (webhooks). */
   readonly form: 'json' | 'raw';
-  /** True where a request without a body means an empty object. */
-  readonly optional: boolean;
   /** `refuse` answers 400 to `__proto__` and its kin; `pass` leaves them to the handler, which must drop them. */
   readonly prototypeNames: 'refuse' | 'pass';
 }
@@ -140,7 +138,7 @@ export function declare<
     bodyRules: {
       maxBytes: bodyBytesMax,
       form: 'json',
-      optional: false,
+
       prototypeNames: 'refuse',
       ...declaration.bodyRules,
     },

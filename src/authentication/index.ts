@@ -1,0 +1,123 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Caller, KeyCaller, Role, TenantLimits } from '../context/caller.js';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { PlatformError } from '../errors.js';
+import type { Access, Authenticator, Credentials } from '../operations/index.js';
+
+/** What a verified access token says. */
+export interface VerifiedToken {
+  readonly userId: string;
+  readonly familyId: string | undefined;
+}
+
+export interface Membership {
+  readonly scope: TenantScope;
+  readonly role: Role;
+  readonly limits: TenantLimits;
+}
+
+export interface AuthenticationParts {
+  /** Throws `invalid_token`. */
+  readonly verifyToken: (bearer: string) => VerifiedToken | Promise<VerifiedToken>;
+  /** Throws `tenant_not_found`; without a tenant the user's only one is meant, else `missing_required_field`. */
+  readonly membershipOf: (userId: string, tenantId: string | undefined) => Membership | Promise<Membership>;
+  /** Throws `invalid_api_key`. */
+  readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
+  readonly operatorToken: string | undefined;
+}
+
+const keyPrefix = /^svc_(?:live|test|dev)_/;
+
+/**
+ * Credential to caller. `X-Api-Key` wins over a bearer token; a bearer token that looks like an API key is one. A
+ * credential of a kind that the route does not take counts as none.
+ */
+export function createAuthenticator(parts: AuthenticationParts): Authenticator {
+  const authenticateUser = createUserAuthentication(parts);
+  return {
+    authenticate(credentials: Credentials, access: Access): Caller | Promise<Caller> {
+      const { bearer, address } = credentials;
+      if (access.credentials.size === 0) return { kind: 'anonymous', address };
+      const apiKey =
+        credentials.apiKey ?? (bearer !== undefined && keyPrefix.test(bearer) ? bearer : undefined);
+      if (apiKey !== undefined && access.credentials.has('key'))
+        return authenticateKey(parts, apiKey, credentials);
+      if (apiKey !== undefined || bearer === undefined) {
+        if (access.anonymous) return { kind: 'anonymous', address };
+        throw new PlatformError('authentication_required', { message: messageFor(access) });
+      }
+      if (access.credentials.has('operator'))
+        return authenticateOperator(parts.operatorToken, bearer, address);
+      if (!access.credentials.has('user')) {
+        throw new PlatformError('authentication_required', { message: messageFor(access) });
+      }
+      return authenticateUser(bearer, credentials, access);
+    },
+  };
+}
+
+function messageFor(access: Access): string {
+  const kinds = {
+    key: 'an API key (X-Api-Key)',
+    user: 'an access token (Authorization: Bearer)',
+    operator: 'the operator token',
+  };
+  return `This request needs ${[...access.credentials].map((kind) => kinds[kind]).join(' or ')}.`;
+}
+
+function authenticateKey(
+  parts: AuthenticationParts,
+  apiKey: string,
+  credentials: Credentials,
+): Caller | Promise<Caller> {
+  const { tenantId } = credentials;
+  const check = (caller: KeyCaller): Caller => {
+    if (tenantId !== undefined && tenantId.toLowerCase() !== caller.scope.tenantId) {
+      throw new PlatformError('tenant_not_found');
+    }
+    return caller;
+  };
+  const found = parts.authenticateKey(apiKey, credentials.address);
+  return found instanceof Promise ? found.then(check) : check(found);
+}
+
+function authenticateOperator(token: string | undefined, bearer: string, address: string): Caller {
+  const given = Buffer.from(bearer);
+  const expected = Buffer.from(token ?? '');
+  const same = given.length === expected.length && timingSafeEqual(given, expected);
+  if (token === undefined || !same)
+    throw new PlatformError('invalid_token', { message: 'The operator token is wrong.' });
+  return { kind: 'operator', address };
+}
+
+function createUserAuthentication(parts: AuthenticationParts) {
+  return (bearer: string, credentials: Credentials, access: Access): Caller | Promise<Caller> => {
+    const verified = parts.verifyToken(bearer);
+    const place = (token: VerifiedToken): Caller | Promise<Caller> =>
+      placeInTenant(parts, token, credentials, access);
+    return verified instanceof Promise ? verified.then(place) : place(verified);
+  };
+}
+
+function placeInTenant(
+  parts: AuthenticationParts,
+  token: VerifiedToken,
+  { tenantId, address }: Credentials,
+  { tenant }: Access,
+): Caller | Promise<Caller> {
+  if (tenant.from === 'none') return { kind: 'user', ...token, address };
+  if (tenantId === undefined && tenant.from === 'required-header') {
+    throw new PlatformError('missing_required_field', {
+      message: 'The header x-tenant-id is required.',
+      details: { field: 'x-tenant-id', issue: 'required' },
+    });
+  }
+  const finish = (membership: Membership): Caller => ({
+    kind: 'tenant-user',
+    ...token,
+    address,
+    ...membership,
+  });
+  const found = parts.membershipOf(token.userId, tenantId);
+  return found instanceof Promise ? found.then(finish) : finish(found);
+}

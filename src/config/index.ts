@@ -1,0 +1,2 @@
+export { describeSettings, type Environment, readSettings, SettingsError } from './read.js';
+export { type Settings, settingTable } from './settings.js';

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import type { Setting } from './setting.js';
+import { type Settings, settingTable } from './settings.js';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** All that is wrong with the settings, in words for the operator. */
+export class SettingsError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The settings are not right:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    this.name = 'SettingsError';
+    this.problems = problems;
+  }
+}
+
+export interface ReadOptions {
+  /** Settings without which this command cannot run. */
+  readonly required?: readonly (keyof Settings)[];
+  /** Text for settings that the environment leaves out, in place of their general default. */
+  readonly defaults?: Partial<Record<keyof Settings, string>>;
+}
+
+/** Reads and checks all settings at once, so that one start shows all that is to mend. */
+export function readSettings(environment: Environment, options: ReadOptions = {}): Settings {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, entry] of entries()) {
+    const fallback = options.defaults?.[name] ?? entry.fallback;
+    try {
+      const given = textOf(entry, environment) ?? fallback;
+      if (given !== undefined) values[name] = entry.parse(given);
+      else if (options.required?.includes(name)) throw new Error('is missing');
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      problems.push(
+        `${entry.variable} ${reason} (${entry.meaning}). Example: ${entry.variable}=${entry.example}`,
+      );
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems);
+  return Object.freeze(values) as Settings;
+}
+
+/** One line per setting: variable, value or default, meaning. Secrets show only whether they are set. */
+export function describeSettings(environment: Environment): readonly string[] {
+  return entries().map(([, entry]) => {
+    const given = environment[entry.variable] ?? environment[`${entry.variable}_FILE`];
+    const shown = entry.secret && given !== undefined ? '(set)' : given;
+    const value =
+      shown ?? (entry.fallback === undefined || entry.fallback === '' ? '(unset)' : entry.fallback);
+    return `${entry.variable}=${value}\n    ${entry.meaning}${entry.secret ? `; also as a file by ${entry.variable}_FILE` : ''}`;
+  });
+}
+
+function entries(): readonly [keyof Settings, Setting<unknown>][] {
+  return Object.entries(settingTable) as [keyof Settings, Setting<unknown>][];
+}
+
+/** Set but empty counts as set only for lists, where empty means none. */
+function textOf(entry: Setting<unknown>, environment: Environment): string | undefined {
+  const direct = environment[entry.variable];
+  const path = entry.secret ? environment[`${entry.variable}_FILE`] : undefined;
+  if (direct !== undefined && direct !== '' && path !== undefined) {
+    throw new Error(`is given twice, also by ${entry.variable}_FILE`);
+  }
+  if (path !== undefined) return fileText(path, entry.variable);
+  if (direct === '' && entry.variable !== 'TROUPE_EGRESS_ALLOW') return undefined;
+  return direct;
+}
+
+function fileText(path: string, variable: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new Error(`cannot be read from the file that ${variable}_FILE names (${path})`, { cause });
+  }
+}

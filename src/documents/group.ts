@@ -1,0 +1,14 @@
+/** The items by the group that each belongs to, in the order in which they came. */
+export function groupBy<Item, Group>(
+  items: Iterable<Item>,
+  groupOf: (item: Item) => Group,
+): Map<Group, Item[]> {
+  const groups = new Map<Group, Item[]>();
+  for (const item of items) {
+    const group = groupOf(item);
+    const members = groups.get(group);
+    if (members === undefined) groups.set(group, [item]);
+    else members.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { anyone, declare, type Operation, type OperationTable, RawReply } from '../operations/index.js';
+import { openApiOf } from './openapi.js';
+import { documentsPage } from './page.js';
+
+/** The documents describe the table that they are themselves part of, so the table is handed over afterwards. */
+export function createDocuments(info: { readonly version: string; readonly url: () => string }): {
+  readonly operations: readonly Operation[];
+  readonly describe: (table: OperationTable) => void;
+} {
+  let table: OperationTable | undefined;
+  let document: string | undefined;
+  let page: string | undefined;
+  const known = (): OperationTable => {
+    if (table === undefined) throw new Error('the documents were asked for before the table was complete');
+    return table;
+  };
+  const operations = [
+    declare({
+      name: 'documents.openapi',
+      method: 'GET',
+      path: '/openapi.json',
+      title: 'The OpenAPI 3.1 document of this API',
+      access: anyone(),
+      rate: 'uncounted',
+      output: z.looseObject({ openapi: z.string() }),
+      handle: () => {
+        document ??= JSON.stringify(openApiOf(known(), { version: info.version, url: info.url() }));
+        return new RawReply('application/json; charset=utf-8', document);
+      },
+    }),
+    declare({
+      name: 'documents.page',
+      method: 'GET',
+      path: '/docs',
+      title: 'A readable page of this API',
+      access: anyone(),
+      rate: 'uncounted',
+      contentType: 'text/html',
+      output: z.string(),
+      handle: () => new RawReply('text/html; charset=utf-8', (page ??= documentsPage(known()))),
+    }),
+  ];
+  return {
+    operations,
+    describe: (complete) => {
+      table = complete;
+    },
+  };
+}

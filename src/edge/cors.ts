@@ -1,0 +1,45 @@
+import type { Method } from '../operations/index.js';
+
+/** What browsers of other origins may do: only those that the operator listed. */
+export class CrossOrigin {
+  readonly #origins: ReadonlySet<string>;
+
+  constructor(origins: readonly string[]) {
+    this.#origins = new Set(origins);
+  }
+
+  allows(origin: string): boolean {
+    return origin !== '' && this.#origins.has(origin);
+  }
+
+  /** Headers of every answer to a listed origin. */
+  headers(origin: string): readonly (readonly [string, string])[] {
+    if (!this.allows(origin)) return [];
+    return [
+      ['Access-Control-Allow-Origin', origin],
+      ['Access-Control-Expose-Headers', exposed],
+      ['Vary', 'Origin'],
+    ];
+  }
+
+  preflight(
+    origin: string,
+    methods: readonly Method[],
+    requestedHeaders: string,
+  ): readonly (readonly [string, string])[] {
+    return [
+      ['Access-Control-Allow-Origin', origin],
+      ['Access-Control-Allow-Methods', methods.join(', ')],
+      [
+        'Access-Control-Allow-Headers',
+        /^[\w ,-]{1,1000}$/.test(requestedHeaders) ? requestedHeaders : allowed,
+      ],
+      ['Access-Control-Max-Age', '600'],
+      ['Vary', 'Origin'],
+    ];
+  }
+}
+
+const allowed =
+  'authorization, content-type, idempotency-key, last-event-id, x-api-key, x-request-id, x-tenant-id';
+const exposed = 'retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id';

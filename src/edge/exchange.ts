@@ -1,0 +1,190 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { PlatformError } from '../errors.js';
+import type { StreamWriter } from '../operations/index.js';
+
+export type HeaderList = readonly (readonly [string, string])[];
+
+/** What of a request outlives the native objects, copied before anything is awaited. */
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly address: string;
+  readonly requestId: string;
+  readonly origin: string;
+  readonly contentType: string;
+  readonly contentLength: number;
+  readonly startedAt: number;
+}
+
+/**
+ * One request and its answer over the native response, which may vanish at any moment: after an abort every call on
+ * it would end the process, so all calls go through here.
+ */
+export class Exchange {
+  readonly head: RequestHead;
+  readonly #response: HttpResponse;
+  readonly #onFinish: (exchange: Exchange) => void;
+  #controller: AbortController | undefined;
+  #aborted = false;
+  #finished = false;
+  #wake: (() => void) | undefined;
+  #bodyFailed: ((error: PlatformError) => void) | undefined;
+  status = 0;
+
+  constructor(response: HttpResponse, head: RequestHead, onFinish: (exchange: Exchange) => void) {
+    this.#response = response;
+    this.head = head;
+    this.#onFinish = onFinish;
+    response.onAborted(() => this.#abort());
+  }
+
+  get over(): boolean {
+    return this.#aborted || this.#finished;
+  }
+
+  /** Made only when somebody asks: most answers are done before a client could leave. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  #abort(): void {
+    this.#aborted = true;
+    this.#controller?.abort();
+    this.#bodyFailed?.(
+      new PlatformError('validation_error', { message: 'The client left before its body was read.' }),
+    );
+    this.#wake?.();
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#onFinish(this);
+  }
+
+  /**
+   * The whole body, refused as soon as it is known to be too large. Must be called in the tick of the request: the
+   * native side hands over the first bytes right after it.
+   */
+  readBody(maxBytes: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      if (this.head.contentLength > maxBytes) {
+        reject(tooLarge(maxBytes));
+        return;
+      }
+      this.#bodyFailed = reject;
+      const parts: Buffer[] = [];
+      let length = 0;
+      this.#response.onData((chunk, isLast) => {
+        length += chunk.byteLength;
+        if (length > maxBytes) {
+          parts.length = 0;
+          reject(tooLarge(maxBytes));
+          return;
+        }
+        // The native memory is gone after this call, so the bytes are copied.
+        if (chunk.byteLength > 0) parts.push(Buffer.from(new Uint8Array(chunk)));
+        if (isLast)
+          resolve(parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, length));
+      });
+    });
+  }
+
+  /** Holds back the body while a credential is looked up, so that a stranger's bytes are not taken in. */
+  pause(): void {
+    if (!this.over) this.#response.pause();
+  }
+
+  resume(): void {
+    if (!this.over) this.#response.resume();
+  }
+
+  send(status: number, headers: HeaderList, body: string | Uint8Array, close: boolean): void {
+    if (this.over) return;
+    this.status = status;
+    this.#response.cork(() => {
+      this.#writeHead(status, headers);
+      if (this.head.method === 'HEAD') this.#response.endWithoutBody(Buffer.byteLength(body), close);
+      else if (status === 204) this.#response.endWithoutBody(undefined, close);
+      else this.#response.end(body, close);
+    });
+    this.#finish();
+  }
+
+  /** Begins a streamed answer; `end` must follow, or `cut`. */
+  openStream(status: number, headers: HeaderList): StreamWriter {
+    this.status = status;
+    if (!this.over) this.#response.cork(() => this.#writeHead(status, headers));
+    const response = this.#response;
+    response.onWritable(() => {
+      this.#wake?.();
+      return true;
+    });
+    return {
+      gone: this.signal,
+      write: (chunk) => {
+        if (this.over) return true;
+        let roomy = true;
+        response.cork(() => {
+          roomy = response.write(chunk);
+        });
+        return roomy;
+      },
+      drained: () =>
+        new Promise((resolve) => {
+          if (this.over) return resolve();
+          this.#wake = () => {
+            this.#wake = undefined;
+            resolve();
+          };
+        }),
+    };
+  }
+
+  end(): void {
+    if (this.over) return;
+    this.#response.cork(() => this.#response.end());
+    this.#finish();
+  }
+
+  /** Breaks the connection off, so that the reader sees that the stream is not whole. */
+  cut(): void {
+    if (this.over) return;
+    this.#response.close();
+  }
+
+  #writeHead(status: number, headers: HeaderList): void {
+    this.#response.writeStatus(statusLines[status] ?? String(status));
+    for (const [name, value] of headers) this.#response.writeHeader(name, value);
+  }
+}
+
+function tooLarge(maxBytes: number): PlatformError {
+  return new PlatformError('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
+}
+
+const statusLines: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  201: '201 Created',
+  202: '202 Accepted',
+  204: '204 No Content',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  422: '422 Unprocessable Content',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  502: '502 Bad Gateway',
+  503: '503 Service Unavailable',
+  504: '504 Gateway Timeout',
+};

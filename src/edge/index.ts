@@ -1,0 +1,2 @@
+export type { RequestReport } from './pipeline.js';
+export { type EdgeOptions, type EdgeParts, EdgeServer } from './server.js';

@@ -1,0 +1,45 @@
+/**
+ * Watches how late the event loop runs. A late loop means more work than one core can do: the newest requests are
+ * refused, so that those already taken are finished. The mean of several samples is judged, because one long pause
+ * (a large garbage collection) is over by the time it is seen.
+ */
+export class OverloadGuard {
+  readonly #lateness: number[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #expected: number;
+  #shedding = false;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#expected = now() + sampleMs;
+    this.#timer = setInterval(() => {
+      const at = now();
+      this.#sample(Math.max(0, at - this.#expected));
+      this.#expected = at + sampleMs;
+    }, sampleMs);
+    this.#timer.unref();
+  }
+
+  #sample(lateMs: number): void {
+    this.#lateness.push(lateMs);
+    if (this.#lateness.length > samplesMax) this.#lateness.shift();
+    this.#shedding = this.lagMs > lagMsMax;
+  }
+
+  get lagMs(): number {
+    if (this.#lateness.length === 0) return 0;
+    return this.#lateness.reduce((sum, late) => sum + late, 0) / this.#lateness.length;
+  }
+
+  get shedding(): boolean {
+    return this.#shedding;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+const sampleMs = 50;
+const samplesMax = 5;
+/** Half a second behind on average: every caller already waits longer than most set as their limit. */
+const lagMsMax = 500;

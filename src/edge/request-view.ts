@@ -1,0 +1,41 @@
+import type { Caller } from '../context/caller.js';
+import type { OperationRequest } from '../operations/index.js';
+import type { Incoming } from './pipeline.js';
+
+/** What a handler sees of a request. The abort signal is made only when the handler asks for it. */
+export class RequestView implements OperationRequest {
+  readonly #incoming: Incoming;
+  readonly caller: Caller;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly rawBody: Uint8Array;
+
+  constructor(
+    incoming: Incoming,
+    caller: Caller,
+    params: unknown,
+    query: unknown,
+    body: unknown,
+    rawBody: Uint8Array,
+  ) {
+    this.#incoming = incoming;
+    this.caller = caller;
+    this.params = params;
+    this.query = query;
+    this.body = body;
+    this.rawBody = rawBody;
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    return this.#incoming.headers;
+  }
+
+  get requestId(): string {
+    return this.#incoming.exchange.head.requestId;
+  }
+
+  get signal(): AbortSignal {
+    return this.#incoming.exchange.signal;
+  }
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import * as uWS from 'uWebSockets.js';
+import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import { PlatformError } from '../errors.js';
+import type { OperationTable } from '../operations/index.js';
+import { type Method, type Operation, Router } from '../operations/index.js';
+import { AddressReader } from './address.js';
+import { CrossOrigin } from './cors.js';
+import { Exchange, type RequestHead } from './exchange.js';
+import { OverloadGuard } from './overload.js';
+import { listenExclusively } from './native.js';
+import { type Incoming, Pipeline, type PipelineParts } from './pipeline.js';
+
+export interface EdgeOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly trustedProxies: readonly string[];
+  readonly corsOrigins: readonly string[];
+}
+
+export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report'> & {
+  readonly table: OperationTable;
+};
+
+const empty: Readonly<Record<string, string>> = Object.freeze({});
+
+/** The HTTP door: takes requests from the native server, finds their operation and hands them to the pipeline. */
+export class EdgeServer {
+  readonly #options: EdgeOptions;
+  readonly #router: Router;
+  readonly #pipeline: Pipeline;
+  readonly #admission: PipelineParts['admission'];
+  readonly #addresses: AddressReader;
+  readonly #crossOrigin: CrossOrigin;
+  readonly #app = uWS.App();
+  readonly #running = new Set<Exchange>();
+  readonly overload = new OverloadGuard();
+  #listening: us_listen_socket | undefined;
+  #closing = false;
+  #idle: (() => void) | undefined;
+
+  constructor(options: EdgeOptions, parts: EdgeParts) {
+    this.#options = options;
+    this.#router = new Router(parts.table);
+    this.#admission = parts.admission;
+    this.#addresses = new AddressReader(options.trustedProxies);
+    this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.#pipeline = new Pipeline({
+      ...parts,
+      crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
+      closing: () => this.#closing,
+    });
+    this.#app.any('/*', (response, request) => this.#take(response, request));
+  }
+
+  get runningRequests(): number {
+    return this.#running.size;
+  }
+
+  /** Starts listening and gives the port. The port must be free: two servers would share it in silence otherwise. */
+  async listen(): Promise<number> {
+    const { host, port } = this.#options;
+    const socket = await new Promise<us_listen_socket | false>((resolve) => {
+      this.#app.listen(host, port, listenExclusively, resolve);
+    });
+    if (socket === false)
+      throw new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`);
+    this.#listening = socket;
+    return uWS.us_socket_local_port(socket);
+  }
+
+  /** Takes no new connection, lets running requests finish until the signal aborts, then closes what is left. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#closing = true;
+    if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening);
+    this.#listening = undefined;
+    if (this.#running.size > 0 && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    this.overload.stop();
+    this.#app.close();
+  }
+
+  #take(response: HttpResponse, request: HttpRequest): void {
+    const exchange = new Exchange(response, this.#headOf(response, request), (finished) =>
+      this.#finished(finished),
+    );
+    this.#running.add(exchange);
+    const { method, path } = exchange.head;
+    if (method === 'OPTIONS' && this.#answerPreflight(exchange, request)) return;
+    const found = this.#router.find(method === 'HEAD' ? 'GET' : method, path);
+    if (found === undefined)
+      return this.#refuseUnrouted(
+        exchange,
+        new PlatformError('not_found', { message: 'Nothing is served at this address.' }),
+      );
+    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found));
+    const { operation, params } = found;
+    if (this.overload.shedding && operation.rate !== 'uncounted') {
+      return this.#pipeline.refuse(
+        exchange,
+        operation.name,
+        operation.dialect,
+        { caller: undefined, figures: undefined },
+        overloaded(),
+      );
+    }
+    void this.#pipeline.run(incomingOf(exchange, request, operation, params));
+  }
+
+  #headOf(response: HttpResponse, request: HttpRequest): RequestHead {
+    const given = request.getHeader('x-request-id');
+    const socketAddress = Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
+    const contentLength = Number(request.getHeader('content-length'));
+    return {
+      method: request.getCaseSensitiveMethod(),
+      path: request.getUrl(),
+      query: request.getQuery() ?? '',
+      address: this.#addresses.read(socketAddress, request.getHeader('x-forwarded-for')),
+      requestId: /^[\w.-]{1,128}$/.test(given) ? given : randomUUID(),
+      origin: request.getHeader('origin'),
+      contentType: request.getHeader('content-type'),
+      contentLength: Number.isFinite(contentLength) ? contentLength : 0,
+      startedAt: performance.now(),
+    };
+  }
+
+  #answerPreflight(exchange: Exchange, request: HttpRequest): boolean {
+    const { origin, path } = exchange.head;
+    if (!this.#crossOrigin.allows(origin)) return false;
+    const wanted = request.getHeader('access-control-request-method');
+    const found = this.#router.find(wanted, path);
+    if (found === undefined) return false;
+    const methods: readonly Method[] = 'operation' in found ? [found.operation.method] : found;
+    const headers = this.#crossOrigin.preflight(
+      origin,
+      methods,
+      request.getHeader('access-control-request-headers'),
+    );
+    exchange.send(204, [...headers, ['X-Request-Id', exchange.head.requestId]], '', this.#closing);
+    return true;
+  }
+
+  /** An address or method that is not served counts as an anonymous request. */
+  #refuseUnrouted(exchange: Exchange, error: PlatformError): void {
+    const caller = { kind: 'anonymous', address: exchange.head.address } as const;
+    void (async () => {
+      const admitted = await this.#admission.admitRequest(caller, 'request');
+      this.#pipeline.refuse(
+        exchange,
+        'unrouted',
+        'general',
+        { caller, figures: admitted.figures },
+        admitted.refusal ?? error,
+      );
+    })();
+  }
+
+  #finished(exchange: Exchange): void {
+    this.#running.delete(exchange);
+    if (this.#closing && this.#running.size === 0) this.#idle?.();
+  }
+}
+
+function incomingOf(
+  exchange: Exchange,
+  request: HttpRequest,
+  operation: Operation,
+  params: Readonly<Record<string, string>>,
+): Incoming {
+  const apiKey = request.getHeader('x-api-key');
+  const authorization = request.getHeader('authorization');
+  const { tenant } = operation.access;
+  const named = tenant.from === 'path' ? params[tenant.parameter] : request.getHeader('x-tenant-id');
+  return {
+    operation,
+    params,
+    exchange,
+    headers: headersOf(request, operation.headers),
+    credentials: {
+      apiKey: apiKey === '' ? undefined : apiKey,
+      bearer: /^bearer +(\S+)$/i.exec(authorization)?.[1],
+      tenantId: named === '' ? undefined : named,
+      address: exchange.head.address,
+    },
+  };
+}
+
+function headersOf(request: HttpRequest, names: readonly string[]): Readonly<Record<string, string>> {
+  if (names.length === 0) return empty;
+  return Object.fromEntries(names.map((name) => [name, request.getHeader(name)]));
+}
+
+function notAllowed(methods: readonly Method[]): PlatformError {
+  const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  return new PlatformError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
+}
+
+function overloaded(): PlatformError {
+  return new PlatformError('service_unavailable', {
+    message: 'The server has more work than it can do at once.',
+    retryAfterSeconds: 1,
+  });
+}

@@ -1,0 +1,59 @@
+import type { Caller, KeyCaller } from '../../src/context/caller.js';
+import { tenantScope } from '../../src/context/tenant-scope.js';
+import { EdgeServer, type EdgeOptions, type RequestReport } from '../../src/edge/index.js';
+import { limitsOf } from '../../src/plans/index.js';
+import {
+  type Admission,
+  type Authenticator,
+  type Operation,
+  OperationTable,
+} from '../../src/operations/index.js';
+
+export const someTenant = '018f0000-0000-7000-8000-000000000001';
+
+export function keyCaller(role: KeyCaller['role']): KeyCaller {
+  return {
+    kind: 'key',
+    keyId: '018f0000-0000-7000-8000-000000000002',
+    address: '127.0.0.1',
+    scope: tenantScope(someTenant),
+    role,
+    limits: limitsOf('free', {}),
+    requestsPerMinute: 10,
+    quotaLimit: null,
+  };
+}
+
+/** Lets everybody in and counts nothing: the door is what is tested, not the subjects behind it. */
+const openAdmission: Admission = {
+  admitRequest: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
+  admitModelWork: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
+  figuresOfAddress: () => ({ limit: 120, remaining: 120, reset: 1 }),
+};
+
+/** A real server on a free port in front of the given operations; the caller is whatever the test says. */
+export async function startEdge(
+  operations: readonly Operation[],
+  options: Partial<EdgeOptions> & { readonly caller?: Caller; readonly authenticator?: Authenticator } = {},
+) {
+  const reports: RequestReport[] = [];
+  const server = new EdgeServer(
+    { host: '127.0.0.1', port: 0, trustedProxies: [], corsOrigins: [], ...options },
+    {
+      table: new OperationTable(operations),
+      authenticator: options.authenticator ?? {
+        authenticate: ({ address }) => options.caller ?? { kind: 'anonymous', address },
+      },
+      admission: openAdmission,
+      report: (report) => reports.push(report),
+    },
+  );
+  const port = await server.listen();
+  return {
+    server,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    reports,
+    close: () => server.close(AbortSignal.timeout(2_000)),
+  };
+}
