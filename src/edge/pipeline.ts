@@ -4,7 +4,6 @@ import {
   type Admission,
   allows,
   type Authenticator,
-  type Credentials,
   envelope,
   JsonReply,
   type Operation,
@@ -17,6 +16,7 @@ import {
   validate,
 } from '../operations/index.js';
 import type { Exchange, HeaderList } from './exchange.js';
+import type { Incoming } from './incoming.js';
 import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
 
@@ -37,15 +37,6 @@ export interface PipelineParts {
   readonly crossOriginHeaders: (origin: string) => HeaderList;
   readonly report: (report: RequestReport) => void;
   readonly closing: () => boolean;
-}
-
-/** A request that found its operation, with all that was copied from the native side. */
-export interface Incoming {
-  readonly operation: Operation;
-  readonly params: Readonly<Record<string, string>>;
-  readonly credentials: Credentials;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly exchange: Exchange;
 }
 
 /**

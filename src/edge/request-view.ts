@@ -1,6 +1,6 @@
 import type { Caller } from '../context/caller.js';
 import type { OperationRequest } from '../operations/index.js';
-import type { Incoming } from './pipeline.js';
+import type { Incoming } from './incoming.js';
 
 /** What a handler sees of a request. The abort signal is made only when the handler asks for it. */
 export class RequestView implements OperationRequest {

@@ -9,7 +9,8 @@ import { CrossOrigin } from './cors.js';
 import { Exchange, type RequestHead } from './exchange.js';
 import { OverloadGuard } from './overload.js';
 import { listenExclusively } from './native.js';
-import { type Incoming, Pipeline, type PipelineParts } from './pipeline.js';
+import { Pipeline, type PipelineParts } from './pipeline.js';
+import type { Incoming } from './incoming.js';
 
 export interface EdgeOptions {
   readonly host: string;

@@ -1,0 +1,11 @@
+import type { Credentials, Operation } from '../operations/index.js';
+import type { Exchange } from './exchange.js';
+
+/** A request that found its operation, with all that was copied from the native side. */
+export interface Incoming {
+  readonly operation: Operation;
+  readonly params: Readonly<Record<string, string>>;
+  readonly credentials: Credentials;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly exchange: Exchange;
+}
