@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { type Store, sql } from '../storage/index.js';
+import type { Countable, GrantStore } from './grants.js';
+
+/** So many days back a tenant's daily counts are kept. */
+const daysKept = 40;
+
+const booking = z.object({ block: z.number(), granted: z.number() });
+
+/** Blocks of one kind of count, booked in `work_counts`. */
+export class PostgresGrants implements GrantStore {
+  readonly #store: Store;
+  readonly #kind: 'day' | 'key';
+
+  constructor(store: Store, kind: 'day' | 'key') {
+    this.#store = store;
+    this.#kind = kind;
+  }
+
+  take({ scope, subject, limit }: Countable, wanted: number): Promise<{ block: number; granted: number }> {
+    const kind = this.#kind;
+    return this.#store.inTenant(scope, async (tx) => {
+      // The conflicting row is locked and read in its newest version, so bookings of several nodes add up.
+      const booked = await tx.one(sql.type(booking)`
+        insert into work_counts as counts (tenant_id, kind, subject, granted, last_block)
+        values (${scope.tenantId}, ${kind}, ${subject}, least(${wanted}::bigint, ${limit}::bigint),
+          least(${wanted}::bigint, ${limit}::bigint))
+        on conflict (tenant_id, kind, subject) do update set
+          granted = counts.granted + greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted)),
+          last_block = greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted))
+        returning last_block as block, granted`);
+      if (kind === 'day' && booked.block === booked.granted) {
+        // The first block of a day clears away what nobody asks for any more.
+        await tx.query(sql.typeAlias('nothing')`
+          delete from work_counts
+          where tenant_id = ${scope.tenantId} and kind = 'day'
+            and subject < to_char(${subject}::date - ${daysKept}::integer, 'YYYY-MM-DD')`);
+      }
+      return booked;
+    });
+  }
+
+  async giveBack(scope: TenantScope, subject: string, rest: number): Promise<void> {
+    await this.#store.inTenant(
+      scope,
+      (tx) =>
+        tx.query(sql.typeAlias('nothing')`
+          update work_counts set granted = greatest(0, granted - ${rest}::bigint)
+          where tenant_id = ${scope.tenantId} and kind = ${this.#kind} and subject = ${subject}`),
+      { retriesMax: 0 },
+    );
+  }
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { type Store, sql, type TenantTransaction } from '../storage/index.js';
+
+/** Tokens of the month that begins on `month`, `2026-11-01`. */
+export async function readMonth(store: Store, scope: TenantScope, month: string): Promise<number> {
+  const used = await store.inTenant(scope, (tx) =>
+    tx.maybeOneFirst(sql.type(z.object({ used: z.number() }))`
+      select used from quota_months where tenant_id = ${scope.tenantId} and month = ${month}::date`),
+  );
+  return used ?? 0;
+}
+
+/** Adds tokens within the transaction that records what they were used for. */
+export async function addToMonth(tx: TenantTransaction, month: string, tokens: number): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    insert into quota_months as months (tenant_id, month, used)
+    values (${tx.scope.tenantId}, ${month}::date, ${tokens}::bigint)
+    on conflict (tenant_id, month) do update set used = months.used + excluded.used`);
+}
