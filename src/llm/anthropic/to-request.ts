@@ -1,0 +1,202 @@
+import type {
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageCreateParams,
+  MessageParam,
+  TextBlockParam,
+  ToolUnion,
+} from '@anthropic-ai/sdk/resources/messages';
+import type {
+  AssistantPart,
+  ImagePart,
+  LlmRequest,
+  Message,
+  ReasoningEffort,
+  ToolMessage,
+  UserPart,
+} from '../contract.js';
+import { argumentsObject } from '../reply-json.js';
+import type { VendorModel, VendorRequest } from '../vendor.js';
+
+/** This vendor insists on a bound; one that is roomy for an answer and far from a whole window of output. */
+const defaultMaxTokens = 8192;
+
+const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisfies Record<
+  Exclude<ReasoningEffort, 'none'>,
+  number
+>;
+
+export function toAnthropicRequest(request: LlmRequest, model: VendorModel): VendorRequest {
+  const system = systemText(request);
+  const thinking = thinkingOf(request, model);
+  const maxTokens = Math.min(request.maxTokens ?? defaultMaxTokens, model.maxOutputTokens);
+  const body = {
+    model: model.name,
+    // A budget for thoughts counts in the bound of the output, so the answer keeps the room that was asked for.
+    max_tokens: Math.min(maxTokens + thinking.budget, model.maxOutputTokens),
+    messages: messages(request.messages),
+    ...(system !== '' && { system }),
+    ...(thinking.budget === 0 && sampling(request, model)),
+    ...thinking.fields,
+    ...outputConfig(request, thinking.effort),
+    ...tools(request, model),
+    ...(request.stop !== undefined && request.stop.length > 0 && { stop_sequences: [...request.stop] }),
+    ...(request.stream && { stream: true as const }),
+  } satisfies MessageCreateParams;
+  return { path: '/v1/messages', body: JSON.stringify(body) };
+}
+
+function systemText(request: LlmRequest): string {
+  const texts = request.messages.flatMap((message) => (message.role === 'system' ? [message.content] : []));
+  if (request.responseFormat?.type === 'json') texts.push('Answer with one JSON object and nothing else.');
+  return texts.join('\n\n');
+}
+
+/** Temperatures end at 1 here, and only one of the two knobs may be turned. */
+function sampling(request: LlmRequest, model: VendorModel): { temperature?: number; top_p?: number } {
+  if (!model.capabilities.has('temperature')) return {};
+  if (request.temperature !== undefined) return { temperature: Math.min(1, request.temperature) };
+  return request.topP !== undefined ? { top_p: request.topP } : {};
+}
+
+interface Thinking {
+  readonly fields: Pick<MessageCreateParams, 'thinking'>;
+  readonly budget: number;
+  readonly effort: Exclude<ReasoningEffort, 'none'> | undefined;
+}
+
+function thinkingOf(request: LlmRequest, model: VendorModel): Thinking {
+  const effort = request.reasoningEffort;
+  if (effort === undefined || !model.capabilities.has('reasoning')) {
+    return { fields: {}, budget: 0, effort: undefined };
+  }
+  const adaptive = model.capabilities.has('adaptive_thinking');
+  if (effort === 'none') {
+    const off = adaptive && !model.capabilities.has('always_thinks');
+    return { fields: off ? { thinking: { type: 'disabled' } } : {}, budget: 0, effort: undefined };
+  }
+  if (adaptive) return { fields: { thinking: { type: 'adaptive' } }, budget: 0, effort };
+  const budget = Math.min(thinkingBudget[effort], Math.floor(model.maxOutputTokens / 2));
+  return {
+    fields: { thinking: { type: 'enabled', budget_tokens: budget } },
+    budget,
+    effort: undefined,
+  };
+}
+
+function outputConfig(
+  request: LlmRequest,
+  effort: Thinking['effort'],
+): Pick<MessageCreateParams, 'output_config'> {
+  const format = request.responseFormat;
+  const schema = format?.type === 'json_schema' ? { ...format.schema } : undefined;
+  if (effort === undefined && schema === undefined) return {};
+  return {
+    output_config: {
+      ...(effort !== undefined && { effort }),
+      ...(schema !== undefined && { format: { type: 'json_schema', schema } }),
+    },
+  };
+}
+
+function tools(request: LlmRequest, model: VendorModel): Pick<MessageCreateParams, 'tools' | 'tool_choice'> {
+  if (request.tools === undefined || request.tools.length === 0) return {};
+  const declared = request.tools.map((tool): ToolUnion => ({
+    name: tool.name,
+    ...(tool.description !== undefined && { description: tool.description }),
+    input_schema: { ...tool.parameters, type: 'object' },
+  }));
+  const choice = toolChoice(request, model);
+  return { tools: declared, ...(choice !== undefined && { tool_choice: choice }) };
+}
+
+function toolChoice(request: LlmRequest, model: VendorModel): MessageCreateParams['tool_choice'] {
+  const single = request.parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
+  const choice = request.toolChoice;
+  if (choice === 'none') return { type: 'none' };
+  // Models that always think refuse to be forced to a tool.
+  const forced = model.capabilities.has('forced_tools');
+  if (choice === 'required' && forced) return { type: 'any', ...single };
+  if (typeof choice === 'object' && forced) return { type: 'tool', name: choice.name, ...single };
+  return choice === undefined && request.parallelToolCalls !== false
+    ? undefined
+    : { type: 'auto', ...single };
+}
+
+/** Roles alternate here: tool results belong to the user, and neighbours of one role become one message. */
+function messages(all: readonly Message[]): MessageParam[] {
+  const result: { role: 'user' | 'assistant'; content: ContentBlockParam[] }[] = [];
+  for (const message of all) {
+    if (message.role === 'system') continue;
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const blocks = blocksOf(message);
+    if (blocks.length === 0) continue;
+    const last = result.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else result.push({ role, content: blocks });
+  }
+  return result;
+}
+
+function blocksOf(message: Exclude<Message, { role: 'system' }>): ContentBlockParam[] {
+  switch (message.role) {
+    case 'user':
+      return message.content.flatMap(userBlock);
+    case 'assistant':
+      return message.content.flatMap(assistantBlock);
+    case 'tool':
+      return [toolResult(message)];
+  }
+}
+
+/** Empty text blocks are refused. */
+function textBlock(text: string): TextBlockParam[] {
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+function userBlock(part: UserPart): ContentBlockParam[] {
+  return part.type === 'image' ? [imageBlock(part)] : textBlock(part.text);
+}
+
+function imageBlock({ source }: ImagePart): ImageBlockParam {
+  if (source.kind === 'url') return { type: 'image', source: { type: 'url', url: source.url } };
+  return {
+    type: 'image',
+    source: { type: 'base64', media_type: imageType(source.mediaType), data: source.data },
+  };
+}
+
+const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const;
+
+/** An unknown type is sent as PNG: the vendor looks at the bytes, and its refusal names the reason. */
+function imageType(mediaType: string): (typeof imageTypes)[number] {
+  return imageTypes.find((known) => known === mediaType) ?? 'image/png';
+}
+
+function assistantBlock(part: AssistantPart): ContentBlockParam[] {
+  switch (part.type) {
+    case 'text':
+      return textBlock(part.text);
+    case 'thinking':
+      // Without its signature a thought cannot be given back.
+      return part.signature === undefined
+        ? []
+        : [{ type: 'thinking', thinking: part.text, signature: part.signature }];
+    case 'redacted_thinking':
+      return [{ type: 'redacted_thinking', data: part.data }];
+    case 'tool_call':
+      return [{ type: 'tool_use', id: part.id, name: part.name, input: argumentsObject(part.arguments) }];
+  }
+}
+
+function toolResult(message: ToolMessage): ContentBlockParam {
+  const content = message.content.flatMap((part): (TextBlockParam | ImageBlockParam)[] =>
+    part.type === 'image' ? [imageBlock(part)] : textBlock(part.text),
+  );
+  return {
+    type: 'tool_result',
+    tool_use_id: message.callId,
+    ...(content.length > 0 && { content }),
+    ...(message.isError === true && { is_error: true }),
+  };
+}

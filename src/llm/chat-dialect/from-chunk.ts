@@ -1,0 +1,149 @@
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import type { ReplyItem } from '../contract.js';
+import { integer, isRecord, list, parseJson, text, type Loose } from '../reply-json.js';
+import { VendorError } from '../vendor-error.js';
+import type { SseEvent, StreamReader } from '../vendor.js';
+import type { ChatDialect } from './dialect.js';
+import { mapChatErrorObject } from './map-error.js';
+import { chatStopReason } from './map-stop-reason.js';
+
+/** No model calls so many tools at once; a vendor that goes on is broken. */
+export const toolCallsMax = 256;
+
+type Delta = Loose<ChatCompletionChunk.Choice.Delta>;
+type CallFragment = Loose<ChatCompletionChunk.Choice.Delta.ToolCall>;
+
+interface OpenCall {
+  readonly index: number;
+  readonly id: string;
+}
+
+/**
+ * Reads one streamed reply. Tool calls come in fragments that name their call by an index, only the first with id and
+ * name, and fragments of several calls interleave; imitators leave the index out or reuse it with another id.
+ */
+export class ChatStreamReader implements StreamReader {
+  readonly #dialect: ChatDialect;
+  readonly #calls = new Map<number, OpenCall>();
+  #callCount = 0;
+  #lastVendorIndex = -1;
+  #started = false;
+  #finished = false;
+  #refused = false;
+  #done = false;
+
+  constructor(dialect: ChatDialect) {
+    this.#dialect = dialect;
+  }
+
+  get done(): boolean {
+    return this.#done;
+  }
+
+  read(event: SseEvent, out: ReplyItem[]): void {
+    if (event.data === '[DONE]') {
+      this.#done = true;
+      return;
+    }
+    const raw = parseJson(event.data);
+    if (!isRecord(raw)) {
+      out.push(this.#nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`));
+      return;
+    }
+    const chunk: Loose<ChatCompletionChunk> = raw;
+    this.#start(chunk, out);
+    const choice = list(chunk.choices).find((each) => (integer(each.index) ?? 0) === 0);
+    if (choice !== undefined) {
+      if (isRecord(choice.delta)) this.#readDelta(choice.delta, out);
+      const finish = text(choice.finish_reason);
+      if (finish !== undefined) this.#finish(finish, out);
+    }
+    if (isRecord(raw['usage'])) out.push({ type: 'usage', usage: this.#dialect.toUsage(raw['usage']) });
+    // Last, because some send the error beside a closing choice.
+    if (raw['error'] !== undefined && raw['error'] !== null) {
+      out.push({ type: 'failure', error: mapChatErrorObject(this.#dialect.vendor, raw['error']) });
+    } else if (raw['choices'] === undefined && raw['usage'] === undefined) {
+      out.push({ type: 'unknown', raw });
+    }
+  }
+
+  end(out: ReplyItem[]): void {
+    if (this.#finished) return;
+    if (this.#done && this.#started) {
+      // The vendor ended properly and forgot to say why.
+      this.#finish('', out);
+      return;
+    }
+    const error = new VendorError('transport', 'the stream ended before the answer was complete', {
+      vendor: this.#dialect.vendor,
+    });
+    out.push({ type: 'failure', error });
+  }
+
+  #start(chunk: Loose<ChatCompletionChunk>, out: ReplyItem[]): void {
+    if (this.#started || chunk.choices === undefined) return;
+    this.#started = true;
+    out.push({ type: 'start', id: text(chunk.id), model: text(chunk.model) });
+  }
+
+  #readDelta(delta: Delta & Readonly<Record<string, unknown>>, out: ReplyItem[]): void {
+    this.#dialect.readExtra?.(delta, out);
+    const content = text(delta.content);
+    if (content !== undefined && content !== '') out.push({ type: 'content', text: content });
+    const refusal = text(delta.refusal);
+    if (refusal !== undefined && refusal !== '') {
+      this.#refused = true;
+      out.push({ type: 'content', text: refusal });
+    }
+    for (const fragment of list(delta.tool_calls)) this.#readCall(fragment, out);
+  }
+
+  #readCall(fragment: CallFragment, out: ReplyItem[]): void {
+    const id = text(fragment.id) ?? '';
+    const name = text(fragment.function?.name) ?? '';
+    const call = this.#open(this.#vendorIndex(fragment, id), id, name, out);
+    if (call === undefined) return;
+    const written = fragment.function?.arguments;
+    // Imitators send the arguments as an object; the canonical form is text.
+    const piece = isRecord(written) ? JSON.stringify(written) : text(written);
+    if (piece !== undefined && piece !== '') {
+      out.push({ type: 'tool_call_arguments', index: call.index, text: piece });
+    }
+  }
+
+  #vendorIndex(fragment: CallFragment, id: string): number {
+    const given = integer(fragment.index);
+    if (given !== undefined) return given;
+    return id === '' ? Math.max(0, this.#lastVendorIndex) : this.#lastVendorIndex + 1;
+  }
+
+  #open(vendorIndex: number, id: string, name: string, out: ReplyItem[]): OpenCall | undefined {
+    this.#lastVendorIndex = vendorIndex;
+    const known = this.#calls.get(vendorIndex);
+    if (known !== undefined && (id === '' || id === known.id || name === '')) return known;
+    if (this.#callCount === toolCallsMax) {
+      out.push(this.#nonsense(`more than ${toolCallsMax} tool calls in one answer`));
+      return undefined;
+    }
+    const index = this.#callCount++;
+    const opened = { index, id: id === '' ? `call_${index}` : id };
+    this.#calls.set(vendorIndex, opened);
+    out.push({ type: 'tool_call_start', index, id: opened.id, name });
+    return opened;
+  }
+
+  #finish(raw: string, out: ReplyItem[]): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    for (let index = 0; index < this.#callCount; index += 1) out.push({ type: 'tool_call_end', index });
+    const saw = { toolCall: this.#callCount > 0, refusal: this.#refused };
+    out.push({ type: 'stop', reason: chatStopReason(raw === '' ? 'stop' : raw, saw), raw });
+  }
+
+  #nonsense(what: string): ReplyItem {
+    return {
+      type: 'failure',
+      error: new VendorError('nonsense', `the vendor sent ${what}`, { vendor: this.#dialect.vendor }),
+    };
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * The one form in which the platform speaks of a model call, whoever serves it. Adapters translate it to a vendor's
+ * request and the vendor's reply back; nothing above them knows a vendor's names.
+ */
+import type { Usage } from './usage.js';
+import type { VendorError } from './vendor-error.js';
+
+/**
+ * Who made a signed part. A signature is worth something only to the vendor, the model and the account that made it,
+ * so parts travel with their origin and are left out elsewhere (`history.ts`).
+ */
+export interface Origin {
+  readonly vendor: string;
+  readonly model: string;
+  readonly credentialId: string;
+}
+
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+  /** Some vendors sign plain text too; replayed like the signature of a thought. */
+  readonly signature?: string;
+  readonly origin?: Origin;
+}
+
+/** The data block that a caller declared: it travels with the user's message, and is not the user's own text. */
+export interface ContextPart {
+  readonly type: 'context';
+  readonly text: string;
+}
+
+export interface ImagePart {
+  readonly type: 'image';
+  readonly source:
+    | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
+    | { readonly kind: 'url'; readonly url: string };
+}
+
+export interface ThinkingPart {
+  readonly type: 'thinking';
+  readonly text: string;
+  /** Opaque; whatever the vendor wants to see again. */
+  readonly signature?: string;
+  readonly origin?: Origin;
+}
+
+/** A thought that the vendor sends only encrypted. */
+export interface RedactedThinkingPart {
+  readonly type: 'redacted_thinking';
+  readonly data: string;
+  readonly origin?: Origin;
+}
+
+export interface ToolCallPart {
+  readonly type: 'tool_call';
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it, which need not be valid JSON. */
+  readonly arguments: string;
+  readonly signature?: string;
+  readonly origin?: Origin;
+}
+
+export type UserPart = TextPart | ContextPart | ImagePart;
+export type AssistantPart = TextPart | ThinkingPart | RedactedThinkingPart | ToolCallPart;
+
+export interface SystemMessage {
+  readonly role: 'system';
+  readonly content: string;
+}
+
+export interface UserMessage {
+  readonly role: 'user';
+  readonly content: readonly UserPart[];
+}
+
+export interface AssistantMessage {
+  readonly role: 'assistant';
+  readonly content: readonly AssistantPart[];
+}
+
+export interface ToolMessage {
+  readonly role: 'tool';
+  readonly callId: string;
+  readonly name: string;
+  readonly content: readonly (TextPart | ImagePart)[];
+  readonly isError?: boolean;
+}
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments, always an object. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+
+export type ResponseFormat =
+  | { readonly type: 'text' }
+  | { readonly type: 'json' }
+  | {
+      readonly type: 'json_schema';
+      readonly name: string;
+      readonly schema: Readonly<Record<string, unknown>>;
+    };
+
+export type ReasoningEffort = 'none' | 'low' | 'medium' | 'high';
+
+export interface LlmRequest {
+  readonly messages: readonly Message[];
+  readonly tools?: readonly ToolDefinition[];
+  readonly toolChoice?: ToolChoice;
+  readonly parallelToolCalls?: boolean;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly maxTokens?: number;
+  readonly stop?: readonly string[];
+  readonly seed?: number;
+  readonly responseFormat?: ResponseFormat;
+  readonly reasoningEffort?: ReasoningEffort;
+  /** How the vendor is asked; a caller who wants the answer whole may still be served from a stream. */
+  readonly stream: boolean;
+}
+
+export type StopReason =
+  | 'stop'
+  | 'stop_sequence'
+  | 'length'
+  | 'tool_calls'
+  | 'content_filter'
+  | 'refusal'
+  | 'context_overflow'
+  | 'pause'
+  | 'error'
+  | 'other';
+
+/** What a model's answer is made of, in the order in which it comes. */
+export type LlmEvent =
+  | { readonly type: 'start'; readonly id: string | undefined; readonly model: string | undefined }
+  | { readonly type: 'content'; readonly text: string }
+  | { readonly type: 'content_signature'; readonly signature: string }
+  | { readonly type: 'thinking'; readonly text: string }
+  | { readonly type: 'thinking_end'; readonly signature: string | undefined }
+  | { readonly type: 'redacted_thinking'; readonly data: string }
+  | {
+      readonly type: 'tool_call_start';
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+      readonly signature?: string;
+    }
+  | { readonly type: 'tool_call_arguments'; readonly index: number; readonly text: string }
+  | { readonly type: 'tool_call_end'; readonly index: number }
+  /** Cumulative: a later one replaces an earlier one. */
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'stop'; readonly reason: StopReason; readonly raw: string }
+  /** Something the adapter does not know. It passes, for logs and for doors of the same dialect; it never throws. */
+  | { readonly type: 'unknown'; readonly raw: unknown };
+
+/** What an adapter reads from a reply: an event, or that the vendor reported a failure inside a good status. */
+export type ReplyItem = LlmEvent | { readonly type: 'failure'; readonly error: VendorError };
+
+/**
+ * Content, a thought or a tool call: from here on the answer belongs to this model. Role-only chunks, message starts
+ * and pings are none.
+ */
+export function isSignal(item: ReplyItem): boolean {
+  switch (item.type) {
+    case 'content':
+    case 'thinking':
+      return item.text !== '';
+    case 'redacted_thinking':
+    case 'tool_call_start':
+    case 'tool_call_arguments':
+      return true;
+    default:
+      return false;
+  }
+}

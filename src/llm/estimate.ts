@@ -1,0 +1,87 @@
+/**
+ * Counting tokens where the vendor did not: before a call, for routing and reservations, and after one that was cut
+ * off. Rough on purpose; rows made from it say so.
+ */
+import type { LlmRequest, Message } from './contract.js';
+import { zeroUsage, outputTokens, type Usage } from './usage.js';
+
+const bytesPerToken = 4;
+const tokensPerMessage = 4;
+/** What the vendors charge for a picture of ordinary size. */
+const tokensPerImage = 1000;
+
+/** Bytes, not characters: scripts with long encodings also take more tokens. */
+export function estimateTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text, 'utf8') / bytesPerToken);
+}
+
+export function estimateInputTokens(request: LlmRequest): number {
+  let tokens = request.messages.reduce((sum, message) => sum + messageTokens(message), 0);
+  if (request.tools !== undefined && request.tools.length > 0) {
+    tokens += estimateTokens(JSON.stringify(request.tools));
+  }
+  return tokens;
+}
+
+function messageTokens(message: Message): number {
+  if (message.role === 'system') return tokensPerMessage + estimateTokens(message.content);
+  let tokens = tokensPerMessage;
+  for (const part of message.content) {
+    switch (part.type) {
+      case 'image':
+        tokens += tokensPerImage;
+        break;
+      case 'tool_call':
+        tokens += estimateTokens(part.name) + estimateTokens(part.arguments);
+        break;
+      case 'redacted_thinking':
+        tokens += estimateTokens(part.data);
+        break;
+      default:
+        tokens += estimateTokens(part.text);
+    }
+  }
+  return tokens;
+}
+
+/** Where nobody set a bound: an answer of ordinary length. */
+const assumedOutputTokens = 1000;
+
+export function assumedOutput(request: LlmRequest, maxOutputTokens: number): number {
+  return Math.min(request.maxTokens ?? assumedOutputTokens, maxOutputTokens);
+}
+
+export interface Unfinished {
+  readonly request: LlmRequest;
+  readonly maxOutputTokens: number;
+  readonly reported: Usage | undefined;
+  /** A good status came. */
+  readonly accepted: boolean;
+  /** We ended it: by a clock, or because the caller left. */
+  readonly endedByUs: boolean;
+  readonly billsCutStreams: boolean;
+  readonly seen: { readonly bytes: number; readonly pieces: number };
+}
+
+/**
+ * What an attempt without a proper end is booked with. A vendor that refused or failed before its first piece bills
+ * nothing. One that we left has read the prompt, and bills either what it had written by then or, where the wire says
+ * that leaving does not stop the bill, the whole answer, whose length nobody knows.
+ */
+export function usageOfUnfinished(attempt: Unfinished): Usage {
+  const { request, reported, seen } = attempt;
+  const wrote = seen.pieces > 0;
+  const billedWhole = attempt.endedByUs && (!request.stream || (attempt.billsCutStreams && attempt.accepted));
+  if (!wrote && !billedWhole && !(attempt.endedByUs && attempt.accepted)) return reported ?? zeroUsage;
+  const input = reported ?? { ...zeroUsage, inputUncached: estimateInputTokens(request) };
+  // Many vendors send a piece per token; whichever count is larger is closer to the truth.
+  const counted = Math.max(Math.ceil(seen.bytes / bytesPerToken), seen.pieces);
+  const known = Math.max(counted, outputTokens(input));
+  const output = billedWhole ? Math.max(known, assumedOutput(request, attempt.maxOutputTokens)) : known;
+  return {
+    ...input,
+    outputVisible: Math.max(0, output - input.reasoning),
+    source: 'estimated',
+    raw: reported?.raw ?? null,
+  };
+}

@@ -1,0 +1,35 @@
+import type { FailureClass } from './vendor-error.js';
+import type { Headers } from './vendor.js';
+
+/** What a status alone says; a vendor's own code, where there is one, says more and is asked first. */
+export function failureByStatus(status: number): FailureClass {
+  if (status === 401 || status === 402 || status === 403) return 'credential';
+  if (status === 408 || status === 409) return 'overload';
+  if (status === 429) return 'rate';
+  if (status >= 500) return 'overload';
+  if (status >= 400) return 'request';
+  return 'nonsense';
+}
+
+export function header(headers: Headers, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+/** `retry-after-ms`, `Retry-After` in seconds (fractions too) or as a date; undefined where none can be read. */
+export function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
+  const exact = Number.parseFloat(header(headers, 'retry-after-ms') ?? '');
+  if (Number.isFinite(exact) && exact >= 0) return exact;
+  const value = header(headers, 'retry-after');
+  if (value === undefined) return undefined;
+  if (/^\s*\d+(\.\d+)?\s*$/.test(value)) return Number.parseFloat(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+}
+
+/** The vendors have no common code for it, but agree in words. */
+export function speaksOfContextOverflow(message: string): boolean {
+  return /context[ _-]?(length|window|limit)|maximum (context|prompt)|prompt is too long|too many (input )?tokens|exceeds? the maximum number of tokens|input token count/i.test(
+    message,
+  );
+}

@@ -1,0 +1,15 @@
+import type { VendorAdapter } from '../vendor.js';
+import { GeminiStreamReader } from './from-chunk.js';
+import { fromGeminiReply } from './from-reply.js';
+import { mapGeminiError } from './map-error.js';
+import { toGeminiRequest } from './to-request.js';
+
+export const googleAdapter: VendorAdapter = {
+  vendor: 'google',
+  billsCutStreams: true,
+  toRequest: toGeminiRequest,
+  authorization: (secret) => (secret === undefined ? {} : { 'x-goog-api-key': secret }),
+  reader: () => new GeminiStreamReader(),
+  fromReply: fromGeminiReply,
+  mapError: mapGeminiError,
+};

@@ -1,0 +1,82 @@
+import { failureByStatus, retryAfterMs, speaksOfContextOverflow } from '../failure-class.js';
+import { isRecord, parseJson, text } from '../reply-json.js';
+import { VendorError, type FailureClass } from '../vendor-error.js';
+import type { ErrorReply } from '../vendor.js';
+
+/** google.rpc.Code, as far as it says more than the HTTP status. */
+const byStatusName: Readonly<Record<string, FailureClass>> = {
+  UNAUTHENTICATED: 'credential',
+  PERMISSION_DENIED: 'credential',
+  RESOURCE_EXHAUSTED: 'rate',
+  UNAVAILABLE: 'overload',
+  INTERNAL: 'overload',
+  DEADLINE_EXCEEDED: 'overload',
+  ABORTED: 'overload',
+  CANCELLED: 'overload',
+  UNKNOWN: 'overload',
+};
+
+export function mapGeminiError(reply: ErrorReply): VendorError {
+  return errorOf(parseJson(reply.body), reply.body, reply.status, retryAfterMs(reply.headers, reply.nowMs));
+}
+
+/** `{error: …}` as ordinary data of a stream. */
+export function mapGeminiErrorObject(body: unknown): VendorError {
+  return errorOf(body, 'the vendor reported an error without a message', undefined, undefined);
+}
+
+function errorOf(
+  body: unknown,
+  fallback: string,
+  httpStatus: number | undefined,
+  headerRetryAfter: number | undefined,
+): VendorError {
+  const whole: unknown = Array.isArray(body) ? body[0] : body;
+  const error = isRecord(whole) && isRecord(whole['error']) ? whole['error'] : {};
+  const status = httpStatus ?? (typeof error['code'] === 'number' ? error['code'] : undefined);
+  const name = text(error['status']);
+  const message = text(error['message']) ?? fallback;
+  const details = Array.isArray(error['details']) ? error['details'].filter(isRecord) : [];
+  const retryAfter = headerRetryAfter ?? retryDelayMs(details);
+  return new VendorError(classOf(name, message, details, status), message, {
+    vendor: 'google',
+    ...(status !== undefined && { status }),
+    ...(name !== undefined && { code: name }),
+    ...(retryAfter !== undefined && { retryAfterMs: retryAfter }),
+  });
+}
+
+type Details = readonly Readonly<Record<string, unknown>>[];
+
+function classOf(
+  name: string | undefined,
+  message: string,
+  details: Details,
+  status: number | undefined,
+): FailureClass {
+  // A bad key is called an invalid argument here.
+  const reason = details.some((detail) => detail['reason'] === 'API_KEY_INVALID');
+  if (reason || /api key (not valid|expired)/i.test(message)) return 'credential';
+  if (isDailyQuota(details)) return 'exhausted';
+  const named = name !== undefined && Object.hasOwn(byStatusName, name) ? byStatusName[name] : undefined;
+  const failure = named ?? (status === undefined ? 'overload' : failureByStatus(status));
+  return failure === 'request' && speaksOfContextOverflow(message) ? 'context_overflow' : failure;
+}
+
+/** A quota per day does not come back within any retry. */
+function isDailyQuota(details: Details): boolean {
+  return details.some(
+    (detail) =>
+      Array.isArray(detail['violations']) &&
+      detail['violations'].some((each) => isRecord(each) && /PerDay/.test(text(each['quotaId']) ?? '')),
+  );
+}
+
+/** RetryInfo: `{"retryDelay": "34.07s"}`. */
+function retryDelayMs(details: Details): number | undefined {
+  for (const detail of details) {
+    const seconds = /^(\d+(?:\.\d+)?)s$/.exec(text(detail['retryDelay']) ?? '')?.[1];
+    if (seconds !== undefined) return Number.parseFloat(seconds) * 1000;
+  }
+  return undefined;
+}

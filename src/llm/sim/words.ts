@@ -1,0 +1,23 @@
+/** Words with the blanks before them, so that the pieces put together are the text again. */
+export function wordPieces(text: string): string[] {
+  const pieces = text.match(/\s*\S+/g) ?? [];
+  const trailing = /\s+$/.exec(text)?.[0] ?? '';
+  const last = pieces.pop();
+  if (last === undefined) return trailing === '' ? [] : [trailing];
+  return [...pieces, last + trailing];
+}
+
+export function wordCount(text: string): number {
+  return text.match(/\S+/g)?.length ?? 0;
+}
+
+const lorem = (
+  'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore ' +
+  'magna aliqua ut enim ad minim veniam quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo ' +
+  'consequat duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat nulla pariatur'
+).split(' ');
+
+export function loremPiece(index: number): string {
+  const word = lorem[index % lorem.length] ?? 'lorem';
+  return index === 0 ? word : ` ${word}`;
+}

@@ -1,0 +1,168 @@
+import { isSignal, type ReplyItem } from '../contract.js';
+import { VendorError, type Clock } from '../vendor-error.js';
+import { AttemptClocks, type ClockLimits } from './attempt-clocks.js';
+import type { CallTime } from './call-time.js';
+import { transportLimits } from './limits.js';
+
+/** One attempt at an answer, while it runs. */
+export interface Attempt {
+  /**
+   * Everything that came since the last time, together; `undefined` once there will be no more. All pieces of one
+   * socket read are in one list, so that they can leave in one write.
+   */
+  next(): Promise<ReplyItem[] | undefined>;
+  /** Closes the vendor's connection at once. */
+  abort(): void;
+  readonly facts: AttemptFacts;
+}
+
+export interface AttemptFacts {
+  readonly startedAtMs: number;
+  /** A good status came: from here on the vendor has surely read the prompt. */
+  accepted: boolean;
+  firstSignalAtMs: number | undefined;
+  endedAtMs: number | undefined;
+  vendorRequestId: string | undefined;
+}
+
+export interface FeedOptions {
+  readonly vendor: string;
+  readonly time: CallTime;
+  readonly clocks: ClockLimits;
+}
+
+/**
+ * Between a source that pushes (a socket) and a reader that pulls. The reader takes everything at once; while it is
+ * behind by more than the backlog the source is told to pause.
+ */
+export class AttemptFeed implements Attempt {
+  readonly facts: AttemptFacts;
+  readonly #vendor: string;
+  readonly #time: CallTime;
+  readonly #clocks: AttemptClocks;
+  #items: ReplyItem[] = [];
+  #backlogBytes = 0;
+  #ended = false;
+  #wake: (() => void) | undefined;
+  #signalled = false;
+  #paused = false;
+  /** Set by the source. */
+  source: { pause(): void; resume(): void; close(): void } | undefined;
+
+  constructor(options: FeedOptions) {
+    this.#vendor = options.vendor;
+    this.#time = options.time;
+    this.facts = {
+      startedAtMs: options.time.monotonicMs(),
+      accepted: false,
+      firstSignalAtMs: undefined,
+      endedAtMs: undefined,
+      vendorRequestId: undefined,
+    };
+    this.#clocks = new AttemptClocks(options.time, options.clocks, (clock) => this.#expire(clock));
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** `read` appends what it finds in `bytes` of input; an item of type `failure` ends the attempt. */
+  accept(bytes: number, read: (out: ReplyItem[]) => void): void {
+    if (this.#ended) return;
+    const before = this.#items.length;
+    try {
+      read(this.#items);
+    } catch (cause) {
+      // Whatever an adapter stumbles over, the vendor sent it: an error of this attempt, not of the process.
+      const what = cause instanceof Error ? cause.message : 'something unreadable';
+      const error = new VendorError('nonsense', `the vendor sent ${what}`, { vendor: this.#vendor, cause });
+      this.#items.push({ type: 'failure', error });
+    }
+    const added = this.#items.length - before;
+    if (added === 0) return;
+    this.#note(before);
+    if (this.#items.at(-1)?.type === 'failure') {
+      this.#end();
+      this.source?.close();
+    } else {
+      this.#backlogBytes += bytes;
+      if (this.#backlogBytes > transportLimits.backlogBytesMax && !this.#paused) {
+        this.#paused = true;
+        this.#clocks.hold();
+        this.source?.pause();
+      }
+    }
+    this.#wakeReader();
+  }
+
+  fail(error: VendorError): void {
+    if (this.#ended) return;
+    this.#items.push({ type: 'failure', error });
+    this.#end();
+    this.#wakeReader();
+  }
+
+  finish(): void {
+    if (this.#ended) return;
+    this.#end();
+    this.#wakeReader();
+  }
+
+  abort(): void {
+    if (this.#ended) return;
+    this.fail(new VendorError('cancelled', 'the caller left', { vendor: this.#vendor }));
+    this.source?.close();
+  }
+
+  async next(): Promise<ReplyItem[] | undefined> {
+    while (this.#items.length === 0) {
+      if (this.#ended) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const items = this.#items;
+    this.#items = [];
+    this.#backlogBytes = 0;
+    if (this.#paused && !this.#ended) {
+      this.#paused = false;
+      this.#clocks.release();
+      this.source?.resume();
+    }
+    return items;
+  }
+
+  #note(from: number): void {
+    let signal = this.#signalled;
+    for (let index = from; !signal && index < this.#items.length; index += 1) {
+      const item = this.#items[index];
+      signal = item !== undefined && isSignal(item);
+    }
+    if (signal && !this.#signalled) {
+      this.#signalled = true;
+      this.facts.firstSignalAtMs = this.#time.monotonicMs();
+    }
+    this.#clocks.progress(signal);
+  }
+
+  #expire(clock: Clock): void {
+    const error = new VendorError('timeout', `the vendor's answer exceeded the ${clock} clock`, {
+      vendor: this.#vendor,
+      clock,
+    });
+    this.fail(error);
+    this.source?.close();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#clocks.stop();
+    this.facts.endedAtMs = this.#time.monotonicMs();
+  }
+
+  #wakeReader(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}

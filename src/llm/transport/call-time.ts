@@ -1,0 +1,6 @@
+/** The clocks and timers that a call needs, handed in; the runtime's own `Time` has them all. */
+export interface CallTime {
+  monotonicMs(): number;
+  wallMs(): number;
+  after(delayMs: number, action: () => void): { cancel(): void };
+}

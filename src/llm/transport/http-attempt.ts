@@ -1,0 +1,244 @@
+import type { Dispatcher } from 'undici';
+import type { LlmRequest, ReplyItem } from '../contract.js';
+import { header } from '../failure-class.js';
+import { parseJson } from '../reply-json.js';
+import { VendorError } from '../vendor-error.js';
+import type { Headers, StreamReader, VendorAdapter, VendorModel } from '../vendor.js';
+import type { ClockLimits } from './attempt-clocks.js';
+import { AttemptFeed, type Attempt } from './attempt-feed.js';
+import type { CallTime } from './call-time.js';
+import { transportLimits } from './limits.js';
+import type { VendorPools } from './pools.js';
+import { SseParser } from './sse-parser.js';
+
+/** How long a connection may stay open after the vendor said that it has sent everything. */
+const lingerMs = 1000;
+
+export interface HttpAttemptOptions {
+  readonly adapter: VendorAdapter;
+  readonly request: LlmRequest;
+  readonly model: VendorModel;
+  /** In the form of the vendor's own SDK; its path comes before the adapter's. */
+  readonly baseUrl: string;
+  readonly credentialId: string;
+  readonly secret: string | undefined;
+  readonly pools: VendorPools;
+  readonly time: CallTime;
+  readonly clocks: ClockLimits;
+}
+
+/** Sends the request; everything that can go wrong comes as an item of the attempt, nothing is thrown. */
+export function openHttpAttempt(options: HttpAttemptOptions): Attempt {
+  const feed = new AttemptFeed({
+    vendor: options.adapter.vendor,
+    time: options.time,
+    clocks: options.clocks,
+  });
+  try {
+    send(feed, options);
+  } catch (cause) {
+    // A base address that is no address, a header that cannot be sent.
+    feed.fail(
+      new VendorError('unavailable', 'the request could not be sent', {
+        vendor: options.adapter.vendor,
+        cause,
+      }),
+    );
+  }
+  return feed;
+}
+
+function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
+  const { adapter, request, secret } = options;
+  const base = new URL(options.baseUrl);
+  const { path, body } = adapter.toRequest(request, options.model);
+  const sent = options.pools.dispatch(
+    base.origin,
+    options.credentialId,
+    {
+      path: `${base.pathname.replace(/\/+$/, '')}${path}`,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: request.stream ? 'text/event-stream' : 'application/json',
+        ...adapter.authorization(secret),
+      },
+      body,
+    },
+    new ReplyHandler(feed, options),
+  );
+  if (!sent) {
+    const error = new VendorError('unavailable', 'too many calls to this vendor are under way', {
+      vendor: adapter.vendor,
+      retryAfterMs: 1000,
+    });
+    feed.fail(error);
+  }
+}
+
+type Mode =
+  | { readonly kind: 'stream'; readonly parser: SseParser; readonly reader: StreamReader; bytes: number }
+  | { readonly kind: 'whole' | 'error'; readonly chunks: Buffer[]; bytes: number };
+
+/** Reads the reply as it comes. What the status and content type say decides how, not what was asked for. */
+class ReplyHandler implements Dispatcher.DispatchHandler {
+  readonly #feed: AttemptFeed;
+  readonly #options: HttpAttemptOptions;
+  #mode: Mode | undefined;
+  #status = 0;
+  #headers: Headers = {};
+  #closed = false;
+  #lingering: { cancel(): void } | undefined;
+
+  constructor(feed: AttemptFeed, options: HttpAttemptOptions) {
+    this.#feed = feed;
+    this.#options = options;
+    feed.source = {
+      pause: () => undefined,
+      resume: () => undefined,
+      // Before the connection stands there is nothing to close yet; `onRequestStart` looks again.
+      close: () => {
+        this.#closed = true;
+      },
+    };
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const close = (): void => {
+      this.#closed = true;
+      controller.abort(new Error('the attempt has ended'));
+    };
+    if (this.#closed || this.#feed.ended) {
+      close();
+      return;
+    }
+    this.#feed.source = {
+      pause: () => controller.pause(),
+      resume: () => controller.resume(),
+      close,
+    };
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    const facts = this.#feed.facts;
+    facts.accepted = status < 300;
+    facts.vendorRequestId = requestIdOf(headers);
+    this.#mode = this.#modeOf(status, header(headers, 'content-type') ?? '');
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const mode = this.#mode;
+    if (mode === undefined || this.#feed.ended) return;
+    mode.bytes += chunk.length;
+    if (mode.kind === 'stream') this.#readStream(mode, chunk);
+    else this.#collect(mode, chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#lingering?.cancel();
+    if (this.#feed.ended) return;
+    const mode = this.#mode;
+    if (mode === undefined) {
+      this.#fail('transport', 'the vendor closed the connection without an answer', 'unreachable');
+    } else if (mode.kind === 'stream') {
+      this.#feed.accept(0, (out) => {
+        mode.parser.end((event) => mode.reader.read(event, out));
+        if (out.at(-1)?.type !== 'failure') mode.reader.end(out);
+      });
+    } else if (mode.kind === 'whole') {
+      this.#feed.accept(mode.bytes, (out) => this.#readWhole(Buffer.concat(mode.chunks), out));
+    } else {
+      const { adapter, time } = this.#options;
+      const error = adapter.mapError({
+        status: this.#status,
+        headers: this.#headers,
+        body: Buffer.concat(mode.chunks).toString('utf8'),
+        nowMs: time.wallMs(),
+      });
+      this.#feed.fail(error);
+    }
+    this.#feed.finish();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
+    this.#lingering?.cancel();
+    if (this.#feed.ended) return;
+    const code = 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : '';
+    const what =
+      this.#mode === undefined
+        ? `the vendor could not be reached${code}`
+        : `the connection broke during the answer${code}`;
+    this.#feed.fail(new VendorError('transport', what, { vendor: this.#options.adapter.vendor, cause }));
+  }
+
+  #modeOf(status: number, contentType: string): Mode {
+    if (status >= 300) return { kind: 'error', chunks: [], bytes: 0 };
+    const isJson = /\bjson\b/i.test(contentType);
+    const isStream = /\bevent-stream\b/i.test(contentType) || (this.#options.request.stream && !isJson);
+    if (!isStream) return { kind: 'whole', chunks: [], bytes: 0 };
+    return {
+      kind: 'stream',
+      parser: new SseParser(transportLimits.eventBytesMax),
+      reader: this.#options.adapter.reader(),
+      bytes: 0,
+    };
+  }
+
+  #readStream(mode: Extract<Mode, { kind: 'stream' }>, chunk: Buffer): void {
+    if (mode.bytes > transportLimits.streamBytesMax) {
+      this.#fail('nonsense', `a stream of more than ${transportLimits.streamBytesMax} bytes`);
+      return;
+    }
+    this.#feed.accept(chunk.length, (out) => {
+      mode.parser.push(chunk, (event) => {
+        // What follows a failure in the same read is not looked at.
+        if (out.at(-1)?.type !== 'failure') mode.reader.read(event, out);
+      });
+      if (mode.reader.done && out.at(-1)?.type !== 'failure') mode.reader.end(out);
+    });
+    if (mode.reader.done) this.#finishEarly();
+  }
+
+  /** The answer is complete; the connection gets a moment to end by itself, so that it can be used again. */
+  #finishEarly(): void {
+    if (this.#feed.ended) return;
+    this.#feed.finish();
+    const { source } = this.#feed;
+    this.#lingering = this.#options.time.after(lingerMs, () => source?.close());
+  }
+
+  #collect(mode: Extract<Mode, { kind: 'whole' | 'error' }>, chunk: Buffer): void {
+    if (mode.kind === 'error') {
+      const room = transportLimits.errorBytesMax - (mode.bytes - chunk.length);
+      if (room > 0) mode.chunks.push(chunk.subarray(0, room));
+    } else if (mode.bytes > transportLimits.replyBytesMax) {
+      this.#fail('nonsense', `a reply of more than ${transportLimits.replyBytesMax} bytes`);
+    } else mode.chunks.push(chunk);
+  }
+
+  #readWhole(bytes: Buffer, out: ReplyItem[]): void {
+    const { adapter } = this.#options;
+    const body = parseJson(bytes.toString('utf8'));
+    if (body !== undefined) {
+      adapter.fromReply(body, out);
+      return;
+    }
+    const error = new VendorError('nonsense', 'the reply is not JSON', { vendor: adapter.vendor });
+    out.push({ type: 'failure', error });
+  }
+
+  #fail(failure: 'transport' | 'nonsense', what: string, code?: string): void {
+    const { vendor } = this.#options.adapter;
+    this.#feed.fail(new VendorError(failure, what, { vendor, ...(code !== undefined && { code }) }));
+    this.#feed.source?.close();
+  }
+}
+
+function requestIdOf(headers: Headers): string | undefined {
+  const id =
+    header(headers, 'x-request-id') ?? header(headers, 'request-id') ?? header(headers, 'x-generation-id');
+  return id?.slice(0, 200);
+}

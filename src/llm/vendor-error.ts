@@ -1,0 +1,112 @@
+/**
+ * Everything that can go wrong between the platform and a vendor, sorted by what may be done about it. Adapters sort
+ * once; whoever decides on retries (`routing/retry-policy.ts`) looks only at the class.
+ */
+
+export type FailureClass =
+  /** 401, 402, 403: this credential will not do; another one may. */
+  | 'credential'
+  /** The account's own credit is used up; time does not help. */
+  | 'exhausted'
+  /** Too many requests; wait as told. */
+  | 'rate'
+  /** The vendor's own trouble: 5xx and its kin. */
+  | 'overload'
+  /** The request is wrong; nobody else will like it better. */
+  | 'request'
+  | 'context_overflow'
+  /** Refused for what it says. */
+  | 'policy'
+  /** Connection refused, reset, cut off. */
+  | 'transport'
+  /** A good status with a reply that cannot be read. */
+  | 'nonsense'
+  /** One of our clocks ran out. */
+  | 'timeout'
+  /** The caller left. */
+  | 'cancelled'
+  /** Not sent: the pool is full or the target is left out for now. */
+  | 'unavailable';
+
+export type Clock = 'first_signal' | 'idle' | 'call';
+
+export interface VendorErrorContext {
+  readonly vendor: string;
+  /** The vendor's status; absent where there was no answer. */
+  readonly status?: number;
+  /** The vendor's own code or type. */
+  readonly code?: string;
+  readonly retryAfterMs?: number;
+  /** The vendor said itself that a repeat is pointless. */
+  readonly neverRetry?: boolean;
+  readonly clock?: Clock;
+  readonly cause?: unknown;
+}
+
+/** Long enough for any vendor's reason, too short to carry a prompt back. */
+const originalErrorCharsMax = 500;
+
+export class VendorError extends Error {
+  readonly failure: FailureClass;
+  readonly vendor: string;
+  readonly status: number | undefined;
+  readonly code: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly neverRetry: boolean;
+  readonly clock: Clock | undefined;
+
+  /** `reason` is the vendor's own text; it is scrubbed and bounded here, so that no path can forget it. */
+  constructor(failure: FailureClass, reason: string, context: VendorErrorContext) {
+    super(bounded(scrubbed(reason)), { cause: context.cause });
+    this.name = 'VendorError';
+    this.failure = failure;
+    this.vendor = context.vendor;
+    this.status = context.status;
+    this.code = context.code === undefined ? undefined : bounded(scrubbed(context.code));
+    this.retryAfterMs = context.retryAfterMs;
+    this.neverRetry = context.neverRetry ?? false;
+    this.clock = context.clock;
+  }
+
+  /** The same error without any trace of one known secret; the cause is dropped, since it may hold the text too. */
+  without(secret: string): VendorError {
+    if (secret.length < 4) return this;
+    const clean = (text: string): string => withoutSecret(text, secret);
+    return new VendorError(this.failure, clean(this.message), {
+      vendor: this.vendor,
+      neverRetry: this.neverRetry,
+      ...(this.status !== undefined && { status: this.status }),
+      ...(this.code !== undefined && { code: clean(this.code) }),
+      ...(this.retryAfterMs !== undefined && { retryAfterMs: this.retryAfterMs }),
+      ...(this.clock !== undefined && { clock: this.clock }),
+    });
+  }
+}
+
+function bounded(text: string): string {
+  return text.length <= originalErrorCharsMax ? text : `${text.slice(0, originalErrorCharsMax - 1)}…`;
+}
+
+/** Every form in which a secret comes back in an error: as it is, percent-encoded, in base64. */
+export function withoutSecret(text: string, secret: string): string {
+  let clean = text;
+  for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]) {
+    if (clean.includes(form)) clean = clean.replaceAll(form, '[REDACTED]');
+  }
+  return clean;
+}
+
+/** What looks like a credential, also a partly masked one as vendors print it (`sk-abc***xyz`). */
+const credentialShapes = [
+  /\b(?:sk|rk|pk|xai|gsk|sk-ant|sk-or|sk-proj|svc_live|svc_test|svc_dev|ghp|xox[abp])[-_][\w*.…-]{6,}/gi,
+  /\bAIza[\w*-]{8,}/g,
+  /\bAKIA[A-Z0-9]{8,}/g,
+  /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g,
+  /\b(bearer|x-api-key|x-goog-api-key|api[-_ ]?key|key)(["']?\s*[:=]\s*["']?|\s+)(?=[\w*.-]*[\d*])[\w*.+/=-]{12,}/gi,
+];
+
+export function scrubbed(text: string): string {
+  let clean = text;
+  for (const shape of credentialShapes) clean = clean.replace(shape, '[REDACTED]');
+  return clean;
+}
