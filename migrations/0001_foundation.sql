@@ -108,7 +108,7 @@ create table changes (
   topic text not null,
   about_tenant uuid,
   subject text not null,
-  recorded_at timestamptz not null default now()
+  recorded_at timestamptz not null default clock_timestamp() -- rises with the number, as the counter is locked
 );
 
 -- The counter's row stays locked until the caller commits, so numbers become visible in their order and

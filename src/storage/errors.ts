@@ -93,7 +93,7 @@ function classify(error: Error, sqlState: string | undefined): StoreFailure | un
   if (sqlState !== undefined) return fromCode(sqlState);
   if (error instanceof ConnectionError) return 'unavailable';
   // pg reports a lost connection by its words alone.
-  return /connection terminated|not queryable|timeout exceeded when trying to connect|timeout expired/i.test(
+  return /connection terminated|not queryable|timeout exceeded when trying to connect|timeout expired|query read timeout/i.test(
     error.message,
   )
     ? 'unavailable'

@@ -1,8 +1,19 @@
 // The store's face.
+export { insertTarget } from './batch-target.js';
+export type { BatchColumnType, BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-target.js';
+export { openBatchWriters } from './batch-writer.js';
+export type { BatchWriter, BatchWriterOptions, BatchWriters, BatchWritersOptions } from './batch-writer.js';
+export { openChangeFeed } from './change-feed.js';
+export type { ChangeFeed, ChangeFeedOptions, ChangeSubscriber } from './change-feed.js';
+export { recordChange } from './changes.js';
+export type { Change } from './changes.js';
 export { isUniqueViolation, StoreError } from './errors.js';
 export type { StoreFailure } from './errors.js';
+export { openHotReads } from './hot.js';
+export type { HotReads, HotReadsOptions, HotStatement, HotValue } from './hot.js';
 export { migrate, MigrationError, migrationsDirectory } from './migrate.js';
-export type { MigrationResult } from './migrate.js';
-export { openStore, sql } from './store.js';
+export type { MigrationOptions, MigrationResult } from './migrate.js';
+export { sql } from './query.js';
+export { openStore } from './store.js';
 export type { Store, StoreSettings, TransactionOptions } from './store.js';
 export type { DirectoryTransaction, TenantTransaction, Transaction } from './transaction.js';

@@ -1,24 +1,13 @@
 // The store: transactions for one tenant, and for the directory. Whoever may query what is decided by
 // the roles and policies in PostgreSQL; the types here make the ordinary mistakes impossible to write.
-import { createSqlTag } from 'slonik';
 import type { DatabasePool, DatabaseTransactionConnection } from 'slonik';
-import { z } from 'zod';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { StoreError, toStoreError } from './errors.js';
 import { openPool } from './pools.js';
+import { sql } from './query.js';
 import { applicationRole, directoryRole } from './roles.js';
 import { directoryTransaction, tenantTransaction } from './transaction.js';
 import type { DirectoryTransaction, TenantTransaction } from './transaction.js';
-
-/** Builds queries: sql.type(schema)`select …`, sql.typeAlias('id')`…`, sql.fragment`…`. */
-export const sql = createSqlTag({
-  typeAliases: {
-    /** For statements that return no rows. */
-    nothing: z.object({}).strict(),
-    id: z.object({ id: z.uuid() }),
-    count: z.object({ count: z.number() }),
-  },
-});
 
 export type TransactionOptions = {
   /**

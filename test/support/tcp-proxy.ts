@@ -1,0 +1,89 @@
+// A network between a client and a real server that a test can cut at chosen moments.
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+
+export type ProxyMode =
+  /** Passes everything on. */
+  | 'open'
+  /** Passes questions on and cuts the connection when the answer comes: done, and nobody was told. */
+  | 'cut-at-answer'
+  /** Cuts the connection when a question comes: not done. */
+  | 'cut-at-question'
+  /** Passes nothing on and says nothing. */
+  | 'silent'
+  /** Refuses new connections and cuts the old ones. */
+  | 'down';
+
+export class TcpProxy {
+  mode: ProxyMode = 'open';
+  /** How many more times a cutting mode cuts before the proxy opens again. */
+  cutsLeft = Number.POSITIVE_INFINITY;
+  readonly #target: URL;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: URL) {
+    this.#target = target;
+    this.#server = createServer((client) => this.#carry(client));
+  }
+
+  /** Answers once the proxy listens; `url` is `target` through the proxy. */
+  static async before(target: string): Promise<TcpProxy> {
+    const proxy = new TcpProxy(new URL(target));
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('The proxy listens on TCP');
+    const url = new URL(this.#target);
+    url.hostname = '127.0.0.1';
+    url.port = String(address.port);
+    return url.href;
+  }
+
+  cutAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    this.cutAll();
+    await once(this.#server, 'close');
+  }
+
+  #carry(client: Socket): void {
+    if (this.mode === 'down') {
+      client.destroy();
+      return;
+    }
+    const server = connect(Number(this.#target.port), this.#target.hostname);
+    const cut = (): void => {
+      client.destroy();
+      server.destroy();
+      this.cutsLeft -= 1;
+      if (this.cutsLeft <= 0) this.mode = 'open';
+    };
+    for (const socket of [client, server]) {
+      this.#sockets.add(socket);
+      // An error closes the socket, and the close is passed on.
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        client.destroy();
+        server.destroy();
+      });
+    }
+    client.on('data', (bytes) => {
+      if (this.mode === 'cut-at-question' || this.mode === 'down') cut();
+      else if (this.mode !== 'silent') server.write(bytes);
+    });
+    server.on('data', (bytes) => {
+      if (this.mode === 'cut-at-answer' || this.mode === 'down') cut();
+      else if (this.mode !== 'silent') client.write(bytes);
+    });
+  }
+}
