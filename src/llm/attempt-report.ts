@@ -1,0 +1,28 @@
+import type { LlmRequest, StopReason } from './contract.js';
+import type { Target } from './routing/plan.js';
+import type { Usage } from './usage.js';
+import type { VendorError } from './vendor-error.js';
+
+/** What the ledger opens a row with, before the vendor hears of the call. */
+export interface AttemptStart {
+  readonly attemptId: string;
+  /** Counted from 1. */
+  readonly number: number;
+  readonly target: Target;
+  readonly payer: 'platform' | 'tenant';
+  readonly request: LlmRequest;
+}
+
+export type AttemptOutcome = 'completed' | 'failed' | 'timeout' | 'cancelled';
+
+/** What it closes the row with. */
+export interface AttemptReport extends AttemptStart {
+  readonly outcome: AttemptOutcome;
+  readonly usage: Usage;
+  readonly stop: StopReason | undefined;
+  readonly error: VendorError | undefined;
+  readonly vendorRequestId: string | undefined;
+  readonly startedAtMs: number;
+  readonly firstSignalMs: number | undefined;
+  readonly durationMs: number;
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { parseSimModel } from '../sim/sim-model.js';
+import { fromEntry, type CatalogueModel, type ModelEntry } from './model.js';
+import { CatalogueError, parseModels } from './models-file.js';
+
+/** The vendors that are built in; `sim` beside them is a vendor for trials and never counted as one of them. */
+export const builtInVendors = ['openai', 'anthropic', 'google', 'xai', 'openrouter'] as const;
+export type BuiltInVendor = (typeof builtInVendors)[number];
+
+export type Resolution =
+  | { readonly model: CatalogueModel }
+  | { readonly problem: 'invalid_model' | 'invalid_provider' };
+
+/** Every model that can be named. Later sources replace entries of the same id. */
+export class Catalogue {
+  readonly #models = new Map<string, CatalogueModel>();
+  readonly #vendors = new Set<string>(['sim', ...builtInVendors]);
+
+  constructor(...sources: readonly (readonly ModelEntry[])[]) {
+    for (const entry of sources.flat()) {
+      this.#models.set(entry.id, fromEntry(entry));
+      this.#vendors.add(entry.vendor);
+    }
+  }
+
+  get all(): readonly CatalogueModel[] {
+    return [...this.#models.values()];
+  }
+
+  hasVendor(vendor: string): boolean {
+    return this.#vendors.has(vendor);
+  }
+
+  byId(id: string): CatalogueModel | undefined {
+    return this.#models.get(id) ?? this.#sim(id);
+  }
+
+  /** What a caller means by `model` and, perhaps, `provider`; the vendor may stand in either. */
+  resolve(model: string, provider?: string): Resolution {
+    if (provider !== undefined && !this.#vendors.has(provider)) return { problem: 'invalid_provider' };
+    const found =
+      this.byId(model) ?? (provider === undefined ? undefined : this.byId(`${provider}.${model}`));
+    if (found === undefined) return { problem: 'invalid_model' };
+    return provider === undefined || found.vendor === provider
+      ? { model: found }
+      : { problem: 'invalid_model' };
+  }
+
+  /** The models of `sim` are made from their names. */
+  #sim(id: string): CatalogueModel | undefined {
+    const name = id.startsWith('sim.') ? id.slice('sim.'.length) : '';
+    const pattern = this.#models.get('sim.echo');
+    if (pattern === undefined || parseSimModel(name) === undefined) return undefined;
+    return { ...pattern, id, name };
+  }
+}
+
+/** The catalogue that comes with the product. */
+export function builtInModels(): readonly ModelEntry[] {
+  return [...builtInVendors, 'sim'].flatMap((vendor) => {
+    const url = new URL(`./models/${vendor}.json`, import.meta.url);
+    return parseModels(`models/${vendor}.json`, readFileSync(url, 'utf8'));
+  });
+}
+
+/** Refuses compatible vendors that would hide a built-in one. */
+export function assertNewVendor(name: string): void {
+  if (name === 'sim' || builtInVendors.some((known) => known === name)) {
+    throw new CatalogueError('OPENAI_COMPATIBLE_VENDORS', `the name ${name} belongs to a built-in vendor`);
+  }
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { ModelTier } from '../../plans/index.js';
+
+export const modelTiers = ['economical', 'premium', 'flagship'] as const satisfies readonly ModelTier[];
+
+/** Kinds of task that models differ in; auto routing looks for what a prompt asks. */
+export const taskKinds = ['code', 'mathematics', 'reasoning', 'extraction', 'small_talk', 'general'] as const;
+export type TaskKind = (typeof taskKinds)[number];
+
+const dollars = z.number().min(0).max(100_000);
+const tokens = z.int().min(1).max(100_000_000);
+
+const rates = {
+  input_per_mtok: dollars,
+  output_per_mtok: dollars,
+  cached_input_per_mtok: dollars.optional(),
+  cache_write_5m_per_mtok: dollars.optional(),
+  cache_write_1h_per_mtok: dollars.optional(),
+};
+
+/** What the whole call costs once its prompt is longer than `above_tokens`. */
+const longPrompt = z.strictObject({ above_tokens: tokens, ...rates });
+
+/** Dollars per million tokens. */
+export const priceSchema = z.strictObject({ ...rates, long_prompt: longPrompt.optional() });
+
+/** One vendor name for all vendors: what comes before the first dot of a model's id. */
+export const vendorName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,62}$/, 'a vendor is lower-case letters, digits and hyphens');
+
+/** One entry of the catalogue, as it stands in its files and in `GET /api/v3/llm/models`. */
+export const modelFields = z.strictObject({
+  id: z.string().min(3).max(200),
+  vendor: vendorName,
+  /** The vendor's own name, where it is not simply what follows the vendor in the id. */
+  vendor_model: z.string().min(1).max(200).optional(),
+  tier: z.enum(modelTiers),
+  context_window: tokens,
+  max_output_tokens: tokens,
+  price: priceSchema,
+  capabilities: z.array(z.string().regex(/^[a-z0-9_]{1,40}$/)).max(40),
+  /** How good its answers are, 1 to 100, by the operator's judgement; auto routing weighs it against the price. */
+  quality: z.int().min(1).max(100).default(50),
+  /** Kinds of task at which it is better than its quality says. */
+  strengths: z.array(z.enum(taskKinds)).max(6).default([]),
+});
+
+export const modelSchema = modelFields.refine((model) => model.id.startsWith(`${model.vendor}.`), {
+  message: 'an id is the vendor, a dot, and the name of the model',
+  path: ['id'],
+});
+
+export type ModelEntry = z.output<typeof modelSchema>;
+export type Price = ModelEntry['price'];
+
+/** A model as the rest of the subject uses it. */
+export interface CatalogueModel {
+  readonly id: string;
+  readonly vendor: string;
+  /** The vendor's own name of it. */
+  readonly name: string;
+  readonly tier: ModelTier;
+  readonly contextWindow: number;
+  readonly maxOutputTokens: number;
+  readonly price: Price;
+  readonly capabilities: ReadonlySet<string>;
+  readonly quality: number;
+  readonly strengths: ReadonlySet<TaskKind>;
+}
+
+export function fromEntry(entry: ModelEntry): CatalogueModel {
+  return {
+    id: entry.id,
+    vendor: entry.vendor,
+    name: entry.vendor_model ?? entry.id.slice(entry.vendor.length + 1),
+    tier: entry.tier,
+    contextWindow: entry.context_window,
+    maxOutputTokens: entry.max_output_tokens,
+    price: entry.price,
+    capabilities: new Set(entry.capabilities),
+    quality: entry.quality,
+    strengths: new Set(entry.strengths),
+  };
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { modelFields, modelSchema, vendorName, type ModelEntry } from './model.js';
+
+/** A catalogue file or variable that cannot be used. The message names the place, never a key. */
+export class CatalogueError extends Error {
+  constructor(source: string, problem: string, cause?: unknown) {
+    super(`${source}: ${problem}`, { cause });
+    this.name = 'CatalogueError';
+  }
+}
+
+const file = z.union([
+  z.array(modelSchema),
+  z.strictObject({ models: z.array(modelSchema) }).transform((whole) => whole.models),
+]);
+
+/** The models of a file, given as its text: a list, or `{"models": […]}`. */
+export function parseModels(source: string, text: string): readonly ModelEntry[] {
+  return checked(source, file, text);
+}
+
+const compatibleModel = z.union([
+  z.string().min(1).max(200),
+  modelFields
+    .omit({ vendor: true })
+    .partial()
+    .extend({ id: z.string().min(1).max(200) }),
+]);
+
+const compatibleVendor = z.strictObject({
+  name: vendorName,
+  base_url: z.url({ protocol: /^https?$/ }),
+  api_key: z.string().min(1).optional(),
+  models: z.array(compatibleModel).min(1),
+});
+
+export interface CompatibleVendor {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** A function, so that no printed value shows the key. */
+  readonly reveal: () => string | undefined;
+  readonly models: readonly ModelEntry[];
+}
+
+/** `OPENAI_COMPATIBLE_VENDORS`. Models given by name alone are economical, free of charge and of modest size. */
+export function parseCompatibleVendors(text: string): readonly CompatibleVendor[] {
+  const source = 'OPENAI_COMPATIBLE_VENDORS';
+  return checked(source, z.array(compatibleVendor), text).map((vendor) => ({
+    name: vendor.name,
+    baseUrl: vendor.base_url,
+    reveal: () => vendor.api_key,
+    models: vendor.models.map((given) => {
+      const entry = typeof given === 'string' ? { id: given } : given;
+      const prefix = `${vendor.name}.`;
+      const name = entry.id.startsWith(prefix) ? entry.id.slice(prefix.length) : entry.id;
+      return modelSchema.parse({ ...modest, ...entry, id: prefix + name, vendor: vendor.name });
+    }),
+  }));
+}
+
+const modest = {
+  tier: 'economical',
+  context_window: 32_768,
+  max_output_tokens: 8_192,
+  price: { input_per_mtok: 0, output_per_mtok: 0 },
+  capabilities: ['text', 'tools', 'temperature'],
+};
+
+function checked<Output>(source: string, schema: z.ZodType<Output>, text: string): Output {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    // The parser's message quotes the text, which may hold a key.
+    throw new CatalogueError(source, 'not valid JSON', cause instanceof SyntaxError ? undefined : cause);
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const place = issue === undefined || issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
+  throw new CatalogueError(source, `${place}${issue?.message ?? 'not valid'}`);
+}

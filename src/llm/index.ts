@@ -1,0 +1,34 @@
+/** The face of the subject: everything about a model call that the rest of the platform may know. */
+export * from './contract.js';
+export { AnswerBuilder, type LlmAnswer } from './answer.js';
+export type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
+export {
+  defaultCallLimits,
+  runCall,
+  type Call,
+  type CallLimits,
+  type CallOutcome,
+  type CallPorts,
+} from './call.js';
+export { builtInModels, builtInVendors, Catalogue, type Resolution } from './catalogue/catalogue.js';
+export { modelTiers, type CatalogueModel, type ModelEntry, type TaskKind } from './catalogue/model.js';
+export {
+  CatalogueError,
+  parseCompatibleVendors,
+  parseModels,
+  type CompatibleVendor,
+} from './catalogue/models-file.js';
+export { costOf } from './catalogue/price.js';
+export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
+export { historyFor, pinOf } from './history.js';
+export { platformFailure } from './platform-failure.js';
+export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
+export { CircuitBreakers } from './routing/circuit-breakers.js';
+export { Observations } from './routing/observations.js';
+export { planTargets, type CallPlan, type Credential, type Keyring, type Target } from './routing/plan.js';
+export type { CallTime } from './transport/call-time.js';
+export { VendorPools } from './transport/pools.js';
+export { inputTokens, outputTokens, totalTokens, zeroUsage, type Usage } from './usage.js';
+export { VendorError, type Clock, type FailureClass } from './vendor-error.js';
+export type { VendorAdapter } from './vendor.js';
+export { adaptersByVendor, defaultBaseUrls } from './vendors.js';

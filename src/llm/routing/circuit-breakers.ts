@@ -1,0 +1,86 @@
+/**
+ * A vendor that keeps failing is left out for a while, per credential, so that one tenant's bad key says nothing about
+ * the platform's. Closed until `failuresMax` failures in a row; then open, twice as long each time; then one call is
+ * let through, and its outcome decides.
+ */
+export const breakerLimits = {
+  failuresMax: 5,
+  /** Failures further apart than this are not "in a row". */
+  memoryMs: 60_000,
+  openMs: 10_000,
+  openMsMax: 120_000,
+  /** A probe that never reports back, because its process was busy dying, must not close the way for ever. */
+  probeMsMax: 120_000,
+  breakersMax: 10_000,
+} as const;
+
+interface Breaker {
+  failures: number;
+  lastFailureAtMs: number;
+  openedTimes: number;
+  openUntilMs: number;
+  probeUntilMs: number;
+}
+
+export class CircuitBreakers {
+  readonly #breakers = new Map<string, Breaker>();
+
+  /** Whether a call may go there now; for a half-open one only the first asker may, and must report the outcome. */
+  admits(vendor: string, credentialId: string, nowMs: number): boolean {
+    const breaker = this.#breakers.get(keyOf(vendor, credentialId));
+    if (breaker === undefined || breaker.openedTimes === 0) return true;
+    if (nowMs < breaker.openUntilMs || nowMs < breaker.probeUntilMs) return false;
+    breaker.probeUntilMs = nowMs + breakerLimits.probeMsMax;
+    return true;
+  }
+
+  /** The same without taking the probe's place: for choosing among models. */
+  isOpen(vendor: string, credentialId: string, nowMs: number): boolean {
+    const breaker = this.#breakers.get(keyOf(vendor, credentialId));
+    return breaker !== undefined && breaker.openedTimes > 0 && nowMs < breaker.openUntilMs;
+  }
+
+  succeeded(vendor: string, credentialId: string): void {
+    this.#breakers.delete(keyOf(vendor, credentialId));
+  }
+
+  /** The call ended without saying anything about the vendor: a probe's place is free again. */
+  abstained(vendor: string, credentialId: string): void {
+    const breaker = this.#breakers.get(keyOf(vendor, credentialId));
+    if (breaker !== undefined) breaker.probeUntilMs = 0;
+  }
+
+  failed(vendor: string, credentialId: string, nowMs: number): void {
+    const key = keyOf(vendor, credentialId);
+    const breaker = this.#breakers.get(key) ?? this.#add(key);
+    const probing = breaker.openedTimes > 0;
+    const inARow = nowMs - breaker.lastFailureAtMs <= breakerLimits.memoryMs;
+    breaker.failures = inARow ? breaker.failures + 1 : 1;
+    breaker.lastFailureAtMs = nowMs;
+    breaker.probeUntilMs = 0;
+    if (!probing && breaker.failures < breakerLimits.failuresMax) return;
+    const openMs = breakerLimits.openMs * 2 ** Math.min(breaker.openedTimes, 10);
+    breaker.openUntilMs = nowMs + Math.min(breakerLimits.openMsMax, openMs);
+    breaker.openedTimes += 1;
+  }
+
+  #add(key: string): Breaker {
+    if (this.#breakers.size >= breakerLimits.breakersMax) {
+      const oldest = this.#breakers.keys().next().value;
+      if (oldest !== undefined) this.#breakers.delete(oldest);
+    }
+    const breaker: Breaker = {
+      failures: 0,
+      lastFailureAtMs: Number.NEGATIVE_INFINITY,
+      openedTimes: 0,
+      openUntilMs: 0,
+      probeUntilMs: 0,
+    };
+    this.#breakers.set(key, breaker);
+    return breaker;
+  }
+}
+
+function keyOf(vendor: string, credentialId: string): string {
+  return `${vendor} ${credentialId}`;
+}

@@ -1,0 +1,42 @@
+/** What this node has seen of each model lately: moving averages, so that an old bad hour is forgotten. */
+export interface Observed {
+  readonly firstSignalMs: number | undefined;
+  /** 0 to 1. */
+  readonly failureRate: number;
+}
+
+const weightOfNew = 0.2;
+/** Half of a failure rate is forgotten in this time even when nobody calls the model. */
+const forgetHalfMs = 60_000;
+
+interface Entry {
+  firstSignalMs: number | undefined;
+  failureRate: number;
+  atMs: number;
+}
+
+export class Observations {
+  readonly #models = new Map<string, Entry>();
+
+  record(model: string, nowMs: number, outcome: { failed: boolean; firstSignalMs?: number }): void {
+    const entry = this.#models.get(model) ?? { firstSignalMs: undefined, failureRate: 0, atMs: nowMs };
+    const rate = faded(entry, nowMs);
+    entry.failureRate = rate + weightOfNew * ((outcome.failed ? 1 : 0) - rate);
+    entry.atMs = nowMs;
+    if (outcome.firstSignalMs !== undefined) {
+      const before = entry.firstSignalMs ?? outcome.firstSignalMs;
+      entry.firstSignalMs = before + weightOfNew * (outcome.firstSignalMs - before);
+    }
+    this.#models.set(model, entry);
+  }
+
+  of(model: string, nowMs: number): Observed {
+    const entry = this.#models.get(model);
+    if (entry === undefined) return { firstSignalMs: undefined, failureRate: 0 };
+    return { firstSignalMs: entry.firstSignalMs, failureRate: faded(entry, nowMs) };
+  }
+}
+
+function faded(entry: Entry, nowMs: number): number {
+  return entry.failureRate * 0.5 ** (Math.max(0, nowMs - entry.atMs) / forgetHalfMs);
+}

@@ -1,0 +1,55 @@
+import type { CatalogueModel } from '../catalogue/model.js';
+
+/** A key to a vendor, and who pays for what it buys. */
+export interface Credential {
+  /** Changes when the secret does, so that what was learned of the old one does not stick to the new one. */
+  readonly id: string;
+  readonly vendor: string;
+  readonly payer: 'platform' | 'tenant';
+  /** In the form of the vendor's own SDK. */
+  readonly baseUrl: string;
+  /** A function, so that no printed value shows the secret; undefined for servers that ask for none. */
+  readonly reveal: () => string | undefined;
+}
+
+export interface Target {
+  readonly model: CatalogueModel;
+  readonly credential: Credential;
+}
+
+/** Who is asked, in order. */
+export interface CallPlan {
+  readonly targets: readonly Target[];
+  /** A prompt that proves too long may go to a model with a larger window: only where nobody named the model. */
+  readonly mayEnlarge: boolean;
+}
+
+export interface Keyring {
+  /** The tenant's own key for this vendor, if it has one. */
+  readonly tenant: (vendor: string) => Credential | undefined;
+  /** The platform's, if there is one. */
+  readonly platform: (vendor: string) => Credential | undefined;
+}
+
+/**
+ * The targets for a chain of models. The tenant's own key comes first and is not bound by tiers; the platform's
+ * follows where the plan allows the model. `tierBarred` says that a platform key was left out for the tier, so that
+ * a refused own key can end with the right error.
+ */
+export function planTargets(
+  chain: readonly CatalogueModel[],
+  keyring: Keyring,
+  tierAllowed: (model: CatalogueModel) => boolean,
+): { readonly targets: readonly Target[]; readonly tierBarred: boolean } {
+  const targets: Target[] = [];
+  let tierBarred = false;
+  for (const model of chain) {
+    const own = keyring.tenant(model.vendor);
+    if (own !== undefined) targets.push({ model, credential: own });
+    const platform = keyring.platform(model.vendor);
+    if (platform === undefined) continue;
+    if (tierAllowed(model)) targets.push({ model, credential: platform });
+    else tierBarred = true;
+  }
+  return { targets, tierBarred };
+}
