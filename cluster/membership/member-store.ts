@@ -1,11 +1,18 @@
 import type { ProcessId, ViewNumber } from '../ids/ids.js';
-import type { Member, View } from './membership.js';
+import type { Member, View, ViewName } from './membership.js';
 
-/** A lease as the member store sees it. */
+/** A lease as its process last renewed it. */
 export interface Lease {
   readonly member: Member;
-  /** Since the last renewal, by the store's clock. */
-  readonly silentMs: number;
+  /**
+   * How often the process has renewed, by its own count. Whoever watches it judges its silence by how long
+   * this number stood still on the watcher's own clock: neither the store's clock nor a missing key is trusted.
+   */
+  readonly renewals: number;
+  /** How long the confirmations that the process gave still bind it (protocol 2.5). */
+  readonly promisedMs: number;
+  /** It takes no slots any more, and keeps the lease only until its running turns have ended. */
+  readonly leaving: boolean;
 }
 
 export interface Snapshot {
@@ -15,21 +22,52 @@ export interface Snapshot {
   readonly view: View | undefined;
 }
 
+/** Read in the same step, so that a renewal is an observation of all others as well. */
+export interface Renewal extends Snapshot {
+  readonly renewed: boolean;
+}
+
+export interface Publication {
+  readonly generation: string;
+  /**
+   * The view that the new one follows: published only while the store holds exactly it. Without it the view
+   * is brought back: taken if the store holds none or one of a lower number.
+   */
+  readonly follows: ViewName | undefined;
+}
+
+export interface RemovalRequest {
+  readonly generation: string;
+  readonly process: ProcessId;
+  /** As the voice saw it: a renewal since then refutes the voice. */
+  readonly renewals: number;
+  readonly voice: ProcessId;
+  /** How many processes must have asked within `voiceMs`. */
+  readonly voices: number;
+  readonly voiceMs: number;
+  /** Since the last renewal, by the store's clock. It only hastens a removal, it proves nothing. */
+  readonly silenceMs: number;
+}
+
+export interface RemovalOutcome {
+  readonly outcome: 'removed' | 'refuted' | 'more_voices' | 'too_early';
+  readonly silentMs: number;
+}
+
 /** Where the living are kept (Redis, or memory in a simulation). Every answer may be lost or late. */
 export interface MemberStore {
-  /** Makes or renews the lease of `member`; refused when it was removed. */
-  renew(member: Member, leaseMs: number): Promise<{ readonly renewed: boolean; readonly generation: string }>;
+  /**
+   * Makes or renews a lease. Refused when the store has none under a generation that the process knows to
+   * have renewed under: then somebody removed it. Leases never run out by themselves.
+   */
+  renew(lease: Lease, knownGeneration: string | undefined): Promise<Renewal>;
   snapshot(): Promise<Snapshot>;
-  /** Publishes if the store holds no view of that number or a higher one, under the same generation. */
-  publish(view: View, generation: string): Promise<boolean>;
-  /** One voice against a process that refuses links; removes the lease in the same step once the rules hold. */
-  refuse(
-    process: ProcessId,
-    voice: ProcessId,
-    rules: { readonly voices: number; readonly silenceMs: number },
-  ): Promise<{ readonly removed: boolean }>;
+  publish(view: View, publication: Publication): Promise<boolean>;
+  /** One voice for taking away a lease; the step that has voices and silence enough takes it away. */
+  remove(request: RemovalRequest): Promise<RemovalOutcome>;
+  /** The process gives its own lease back. */
   release(process: ProcessId): Promise<void>;
-  /** Called at a hint that something changed; hints may be lost. */
+  /** Called at a hint that something changed; hints may be lost. Returns what ends it. */
   onChange(listener: () => void): () => void;
   close(): Promise<void>;
 }
@@ -38,4 +76,11 @@ export interface MemberStore {
 export interface ViewNumbers {
   /** A number never given before and above `atLeast`. */
   next(atLeast: ViewNumber): Promise<ViewNumber>;
+  /**
+   * The same, and remembered as the number under which somebody is about to remove members that may be
+   * confirming each other. They read it, and stop in time.
+   */
+  seize(atLeast: ViewNumber): Promise<ViewNumber>;
+  /** The highest number ever seized; 0 if none. */
+  seized(): Promise<ViewNumber>;
 }

@@ -10,8 +10,10 @@ export interface Member {
   /** Share of slots in proportion to the other members. Fixed for the life of the process. */
   readonly weight: number;
   readonly roles: readonly Role[];
-  /** Name of the machine: a peer on it may see the process exit. */
+  /** Names the machine and its process table: a peer with the same one may see the process exit. */
   readonly host: string;
+  /** Its number in that table. */
+  readonly pid: number;
 }
 
 /** Number and hash together name a view; equal numbers with unequal hashes are both void (protocol 2.1). */

@@ -19,9 +19,14 @@ export interface ProbeReply {
   readonly view: View;
 }
 
+export type ProbeAnswer =
+  | { readonly outcome: 'replied'; readonly reply: ProbeReply }
+  /** Nothing listens at the address, or another process does: proof that the peer's listener is gone. */
+  | { readonly outcome: 'refused' };
+
 export interface PeerProbe {
-  /** Rejects with `peer_lost`, `wrong_process` or `deadline_exceeded`. */
-  ask(peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeReply>;
+  /** Rejects with `peer_lost` or `deadline_exceeded` when nothing was learned. */
+  ask(peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeAnswer>;
   /** Who answers the questions of others; one handler. */
   answerWith(handler: (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>): void;
 }

@@ -8,7 +8,7 @@ import { buildRing } from '../../../cluster/ring/ring.js';
 import { SlotSet } from '../../../cluster/ring/slot-set.js';
 
 function member(name: string, weight = 1): Member {
-  return { process: processId(name), address: '127.0.0.1:1', weight, roles: ['worker'], host: 'h' };
+  return { process: processId(name), address: '127.0.0.1:1', weight, roles: ['worker'], host: 'h', pid: 1 };
 }
 
 function view(members: readonly Member[], number = 1) {
