@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 /** @type {[name: string, command: string, args: string[]][]} */
 const steps = [
   ['format', 'npx', ['oxfmt', '--check']],
+  ['lock file', process.execPath, ['scripts/lock.mjs', '--check']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
   ['protobuf', 'npx', ['buf', 'lint']],
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
