@@ -26,6 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   keys: [...foundations, 'storage', 'audit', 'quota'],
   telemetry: [...foundations, 'storage'],
   llm: [...foundations, 'storage', 'vault', 'quota', 'telemetry', 'egress'],
+  agents: [...foundations, 'storage', 'audit', 'vault', 'egress'],
   authentication: foundations,
   documents: foundations,
   edge: foundations,

@@ -1,6 +1,8 @@
 export * from './access.js';
+export { done, doneShape, list, listShape, one, oneShape } from './answers.js';
 export { type Dialect, envelope, translate, unexpected } from './dialect.js';
 export { parseJson, refuseUnstorable } from './json.js';
+export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
 export {
   type Answer,
   type BodyRules,

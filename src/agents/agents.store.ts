@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { sql, type TenantTransaction } from '../storage/index.js';
+import { type AgentDocument, storedDocument } from './document.js';
+
+export const statuses = ['draft', 'published', 'archived'] as const;
+export type AgentStatus = (typeof statuses)[number];
+
+/** The working copy of every agent, or of published ones what runs. */
+export type View = 'working-copy' | 'published';
+
+export interface AgentFilter {
+  readonly status?: AgentStatus | undefined;
+  readonly type?: string | undefined;
+  readonly createdBy?: string | undefined;
+  readonly includeArchived?: boolean | undefined;
+  /** The id of the last agent of the page before. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+const agentRow = z.object({
+  id: z.uuid(),
+  document: storedDocument,
+  status: z.enum(statuses),
+  revision: z.number(),
+  last_version: z.number(),
+  published_version: z.number().nullable(),
+  rate_limit: z.number().nullable(),
+  allowed_users: z.array(z.uuid()),
+  created_by: z.uuid().nullable(),
+  created_at: z.date(),
+  updated_at: z.date(),
+});
+
+export type AgentRow = z.output<typeof agentRow>;
+
+const columns = sql.fragment`
+  a.id, a.status, a.revision, a.last_version, a.published_version, a.rate_limit, a.allowed_users::text[],
+  a.created_by, a.created_at, a.updated_at`;
+
+function documentOf(view: View) {
+  return view === 'published' ? sql.fragment`v.snapshot - 'schemas'` : sql.fragment`a.document`;
+}
+
+function source(view: View) {
+  return view === 'published'
+    ? sql.fragment`agents a join agent_versions v
+        on v.tenant_id = a.tenant_id and v.agent_id = a.id and v.version = a.published_version`
+    : sql.fragment`agents a`;
+}
+
+export function insertAgent(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  agent: { readonly id: string; readonly document: AgentDocument; readonly createdBy: string | null },
+): Promise<AgentRow> {
+  return tx.one(sql.type(agentRow)`
+    insert into agents as a (tenant_id, id, document, created_by)
+    values (${scope.tenantId}, ${agent.id}, ${JSON.stringify(agent.document)}::jsonb, ${agent.createdBy})
+    returning ${columns}, a.document`);
+}
+
+export function findAgent(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  view: View,
+): Promise<AgentRow | null> {
+  return tx.maybeOne(sql.type(agentRow)`
+    select ${columns}, ${documentOf(view)} as document from ${source(view)}
+    where a.tenant_id = ${scope.tenantId} and a.id = ${id}`);
+}
+
+/** The working copy, which nobody else changes until the transaction ends. */
+export function lockAgent(scope: TenantScope, tx: TenantTransaction, id: string): Promise<AgentRow | null> {
+  return tx.maybeOne(sql.type(agentRow)`
+    select ${columns}, a.document from agents a
+    where a.tenant_id = ${scope.tenantId} and a.id = ${id} for no key update`);
+}
+
+/** Newest first. */
+export function listAgents(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  view: View,
+  filter: AgentFilter,
+): Promise<readonly AgentRow[]> {
+  const { status, type, createdBy, includeArchived, after, limit } = filter;
+  const typeColumn = view === 'published' ? sql.fragment`v.snapshot ->> 'type'` : sql.fragment`a.type`;
+  const conditions = [
+    sql.fragment`a.tenant_id = ${scope.tenantId}`,
+    ...(status === undefined ? [] : [sql.fragment`a.status = ${status}`]),
+    ...(status === undefined && includeArchived !== true ? [sql.fragment`a.status <> 'archived'`] : []),
+    ...(type === undefined ? [] : [sql.fragment`${typeColumn} = ${type}`]),
+    ...(createdBy === undefined ? [] : [sql.fragment`a.created_by = ${createdBy}`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(a.created_at, a.id) < (
+            select o.created_at, o.id from agents o where o.tenant_id = ${scope.tenantId} and o.id = ${after})`,
+        ]),
+  ];
+  return tx.any(sql.type(agentRow)`
+    select ${columns}, ${documentOf(view)} as document from ${source(view)}
+    where ${sql.join(conditions, sql.fragment` and `)}
+    order by a.created_at desc, a.id desc
+    ${limit === undefined ? sql.fragment`` : sql.fragment`limit ${limit}`}`);
+}
+
+export function countAgents(scope: TenantScope, tx: TenantTransaction): Promise<number> {
+  return tx.oneFirst(sql.typeAlias('count')`
+    select count(*) as count from agents where tenant_id = ${scope.tenantId} and status <> 'archived'`);
+}
+
+export function updateDocument(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  document: AgentDocument,
+): Promise<AgentRow> {
+  return tx.one(sql.type(agentRow)`
+    update agents a set document = ${JSON.stringify(document)}::jsonb, revision = revision + 1, updated_at = now()
+    where a.tenant_id = ${scope.tenantId} and a.id = ${id}
+    returning ${columns}, a.document`);
+}
+
+/** Takes the agent off line, to the given state. */
+export function withdraw(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  status: 'draft' | 'archived',
+): Promise<AgentRow> {
+  return tx.one(sql.type(agentRow)`
+    update agents a set status = ${status}, published_version = null, updated_at = now()
+    where a.tenant_id = ${scope.tenantId} and a.id = ${id}
+    returning ${columns}, a.document`);
+}
+
+/** The given version is what runs from now on. */
+export function publishVersion(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  live: {
+    readonly version: number;
+    readonly rateLimit: number | null;
+    readonly allowedUsers: readonly string[];
+  },
+): Promise<AgentRow> {
+  return tx.one(sql.type(agentRow)`
+    update agents a set status = 'published', published_version = ${live.version}, last_version = ${live.version},
+      rate_limit = ${live.rateLimit}, allowed_users = ${sql.array([...live.allowedUsers], 'uuid')},
+      updated_at = now()
+    where a.tenant_id = ${scope.tenantId} and a.id = ${id}
+    returning ${columns}, a.document`);
+}

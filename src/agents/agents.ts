@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { invalidField, PlatformError } from '../errors.js';
+import type { JsonObject } from '../operations/index.js';
+import { isUniqueViolation, type Store, type TenantTransaction } from '../storage/index.js';
+import {
+  type AgentFilter,
+  type AgentRow,
+  countAgents,
+  findAgent,
+  insertAgent,
+  listAgents,
+  lockAgent,
+  updateDocument,
+} from './agents.store.js';
+import { type Author, seesDrafts } from './author.js';
+import { patchedDocument } from './document.js';
+
+/** Of one tenant, archived ones aside. A list of all is answered in one piece. */
+export const agentsMax = 5_000;
+
+/** Working copies of agents: made, read and changed. What runs is changed by `publishing.ts` alone. */
+export class Agents {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async create(author: Author, fields: JsonObject): Promise<AgentRow> {
+    const document = patchedDocument({}, fields);
+    return refusingTakenName(document.name, () =>
+      this.#store.inTenant(author.scope, async (tx) => {
+        if ((await countAgents(author.scope, tx)) >= agentsMax) {
+          throw new PlatformError('conflict', { message: `A tenant holds at most ${agentsMax} agents.` });
+        }
+        return insertAgent(author.scope, tx, { id: randomUUID(), document, createdBy: author.id });
+      }),
+    );
+  }
+
+  get(author: Author, id: string): Promise<AgentRow> {
+    return this.#store.inTenant(author.scope, async (tx) =>
+      present(await findAgent(author.scope, tx, id, viewOf(author))),
+    );
+  }
+
+  list(author: Author, filter: AgentFilter): Promise<readonly AgentRow[]> {
+    return this.#store.inTenant(author.scope, async (tx) => {
+      const { after } = filter;
+      if (after !== undefined && (await findAgent(author.scope, tx, after, 'working-copy')) === null) {
+        throw invalidField('cursor', 'is not one that a list answered');
+      }
+      return listAgents(author.scope, tx, viewOf(author), filter);
+    });
+  }
+
+  /** Merges the patch into the working copy; what runs stays as it is until the next publication. */
+  update(author: Author, id: string, patch: JsonObject): Promise<AgentRow> {
+    return refusingTakenName(patch['name'], () =>
+      this.#store.inTenant(author.scope, async (tx) => {
+        const row = await lockEditable(author.scope, tx, id);
+        return updateDocument(author.scope, tx, id, patchedDocument(row.document, patch));
+      }),
+    );
+  }
+}
+
+/** Locks the working copy for a change of it, or of its schemas. */
+export async function lockEditable(scope: TenantScope, tx: TenantTransaction, id: string): Promise<AgentRow> {
+  const row = present(await lockAgent(scope, tx, id));
+  if (row.status === 'archived') {
+    throw new PlatformError('conflict', { message: 'The agent is archived; restore it first.' });
+  }
+  return row;
+}
+
+export function present(row: AgentRow | null): AgentRow {
+  if (row === null) throw new PlatformError('agent_not_found');
+  return row;
+}
+
+/** Two who take one name at once: the index lets one of them in, and the other learns why. */
+export async function refusingTakenName<Result>(name: unknown, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isUniqueViolation(error, 'agents_name')) throw error;
+    throw new PlatformError('conflict', {
+      message: `An agent with the name ${String(name)} exists already.`,
+      details: { field: 'name', issue: 'is taken' },
+      cause: error,
+    });
+  }
+}
+
+function viewOf({ role }: Author) {
+  return seesDrafts(role) ? 'working-copy' : 'published';
+}

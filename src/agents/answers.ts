@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { type AgentRow, statuses } from './agents.store.js';
+import { storedDocument } from './document.js';
+
+const moment = z.iso.datetime();
+const document = storedDocument.in.shape;
+
+export const createdAgent = z.object({ id: z.uuid(), name: z.string(), status: z.literal('draft') });
+
+export const agentSummary = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  commercial_name: z.string(),
+  bio: z.string(),
+  type: document.type,
+  status: z.enum(statuses),
+  llm_config: document.llm_config,
+  created_at: moment,
+  updated_at: moment,
+});
+
+export const agentDetail = z.object({
+  ...agentSummary.shape,
+  metadata: z.record(z.string(), z.unknown()),
+  tags: document.tags,
+  visibility: document.visibility,
+  quick_replies_enabled: z.boolean(),
+  chat_enabled: z.boolean(),
+  config: z.object({ rate_limit: z.int().nullable(), allowed_users: z.array(z.uuid()) }),
+  published_version: z.int().nullable().describe('The version that runs, while the agent is published.'),
+  created_by: z.uuid().nullable(),
+});
+
+export function summaryOf(row: AgentRow): z.input<typeof agentSummary> {
+  const { name, commercial_name, bio, type, llm_config } = row.document;
+  return {
+    id: row.id,
+    name,
+    commercial_name,
+    bio,
+    type,
+    status: row.status,
+    llm_config,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
+
+export function detailOf(row: AgentRow): z.input<typeof agentDetail> {
+  const { metadata, tags, visibility, quick_replies_enabled, chat_enabled } = row.document;
+  return {
+    ...summaryOf(row),
+    metadata,
+    tags,
+    visibility,
+    quick_replies_enabled,
+    chat_enabled,
+    config: { rate_limit: row.rate_limit, allowed_users: row.allowed_users },
+    published_version: row.published_version,
+    created_by: row.created_by,
+  };
+}

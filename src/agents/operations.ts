@@ -1,0 +1,196 @@
+import { z } from 'zod';
+import { declare, list, listShape, one, oneShape, type Operation, tenantUser } from '../operations/index.js';
+import type { Agents } from './agents.js';
+import { type AgentFilter, statuses } from './agents.store.js';
+import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './answers.js';
+import { type Author, authorOf } from './author.js';
+import { agentPatch, agentTypes, newAgent } from './document.js';
+import type { Publishing } from './publishing.js';
+
+const agentParams = z.object({ id: z.uuid() });
+const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
+const paging = {
+  limit: z.coerce.number().pipe(z.int().min(1).max(100)).optional(),
+  cursor: z.uuid().optional(),
+};
+
+const publishBody = z.object({
+  config: z
+    .object({
+      rate_limit: z.int().min(1).max(1_000_000).nullish().describe('Turns per minute.'),
+      allowed_users: z
+        .array(z.uuid())
+        .max(1_000)
+        .nullish()
+        .describe('Ids of the users who may chat; empty: everybody who may chat at all.'),
+    })
+    .nullish()
+    .describe('What is left out stays as it was at the last publication.'),
+});
+
+const listed = z.object({ ...listShape(agentSummary).shape, next_cursor: z.string().nullable().optional() });
+
+/** An agent of another tenant, and for a member one that is not published, is not there. */
+const one404 = { params: agentParams, absent: 'agent_not_found' } as const;
+
+export function agentOperations(agents: Agents, publishing: Publishing): readonly Operation[] {
+  return [...readingOperations(agents), ...writingOperations(agents), ...stateOperations(publishing)];
+}
+
+function readingOperations(agents: Agents): readonly Operation[] {
+  return [
+    declare({
+      name: 'agents.list',
+      method: 'GET',
+      path: '/api/agents',
+      title: 'List agents',
+      description:
+        'Newest first. All are answered unless `limit` or `cursor` is given. Members see published agents only.',
+      access: tenantUser('agents:read'),
+      query: z.object({
+        status: z.enum(statuses).optional(),
+        type: z.enum(agentTypes).optional(),
+        includeArchived: flag.optional(),
+        createdBy: z.uuid().optional(),
+        ...paging,
+      }),
+      output: listed,
+      handle: ({ caller, query: { limit, cursor, ...filter } }) =>
+        answerList(agents, authorOf(caller), { ...filter, after: cursor, limit }),
+    }),
+    declare({
+      name: 'agents.list-published',
+      method: 'GET',
+      path: '/api/agents/published',
+      title: 'List published agents',
+      access: tenantUser('agents:read'),
+      query: z.object({ type: z.enum(agentTypes).optional(), createdBy: z.uuid().optional(), ...paging }),
+      output: listed,
+      handle: ({ caller, query: { limit, cursor, ...filter } }) =>
+        answerList(agents, authorOf(caller), { ...filter, status: 'published', after: cursor, limit }),
+    }),
+    declare({
+      name: 'agents.get',
+      method: 'GET',
+      path: '/api/agents/:id',
+      title: 'One agent',
+      description:
+        'Members see published agents only, as they run; the others see the working copy, which changes touch.',
+      access: tenantUser('agents:read'),
+      ...one404,
+      output: oneShape(agentDetail),
+      handle: async ({ caller, params }) => one(detailOf(await agents.get(authorOf(caller), params.id))),
+    }),
+  ];
+}
+
+function writingOperations(agents: Agents): readonly Operation[] {
+  return [
+    declare({
+      name: 'agents.create',
+      method: 'POST',
+      path: '/api/agents',
+      title: 'Create a draft agent',
+      access: tenantUser('agents:create'),
+      body: newAgent,
+      output: oneShape(createdAgent),
+      status: 201,
+      errors: ['conflict'],
+      handle: async ({ caller, body }) => {
+        const { id, document } = await agents.create(authorOf(caller), body);
+        return one({ id, name: document.name, status: 'draft' as const });
+      },
+    }),
+    declare({
+      name: 'agents.update',
+      method: 'PATCH',
+      path: '/api/agents/:id',
+      title: 'Change an agent',
+      description:
+        'A JSON Merge Patch (RFC 7396) of the working copy. A published agent goes on with what was published.',
+      access: tenantUser('agents:update'),
+      ...one404,
+      body: agentPatch,
+      output: oneShape(agentDetail),
+      errors: ['conflict'],
+      handle: async ({ caller, params, body }) =>
+        one(detailOf(await agents.update(authorOf(caller), params.id, body))),
+    }),
+  ];
+}
+
+function stateOperations(publishing: Publishing): readonly Operation[] {
+  return [
+    declare({
+      name: 'agents.archive',
+      method: 'DELETE',
+      path: '/api/agents/:id',
+      title: 'Archive an agent',
+      description: 'It serves nobody and can be restored. Its name becomes free.',
+      access: tenantUser('agents:delete'),
+      ...one404,
+      output: oneShape(agentDetail),
+      handle: async ({ caller, params }) =>
+        one(detailOf(await publishing.archive(authorOf(caller), params.id))),
+    }),
+    declare({
+      name: 'agents.publish',
+      method: 'POST',
+      path: '/api/agents/:id/publish',
+      title: 'Publish an agent',
+      description: 'Checks every schema, takes a snapshot as a new version, and lets that version run.',
+      access: tenantUser('agents:publish'),
+      ...one404,
+      body: publishBody,
+      output: oneShape(agentDetail),
+      errors: ['conflict'],
+      handle: async ({ caller, params, body: { config } }) =>
+        one(
+          detailOf(
+            await publishing.publish(authorOf(caller), params.id, {
+              rateLimit: config?.rate_limit,
+              allowedUsers: config?.allowed_users,
+            }),
+          ),
+        ),
+    }),
+    declare({
+      name: 'agents.unpublish',
+      method: 'POST',
+      path: '/api/agents/:id/unpublish',
+      title: 'Take an agent off line',
+      description: 'It is a draft again; its versions stay.',
+      access: tenantUser('agents:publish'),
+      ...one404,
+      output: oneShape(agentDetail),
+      errors: ['conflict'],
+      handle: async ({ caller, params }) =>
+        one(detailOf(await publishing.unpublish(authorOf(caller), params.id))),
+    }),
+    declare({
+      name: 'agents.restore',
+      method: 'POST',
+      path: '/api/agents/:id/restore',
+      title: 'Bring an archived agent back, as a draft',
+      access: tenantUser('agents:delete'),
+      ...one404,
+      output: oneShape(agentDetail),
+      errors: ['conflict'],
+      handle: async ({ caller, params }) =>
+        one(detailOf(await publishing.restore(authorOf(caller), params.id))),
+    }),
+  ];
+}
+
+async function answerList(agents: Agents, author: Author, filter: AgentFilter) {
+  const { limit, after } = filter;
+  if (limit === undefined && after === undefined) {
+    return list((await agents.list(author, filter)).map(summaryOf));
+  }
+  const size = limit ?? 50;
+  // One more than asked for tells whether there is a next page.
+  const rows = await agents.list(author, { ...filter, limit: size + 1 });
+  const page = rows.slice(0, size);
+  const next_cursor = rows.length > size ? (page.at(-1)?.id ?? null) : null;
+  return { ...list(page.map(summaryOf)), next_cursor };
+}

@@ -1,0 +1,86 @@
+// Agents behind a real door, on a real database.
+import { systemRandom, systemTime } from '../../cluster/index.js';
+import { type AgentsSubject, createAgents } from '../../src/agents/index.js';
+import type { Role, TenantUserCaller } from '../../src/context/caller.js';
+import type { TenantScope } from '../../src/context/tenant-scope.js';
+import { openChangeFeed, openStore, type Store } from '../../src/storage/index.js';
+import { insertTenant, userOf } from './callers.js';
+import type { FileDatabase } from './database.js';
+import { startEdge } from './edge.js';
+
+export interface Reply {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>> & { data?: unknown };
+}
+
+export interface Person {
+  readonly caller: TenantUserCaller;
+  call(method: string, path: string, body?: unknown): Promise<Reply>;
+}
+
+export interface AgentsBench {
+  readonly store: Store;
+  readonly subject: AgentsSubject;
+  newTenant(): Promise<TenantScope>;
+  person(scope: TenantScope, role: Role): Person;
+}
+
+export async function startAgents(database: FileDatabase): Promise<AgentsBench> {
+  const problems: unknown[] = [];
+  const store = await openStore({ databaseUrl: database.url });
+  const feed = await openChangeFeed({
+    databaseUrl: database.url,
+    time: systemTime,
+    random: systemRandom,
+    onProblem: (problem) => problems.push(problem),
+  });
+  const subject = createAgents({ store, feed });
+  const callers = new Map<string, TenantUserCaller>();
+  const edge = await startEdge(subject.operations, {
+    authenticator: {
+      authenticate: ({ bearer = '' }) => {
+        const caller = callers.get(bearer);
+        if (caller === undefined) throw new Error('the test sent a token of nobody');
+        return caller;
+      },
+    },
+  });
+  database.atEnd(async () => {
+    await edge.close();
+    await feed.close();
+    await store.close();
+    if (problems.length > 0) throw new Error('the feed of changes had problems', { cause: problems[0] });
+  });
+  return {
+    store,
+    subject,
+    newTenant: () => insertTenant(store),
+    person(scope, role) {
+      const caller = userOf(scope, { role });
+      callers.set(caller.userId, caller);
+      return { caller, call: (method, path, body) => call(edge.url, caller.userId, method, path, body) };
+    },
+  };
+}
+
+async function call(url: string, token: string, method: string, path: string, body: unknown): Promise<Reply> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Reply['body'] };
+}
+
+/** The `data` of an answer, as an object. */
+export function dataOf(reply: Reply): Record<string, unknown> {
+  return reply.body.data as Record<string, unknown>;
+}
+
+export function idOf(reply: Reply): string {
+  return String(dataOf(reply)['id']);
+}
+
+export function namesOf(reply: Reply): string[] {
+  return (reply.body.data as { name: string }[]).map(({ name }) => name);
+}
