@@ -48,6 +48,13 @@ create policy tenant on api_key_use to troupe_app
 grant select on api_keys to troupe_directory;
 create policy directory on api_keys for select to troupe_directory using (true);
 
--- One batch adds up the use of many tenants' keys.
-grant select, update on api_key_use to troupe_writer;
-create policy writer on api_key_use to troupe_writer using (true) with check (true);
+-- One batch adds up the use of many tenants' keys; it is added once, however often it is sent.
+create table api_key_use_batches (
+  id uuid primary key,
+  added_at timestamptz not null default now()
+);
+create index api_key_use_batches_added on api_key_use_batches (added_at);
+
+grant select, update on api_key_use to troupe_directory;
+create policy directory on api_key_use to troupe_directory using (true) with check (true);
+grant select, insert, delete on api_key_use_batches to troupe_directory;

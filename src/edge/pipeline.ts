@@ -4,6 +4,7 @@ import {
   type Admission,
   allows,
   type Authenticator,
+  codeOf,
   envelope,
   JsonReply,
   type Operation,
@@ -11,7 +12,6 @@ import {
   type RateFigures,
   RawReply,
   StreamReply,
-  translate,
   unexpected,
   validate,
 } from '../operations/index.js';
@@ -198,7 +198,7 @@ export class Pipeline {
       operation: operationName,
       exchange,
       caller: progress.caller,
-      errorCode: translate(error.code, dialect),
+      errorCode: codeOf(error, dialect),
       failure: error === thrown ? undefined : thrown,
     });
   }

@@ -31,9 +31,19 @@ export function translate(code: ErrorCode, dialect: Dialect): ErrorCode {
   return translations[dialect][code] ?? code;
 }
 
+/**
+ * The code of a refusal in the operation's dialect. A missing tenant header has its one name wherever the general
+ * envelope is spoken: it is no part of the input that the dialect has words for.
+ */
+export function codeOf(error: PlatformError, dialect: Dialect): ErrorCode {
+  const aboutTheHeader =
+    error.code === 'missing_required_field' && error.details?.['field'] === 'x-tenant-id';
+  return aboutTheHeader ? error.code : translate(error.code, dialect);
+}
+
 /** The body of a refusal, in the envelope of the dialect. */
 export function envelope(error: PlatformError, dialect: Dialect): object {
-  const code = translate(error.code, dialect);
+  const code = codeOf(error, dialect);
   if (dialect === 'telemetry') return { error: { code: code.toUpperCase(), message: error.message } };
   return {
     error: code,

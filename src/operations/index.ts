@@ -1,6 +1,6 @@
 export * from './access.js';
 export { done, doneShape, list, listShape, one, oneShape } from './answers.js';
-export { type Dialect, envelope, translate, unexpected } from './dialect.js';
+export { codeOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
 export { parseJson, refuseUnstorable } from './json.js';
 export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
 export {
@@ -13,6 +13,7 @@ export {
   type OperationRequest,
   type RateClass,
 } from './operation.js';
+export { decodeCursor, encodeCursor, pageQuery, type Position } from './paging.js';
 export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
 export type { Admission, Admitted, Authenticator, Credentials, RateFigures } from './ports.js';
 export { eventStream, JsonReply, RawReply, StreamReply, type StreamWriter } from './reply.js';

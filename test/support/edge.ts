@@ -34,7 +34,11 @@ const openAdmission: Admission = {
 /** A real server on a free port in front of the given operations; the caller is whatever the test says. */
 export async function startEdge(
   operations: readonly Operation[],
-  options: Partial<EdgeOptions> & { readonly caller?: Caller; readonly authenticator?: Authenticator } = {},
+  options: Partial<EdgeOptions> & {
+    readonly caller?: Caller;
+    readonly authenticator?: Authenticator;
+    readonly admission?: Admission;
+  } = {},
 ) {
   const reports: RequestReport[] = [];
   const server = new EdgeServer(
@@ -44,7 +48,7 @@ export async function startEdge(
       authenticator: options.authenticator ?? {
         authenticate: ({ address }) => options.caller ?? { kind: 'anonymous', address },
       },
-      admission: openAdmission,
+      admission: options.admission ?? openAdmission,
       report: (report) => reports.push(report),
     },
   );
