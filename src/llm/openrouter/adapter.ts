@@ -2,11 +2,11 @@ import { chatAdapter } from '../chat-dialect/adapter.js';
 import { readReasoning, reasoningDetails } from './reasoning-details.js';
 import { openrouterUsage } from './usage.js';
 
-/** Usage comes unasked in the last event, errors may come after a good status, comment lines keep the stream open. */
+/** Usage comes in the last event, asked for or not; errors may come after a good status, comment lines keep the stream open. */
 export const openrouterAdapter = chatAdapter({
   vendor: 'openrouter',
   maxTokensField: 'max_tokens',
-  asksForUsage: false,
+  asksForUsage: true,
   sendsReasoningEffort: true,
   billsCutStreams: false,
   toUsage: openrouterUsage,

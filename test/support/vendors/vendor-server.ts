@@ -1,0 +1,226 @@
+// A real local server that speaks a vendor's protocol, follows a script of faults, and keeps its own bill.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Script {
+  /** A refusal by status, in the vendor's own form. */
+  readonly status?: number;
+  readonly message?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is, with status 200. */
+  readonly garbage?: string;
+  readonly thinking?: readonly string[];
+  readonly pieces?: readonly string[];
+  readonly toolCalls?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly args: readonly string[];
+  }[];
+  /** An error as ordinary data of the stream, after so many pieces. */
+  readonly failAfter?: number;
+  /** The connection breaks after so many pieces. */
+  readonly cutAfter?: number;
+  /** Silence after so many pieces. */
+  readonly hangAfter?: number;
+  /** Silence with pings: the connection is alive, the answer is not. */
+  readonly pingsWhileHanging?: boolean;
+  readonly hangBeforeHeaders?: boolean;
+  readonly pieceDelayMs?: number;
+  readonly omitTerminator?: boolean;
+  /** The terminator is sent and the connection stays open. */
+  readonly staysOpen?: boolean;
+}
+
+export interface Frames {
+  readonly start: readonly string[];
+  readonly pieces: readonly string[];
+  readonly end: readonly string[];
+  readonly terminator: string;
+  readonly error: string;
+  readonly ping: string;
+}
+
+export interface SeenRequest {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly key: string | undefined;
+  readonly atMs: number;
+  /** When the client closed the connection before the answer was whole. */
+  leftAtMs: number | undefined;
+  billed: { input: number; output: number };
+}
+
+export abstract class VendorServer {
+  readonly requests: SeenRequest[] = [];
+  /** Accepted keys; any where none is given. */
+  readonly keys = new Set<string>();
+  readonly #scripts: Script[] = [];
+  readonly #server: Server;
+  #byDefault: Script = { pieces: ['Hello', ' world'] };
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        response.destroy(error instanceof Error ? error : new Error(String(error)));
+      });
+    });
+  }
+
+  abstract frames(script: Script, seen: SeenRequest): Frames;
+  abstract whole(script: Script, seen: SeenRequest): unknown;
+  abstract errorBody(status: number, message: string): unknown;
+  abstract keyOf(request: IncomingMessage): string | undefined;
+  abstract isStream(seen: SeenRequest): boolean;
+  /** What the vendor's own SDK takes as its base address. */
+  abstract get baseUrl(): string;
+
+  /** Follows these, one a request, then the default. */
+  script(...scripts: readonly Script[]): void {
+    this.#scripts.push(...scripts);
+  }
+
+  byDefault(script: Script): void {
+    this.#byDefault = script;
+  }
+
+  get origin(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
+  }
+
+  get billed(): { input: number; output: number } {
+    const total = { input: 0, output: 0 };
+    for (const { billed } of this.requests) {
+      total.input += billed.input;
+      total.output += billed.output;
+    }
+    return total;
+  }
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const seen = await this.#read(request);
+    this.requests.push(seen);
+    response.on('close', () => {
+      if (!response.writableFinished) seen.leftAtMs = performance.now();
+    });
+    const refused = this.keys.size > 0 && (seen.key === undefined || !this.keys.has(seen.key));
+    const script: Script = refused
+      ? { status: 401, message: `Incorrect API key provided: ${seen.key ?? 'none'}.` }
+      : (this.#scripts.shift() ?? this.#byDefault);
+    if (script.hangBeforeHeaders === true) return;
+    if (script.status !== undefined) {
+      response.writeHead(script.status, { 'content-type': 'application/json', ...script.headers });
+      response.end(JSON.stringify(this.errorBody(script.status, script.message ?? 'scripted refusal')));
+      return;
+    }
+    const contentType = this.isStream(seen) ? 'text/event-stream' : 'application/json';
+    response.writeHead(200, { 'content-type': contentType, 'x-request-id': 'req_test', ...script.headers });
+    if (script.garbage !== undefined) {
+      response.end(script.garbage);
+      return;
+    }
+    seen.billed.input = promptTokens(seen);
+    if (this.isStream(seen)) await this.#stream(script, seen, response);
+    else {
+      seen.billed.output = answerTokens(script);
+      response.end(JSON.stringify(this.whole(script, seen)));
+    }
+  }
+
+  async #stream(script: Script, seen: SeenRequest, response: ServerResponse): Promise<void> {
+    const frames = this.frames(script, seen);
+    for (const frame of frames.start) response.write(frame);
+    for (let sent = 0; ; sent += 1) {
+      if (script.cutAfter === sent) {
+        await flushed(response);
+        response.destroy();
+        return;
+      }
+      if (script.failAfter === sent) {
+        response.end(frames.error);
+        return;
+      }
+      if (script.hangAfter === sent) {
+        while (script.pingsWhileHanging === true && !response.closed) {
+          response.write(frames.ping);
+          await delay(20);
+        }
+        return;
+      }
+      const piece = frames.pieces[sent];
+      if (piece === undefined) break;
+      if (script.pieceDelayMs !== undefined) await delay(script.pieceDelayMs);
+      if (response.closed) return;
+      response.write(piece);
+      seen.billed.output += 1;
+    }
+    for (const frame of frames.end) response.write(frame);
+    if (script.omitTerminator !== true) response.write(frames.terminator);
+    if (script.staysOpen !== true) response.end();
+  }
+
+  async #read(request: IncomingMessage): Promise<SeenRequest> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString('utf8');
+    const body: unknown = text === '' ? {} : JSON.parse(text);
+    return {
+      path: request.url ?? '',
+      headers: request.headers,
+      body: isObject(body) ? body : {},
+      key: this.keyOf(request),
+      atMs: performance.now(),
+      leftAtMs: undefined,
+      billed: { input: 0, output: 0 },
+    };
+  }
+}
+
+/** So that what was written before a break has left this process. */
+function flushed(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.write('', () => setImmediate(resolve));
+  });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A token of these servers is a word of the prompt … */
+export function promptTokens(seen: SeenRequest): number {
+  const texts: string[] = [];
+  const walk = (value: unknown): void => {
+    if (typeof value === 'string') texts.push(value);
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(walk);
+  };
+  walk([seen.body['messages'], seen.body['system'], seen.body['contents'], seen.body['systemInstruction']]);
+  return texts.join(' ').split(/\s+/).filter(Boolean).length;
+}
+
+/** … and a piece of the answer. */
+export function answerTokens(script: Script): number {
+  const args = (script.toolCalls ?? []).reduce((sum, call) => sum + call.args.length, 0);
+  return (script.thinking?.length ?? 0) + (script.pieces?.length ?? 0) + args;
+}
+
+export function sse(data: unknown, event?: string): string {
+  const text = typeof data === 'string' ? data : JSON.stringify(data);
+  return `${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`;
+}
+
+export function bearer(request: IncomingMessage): string | undefined {
+  return request.headers.authorization?.replace(/^Bearer /, '');
+}

@@ -1,0 +1,193 @@
+import test, { type ExecutionContext } from 'ava';
+import type { CallLimits } from '../../../src/llm/index.js';
+import { eventually } from '../../support/eventually.js';
+import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
+import { call, simTarget, target } from '../../support/vendors/call-harness.js';
+import { GeminiServer } from '../../support/vendors/gemini-server.js';
+import { OpenAiServer } from '../../support/vendors/openai-server.js';
+import type { VendorServer } from '../../support/vendors/vendor-server.js';
+
+// One after the other: each test here measures time, and would measure its neighbours' too.
+const roomy = 20_000;
+const openai = 'openai.gpt-4.1-mini';
+const claude = 'anthropic.claude-haiku-4-5';
+
+async function started<Kind extends VendorServer>(t: ExecutionContext, server: Kind): Promise<Kind> {
+  await server.start();
+  t.teardown(() => server.stop());
+  return server;
+}
+
+function limits(short: Partial<CallLimits>): CallLimits {
+  return { firstSignalMs: roomy, idleMs: roomy, callMs: roomy, ...short };
+}
+
+test.serial(
+  'no first signal in time is tried again once on the same model, and never on another',
+  async (t) => {
+    const server = await started(t, new OpenAiServer());
+    const other = await started(t, new AnthropicServer());
+    server.script({ hangAfter: 0 }, { hangBeforeHeaders: true });
+    const done = await call([target(openai, server), target(claude, other)], {
+      limits: limits({ firstSignalMs: 150 }),
+    });
+    t.is(done.outcome.kind, 'failed');
+    t.is(done.outcome.error?.failure, 'timeout');
+    t.is(done.outcome.error?.clock, 'first_signal');
+    t.is(server.requests.length, 2);
+    t.is(other.requests.length, 0);
+    await eventually(() => server.requests.every(({ leftAtMs }) => leftAtMs !== undefined));
+  },
+);
+
+test.serial('a role, a message start and pings are no first signal', async (t) => {
+  for (const server of [new OpenAiServer(), new AnthropicServer()]) {
+    await started(t, server);
+    server.script({ hangAfter: 0, pingsWhileHanging: true }, { pieces: ['late'] });
+    const model = server instanceof OpenAiServer ? openai : claude;
+    const done = await call([target(model, server)], { limits: limits({ firstSignalMs: 2000 }) });
+    t.is(done.answer.text, 'late');
+    t.is(done.reports[0]?.error?.clock, 'first_signal');
+    t.is(done.events.filter(({ type }) => type === 'start').length, 1);
+  }
+});
+
+test.serial('silence in the middle of an answer ends the call by the idle clock, pings or not', async (t) => {
+  const server = await started(t, new AnthropicServer());
+  server.script({ pieces: ['one', 'two'], hangAfter: 1, pingsWhileHanging: true });
+  const done = await call([target(claude, server), target(claude, server, { id: 'other' })], {
+    limits: limits({ idleMs: 200 }),
+  });
+  t.is(done.outcome.error?.clock, 'idle');
+  t.is(done.answer.text, 'one');
+  t.is(server.requests.length, 1);
+});
+
+test.serial('a steady answer outlives the first-signal and idle limits many times', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  server.script({ pieces: Array.from({ length: 30 }, (_, index) => ` ${index}`), pieceDelayMs: 100 });
+  const done = await call([target(openai, server)], {
+    limits: limits({ firstSignalMs: 2000, idleMs: 2000 }),
+  });
+  t.is(done.outcome.kind, 'completed');
+  t.true((done.reports[0]?.durationMs ?? 0) > 2000);
+});
+
+test.serial('the call clock ends all attempts together', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  server.script({ status: 500 }, { pieces: ['a', 'b', 'c', 'd'], pieceDelayMs: 1500 });
+  const done = await call([target(openai, server)], { limits: limits({ callMs: 3000 }) });
+  t.is(done.outcome.error?.clock, 'call');
+  t.is(done.reports.length, 2);
+});
+
+test.serial('an answer that is not streamed has no first-signal clock, only the call clock', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  server.script({ hangBeforeHeaders: true });
+  const done = await call([target(openai, server)], {
+    request: { stream: false },
+    limits: limits({ firstSignalMs: 50, callMs: 400 }),
+  });
+  t.is(done.outcome.error?.clock, 'call');
+  t.is(done.reports.length, 1);
+  // Its vendor bills it whole, so it is never booked with nothing.
+  t.is(done.reports[0]?.usage.source, 'estimated');
+  t.true((done.reports[0]?.usage.outputVisible ?? 0) > 0);
+});
+
+const leavers: readonly (readonly [string, string, VendorServer])[] = [
+  ['openai', openai, new OpenAiServer()],
+  ['anthropic', claude, new AnthropicServer()],
+  ['google', 'google.gemini-2.5-flash', new GeminiServer()],
+];
+
+for (const [vendor, model, server] of leavers) {
+  test.serial(
+    `${vendor}: a caller who leaves closes the vendor's socket at once, and what was used is booked`,
+    async (t) => {
+      await started(t, server);
+      server.script({ pieces: Array.from({ length: 500 }, () => ' word'), pieceDelayMs: 20 });
+      const leaving = new AbortController();
+      let leftAtMs = 0;
+      let pieces = 0;
+      const done = await call([target(model, server)], {
+        signal: leaving.signal,
+        onBatch: (batch) => {
+          pieces += batch.filter(({ type }) => type === 'content').length;
+          if (pieces < 5 || leftAtMs > 0) return;
+          leftAtMs = performance.now();
+          leaving.abort();
+        },
+      });
+      t.is(done.outcome.kind, 'cancelled');
+      const [seen] = server.requests;
+      const closedAtMs = await eventually(() => seen?.leftAtMs);
+      t.true(closedAtMs - leftAtMs < 100, `closed after ${closedAtMs - leftAtMs} ms`);
+      const usage = done.reports[0]?.usage;
+      t.is(usage?.source, 'estimated');
+      t.true((usage?.inputUncached ?? 0) > 0);
+      t.true((usage?.outputVisible ?? 0) >= 5);
+    },
+  );
+}
+
+test.serial(
+  'a caller who leaves during a wait or before the first piece is booked once and gets nothing more',
+  async (t) => {
+    const server = await started(t, new OpenAiServer());
+    server.script({ status: 429, headers: { 'retry-after': '15' } });
+    const waiting = new AbortController();
+    const first = call([target(openai, server)], {
+      signal: waiting.signal,
+      ports: { afterAttempt: async () => void setImmediate(() => waiting.abort()) },
+    });
+    t.is((await first).outcome.kind, 'cancelled');
+
+    const gone = AbortSignal.abort();
+    const second = await call([target(openai, server)], { signal: gone });
+    t.is(second.outcome.kind, 'cancelled');
+    t.is(second.reports.length, 1);
+    t.is(second.reports[0]?.usage.inputUncached, 0);
+    t.is(server.requests.length, 1);
+  },
+);
+
+test.serial(
+  'a slow reader holds up the vendor, not the memory, and does not run into the idle clock',
+  async (t) => {
+    const server = await started(t, new OpenAiServer());
+    const piece = 'x'.repeat(4096);
+    server.script({ pieces: Array.from({ length: 4000 }, () => piece) });
+    let batches = 0;
+    let largest = 0;
+    const done = await call([target(openai, server)], {
+      limits: limits({ idleMs: 1500 }),
+      onBatch: async (batch) => {
+        batches += 1;
+        largest = Math.max(largest, batch.length);
+        if (batches === 2) await new Promise((resolve) => setTimeout(resolve, 3000));
+      },
+    });
+    t.is(done.outcome.kind, 'completed');
+    t.is(done.answer.text.length, 4000 * piece.length);
+    t.true(largest < 2000, `${largest} pieces waited at once`);
+  },
+);
+
+test.serial('pieces of one socket read come together', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  server.script({ pieces: Array.from({ length: 400 }, (_, index) => ` ${index}`) });
+  const done = await call([target(openai, server)]);
+  t.true(done.batches.length < 100, `${done.batches.length} batches for 400 pieces`);
+});
+
+test.serial('the built-in vendor keeps to the clocks and to leaving like any other', async (t) => {
+  const slow = await call([simTarget('sim.lorem-3-400')], { limits: limits({ idleMs: 100 }) });
+  t.is(slow.outcome.error?.clock, 'idle');
+  const leaving = new AbortController();
+  const left = await call([simTarget('sim.lorem-1000-20')], {
+    signal: leaving.signal,
+    onBatch: () => leaving.abort(),
+  });
+  t.is(left.outcome.kind, 'cancelled');
+});
