@@ -84,8 +84,12 @@ export class Pipeline {
     let caller: Caller;
     if (found instanceof Promise) {
       if (hasBody) exchange.pause();
-      caller = await found;
-      if (hasBody) exchange.resume();
+      try {
+        caller = await found;
+      } finally {
+        // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
+        if (hasBody) exchange.resume();
+      }
     } else caller = found;
     progress.caller = caller;
     const admitting = this.#parts.admission.admitRequest(caller, operation.rate);
@@ -187,7 +191,7 @@ export class Pipeline {
     thrown: unknown,
   ): void {
     const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
-    const figures = progress.figures ?? this.#parts.admission.figuresOfAddress(exchange.head.address);
+    const figures = figuresOfRefusal(error) ?? progress.figures;
     const extra: [string, string][] = Object.entries(error.headers);
     if (error.retryAfterSeconds !== undefined) extra.push(['Retry-After', String(error.retryAfterSeconds)]);
     const headers = this.headers(exchange, figures, jsonType, extra);
@@ -237,6 +241,15 @@ function bodyOfRefusedRequest(): void {}
 
 const jsonType = 'application/json; charset=utf-8';
 const noBytes = new Uint8Array(0);
+
+/** A window of an operation's own (failed sign-ins) refuses with its own figures. */
+function figuresOfRefusal({ code, details }: PlatformError): RateFigures | undefined {
+  if (code !== 'rate_limit_exceeded') return undefined;
+  const { limit, remaining, reset } = details ?? {};
+  return typeof limit === 'number' && typeof remaining === 'number' && typeof reset === 'number'
+    ? { limit, remaining, reset }
+    : undefined;
+}
 
 function validParams(operation: Operation, params: unknown): unknown {
   const result = operation.params?.safeParse(params);

@@ -1,0 +1,141 @@
+import { recordAudit } from '../audit/index.js';
+import { PlatformError } from '../errors.js';
+import type { ChangeFeed, DirectoryTransaction, Store } from '../storage/index.js';
+import { announceUser, settled } from './changes.js';
+import { insertMembership } from './memberships.store.js';
+import type { Passwords } from './passwords.js';
+import type { SecretRandom } from './secrets.js';
+import { localPartOf, ownTenantFrom, type SignedIn, userFrom } from './shapes.js';
+import type { SignInLimits } from './sign-in-limits.js';
+import { insertTenant, tenantsOfUser } from './tenants.store.js';
+import type { StartedFamily, TokenFamilies } from './token-families.js';
+import { endFamiliesOfUser } from './token-families.store.js';
+import { findUser, findUserByEmail, insertUser, markDisabled, type UserRow } from './users.store.js';
+
+/** Accounts: making one, and getting in by password. */
+export interface Accounts {
+  register(account: NewAccount): Promise<SignedIn>;
+  signIn(email: string, password: string, address: string): Promise<SignedIn>;
+  /** The user of an address and password; `invalid_credentials` for every way in which that can be wrong. */
+  userByPassword(email: string, password: string, address: string): Promise<UserRow>;
+  overview(userId: string): Promise<Pick<SignedIn['data'], 'user' | 'tenants'>>;
+  /** A part of another transaction that lets a user in; the answer is made after its commit. */
+  letIn(tx: DirectoryTransaction, user: UserRow): Promise<LetIn>;
+  answerFor(entry: LetIn): Promise<SignedIn>;
+  /** Shuts a user out on every node. False when there is no such user. */
+  disable(userId: string, actor: string): Promise<boolean>;
+}
+
+export interface NewAccount {
+  readonly email: string;
+  readonly password: string;
+  readonly name?: string | undefined;
+  readonly tenantName?: string | undefined;
+}
+
+export interface LetIn {
+  readonly user: UserRow;
+  readonly tenants: SignedIn['data']['tenants'];
+  readonly family: StartedFamily;
+}
+
+export function createAccounts(dependencies: {
+  readonly store: Store;
+  readonly changes: ChangeFeed;
+  readonly passwords: Passwords;
+  readonly limits: SignInLimits;
+  readonly families: TokenFamilies;
+  readonly random: SecretRandom;
+  readonly nowMs: () => number;
+}): Accounts {
+  const { store, changes, passwords, limits, families, random, nowMs } = dependencies;
+
+  async function letIn(tx: DirectoryTransaction, user: UserRow): Promise<LetIn> {
+    const tenants = await tenantsOfUser(tx, user.id);
+    return { user, tenants: tenants.map(ownTenantFrom), family: await families.start(tx, user.id) };
+  }
+
+  async function answerFor({ user, tenants, family }: LetIn): Promise<SignedIn> {
+    return { success: true, data: { user: userFrom(user), tenants, ...(await families.pairOf(family)) } };
+  }
+
+  async function userByPassword(email: string, password: string, address: string): Promise<UserRow> {
+    const user = await store.directory((tx) => findUserByEmail(tx, email));
+    const matches = await passwords.verify(user?.password_hash, password, () => limits.check(email, address));
+    if (user !== null && matches && !user.disabled) return user;
+    await limits.recordFailure(email, address);
+    throw new PlatformError('invalid_credentials');
+  }
+
+  return {
+    async register({ email, password, name, tenantName }) {
+      // Only saves the cost of a hash; whether the address is free is decided by the insert.
+      if ((await store.directory((tx) => findUserByEmail(tx, email))) !== null) throw addressTaken();
+      const passwordHash = await passwords.hash(password);
+      const entry = await store.directory(async (tx) => {
+        const called = name ?? localPartOf(email);
+        const user = await insertUser(tx, { id: random.uuid(), email, name: called, passwordHash });
+        if (user === null) throw addressTaken();
+        const tenant = await insertTenant(tx, {
+          id: random.uuid(),
+          name: tenantName ?? `${called}'s team`,
+          plan: 'free',
+        });
+        await insertMembership(tx, { tenantId: tenant.id, userId: user.id, role: 'owner' });
+        await recordAudit(tx, {
+          tenantId: tenant.id,
+          actor: `user:${user.id}`,
+          action: 'user.registered',
+          subject: `user:${user.id}`,
+        });
+        return letIn(tx, user);
+      });
+      return answerFor(entry);
+    },
+
+    async signIn(email, password, address) {
+      const user = await userByPassword(email, password, address);
+      const entry = await store.directory(async (tx) => {
+        await recordAudit(tx, {
+          tenantId: null,
+          actor: `user:${user.id}`,
+          action: 'user.signed-in',
+          subject: `user:${user.id}`,
+          details: { address },
+        });
+        return letIn(tx, user);
+      });
+      return answerFor(entry);
+    },
+
+    userByPassword,
+
+    async overview(userId) {
+      const { user, tenants } = await store.directory(async (tx) => ({
+        user: await findUser(tx, userId),
+        tenants: await tenantsOfUser(tx, userId),
+      }));
+      if (user === null) throw new PlatformError('invalid_token');
+      return { user: userFrom(user), tenants: tenants.map(ownTenantFrom) };
+    },
+
+    letIn,
+    answerFor,
+
+    async disable(userId, actor) {
+      const change = await store.directory(async (tx) => {
+        const now = new Date(nowMs());
+        if (!(await markDisabled(tx, userId, now))) return undefined;
+        await endFamiliesOfUser(tx, userId, 'disabled', now);
+        await recordAudit(tx, { tenantId: null, actor, action: 'user.disabled', subject: `user:${userId}` });
+        return announceUser(tx, userId);
+      });
+      await settled(changes, change);
+      return change !== undefined;
+    },
+  };
+}
+
+function addressTaken(): PlatformError {
+  return new PlatformError('conflict', { message: 'This address has an account already.' });
+}

@@ -1,0 +1,96 @@
+import type { Role, TenantLimits } from '../context/caller.js';
+import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
+import { PlatformError } from '../errors.js';
+import { limitsOf } from '../plans/index.js';
+import type { Store } from '../storage/index.js';
+import { findFirstMemberships, findMembership, type MembershipRow } from './memberships.store.js';
+import { RecencyCache } from './recency-cache.js';
+
+/** What a user is in a tenant. This is where a user's right to a tenant's data is made. */
+export interface Membership {
+  readonly scope: TenantScope;
+  readonly role: Role;
+  readonly limits: TenantLimits;
+}
+
+export interface Memberships {
+  /**
+   * Answers without a promise when the membership is in memory. A tenant that does not exist and one that the user does
+   * not belong to are refused alike. Without a tenant the user's only one is meant.
+   */
+  of(userId: string, tenantId: string | undefined): Membership | Promise<Membership>;
+  dropMember(userId: string, tenantId: string): void;
+  dropTenant(tenantId: string): void;
+  dropAll(): void;
+}
+
+const entriesMax = 50_000;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
+  /** By user and tenant; under an empty tenant the user's only one. */
+  const entries = new RecencyCache<Membership>(entriesMax);
+  let drops = 0;
+
+  async function load(userId: string, tenantId: string): Promise<Membership> {
+    const dropsBefore = drops;
+    const row = await store.directory((tx) =>
+      tenantId === '' ? onlyMembership(tx, userId) : findMembership(tx, userId, tenantId),
+    );
+    if (row === null) throw new PlatformError('tenant_not_found');
+    const membership = membershipFrom(row);
+    // A change that came in while the query ran may be missing from its answer.
+    if (drops === dropsBefore && isFresh()) entries.set(`${userId} ${tenantId}`, membership);
+    return membership;
+  }
+
+  return {
+    of(userId, tenantId) {
+      if (tenantId !== undefined && !uuid.test(tenantId)) throw new PlatformError('tenant_not_found');
+      const tenant = tenantId?.toLowerCase() ?? '';
+      const known = entries.get(`${userId} ${tenant}`);
+      return known !== undefined && isFresh() ? known : load(userId, tenant);
+    },
+
+    dropMember(userId, tenantId) {
+      drops += 1;
+      entries.delete(`${userId} ${tenantId}`);
+      // What was their only tenant may not be any more.
+      entries.delete(`${userId} `);
+    },
+
+    dropTenant(tenantId) {
+      drops += 1;
+      entries.deleteWhere(({ scope }) => scope.tenantId === tenantId);
+    },
+
+    dropAll() {
+      drops += 1;
+      entries.clear();
+    },
+  };
+}
+
+async function onlyMembership(
+  tx: Parameters<typeof findFirstMemberships>[0],
+  userId: string,
+): Promise<MembershipRow> {
+  const [only, another] = await findFirstMemberships(tx, userId);
+  if (only === undefined || another !== undefined) throw headerMissing();
+  return only;
+}
+
+function membershipFrom(row: MembershipRow): Membership {
+  return {
+    scope: tenantScope(row.tenant_id),
+    role: row.role,
+    limits: limitsOf(row.plan, row.settings),
+  };
+}
+
+function headerMissing(): PlatformError {
+  return new PlatformError('missing_required_field', {
+    message: 'The header x-tenant-id is required.',
+    details: { field: 'x-tenant-id', issue: 'required' },
+  });
+}

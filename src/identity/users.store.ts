@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { type DirectoryTransaction, sql } from '../storage/index.js';
+import { emailKeyOf } from './fields.js';
+
+const userRow = z.object({
+  id: z.string(),
+  email: z.string(),
+  name: z.string().nullable(),
+  password_hash: z.string().nullable(),
+  disabled: z.boolean(),
+});
+
+export type UserRow = z.output<typeof userRow>;
+
+const columns = sql.fragment`id, email, name, password_hash, disabled_at is not null as disabled`;
+
+export function findUserByEmail(tx: DirectoryTransaction, email: string): Promise<UserRow | null> {
+  return tx.maybeOne(
+    sql.type(userRow)`select ${columns} from users where lower(email) = ${emailKeyOf(email)}`,
+  );
+}
+
+export function findUser(tx: DirectoryTransaction, userId: string): Promise<UserRow | null> {
+  return tx.maybeOne(sql.type(userRow)`select ${columns} from users where id = ${userId}`);
+}
+
+/** Null when the address has an account already, also one that another transaction is making just now. */
+export function insertUser(
+  tx: DirectoryTransaction,
+  user: {
+    readonly id: string;
+    readonly email: string;
+    readonly name: string;
+    readonly passwordHash: string | null;
+  },
+): Promise<UserRow | null> {
+  return tx.maybeOne(
+    sql.type(userRow)`
+      insert into users (id, email, name, password_hash)
+      values (${user.id}, ${user.email}, ${user.name}, ${user.passwordHash})
+      on conflict (lower(email)) do nothing
+      returning ${columns}`,
+  );
+}
+
+/** False when there is no such user. */
+export async function markDisabled(tx: DirectoryTransaction, userId: string, at: Date): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    sql.typeAlias('nothing')`
+      update users set disabled_at = coalesce(disabled_at, ${sql.timestamp(at)}) where id = ${userId}`,
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,80 @@
+/**
+ * Small secrets of the platform itself (signing keys, mails that wait), sealed under the master key before they are
+ * stored. Each value is bound to its place by a context, so one row's secret cannot be moved into another row. The
+ * sealed form names its key, so values sealed under a former master key open until they were sealed anew.
+ */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
+
+export interface Sealer {
+  seal(value: Uint8Array, context: string): Buffer;
+  /** Throws `SealError` when the value was changed, moved, or sealed under a key that is not at hand. */
+  open(sealed: Uint8Array, context: string): Buffer;
+  /** Whether the value should be sealed anew, because its key is a former one. */
+  isStale(sealed: Uint8Array): boolean;
+}
+
+export class SealError extends Error {
+  override readonly name = 'SealError';
+}
+
+interface SealingKey {
+  readonly id: Buffer;
+  readonly key: Buffer;
+}
+
+// Layout: version (1), key id (8), nonce (12), tag (16), ciphertext.
+const version = 1;
+const keyIdBytes = 8;
+const nonceBytes = 12;
+const tagBytes = 16;
+const headerBytes = 1 + keyIdBytes + nonceBytes + tagBytes;
+
+export function createSealer(options: {
+  readonly masterKey: Uint8Array;
+  readonly formerMasterKeys?: readonly Uint8Array[];
+  readonly randomBytes: (count: number) => Uint8Array;
+}): Sealer {
+  const current = sealingKeyOf(options.masterKey);
+  const keys = [current, ...(options.formerMasterKeys ?? []).map(sealingKeyOf)];
+
+  return {
+    seal(value, context) {
+      const nonce = options.randomBytes(nonceBytes);
+      const cipher = createCipheriv('aes-256-gcm', current.key, nonce);
+      cipher.setAAD(Buffer.from(context));
+      const ciphertext = Buffer.concat([cipher.update(value), cipher.final()]);
+      return Buffer.concat([Buffer.of(version), current.id, nonce, cipher.getAuthTag(), ciphertext]);
+    },
+    open(sealed, context) {
+      const key = keys.find(({ id }) => id.equals(keyIdOf(sealed)));
+      if (key === undefined)
+        throw new SealError(`${context} was sealed under a master key that is not at hand`);
+      const nonce = sealed.subarray(1 + keyIdBytes, 1 + keyIdBytes + nonceBytes);
+      const decipher = createDecipheriv('aes-256-gcm', key.key, nonce, { authTagLength: tagBytes });
+      decipher.setAAD(Buffer.from(context));
+      decipher.setAuthTag(sealed.subarray(headerBytes - tagBytes, headerBytes));
+      try {
+        return Buffer.concat([decipher.update(sealed.subarray(headerBytes)), decipher.final()]);
+      } catch (cause) {
+        throw new SealError(`${context} does not open: it was changed or belongs elsewhere`, { cause });
+      }
+    },
+    isStale: (sealed) => !current.id.equals(keyIdOf(sealed)),
+  };
+}
+
+function sealingKeyOf(masterKey: Uint8Array): SealingKey {
+  // A key of its own, so that nothing sealed here can be confused with what the vault wraps under the master key.
+  const key = Buffer.from(hkdfSync('sha256', masterKey, new Uint8Array(), 'troupe sealing 1', 32));
+  const id = createHash('sha256')
+    .update('troupe sealing key id')
+    .update(key)
+    .digest()
+    .subarray(0, keyIdBytes);
+  return { id, key };
+}
+
+function keyIdOf(sealed: Uint8Array): Uint8Array {
+  if (sealed.length < headerBytes || sealed[0] !== version) throw new SealError('not a sealed value');
+  return sealed.subarray(1, 1 + keyIdBytes);
+}
