@@ -1,0 +1,47 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { VaultError } from './vault-error.js';
+
+export const masterKeyBytes = 32;
+
+export interface MasterKey {
+  /** A fingerprint: tells keys apart, and nothing about them. */
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/** The master keys that this node was started with. */
+export class MasterKeys {
+  /** What a rotation leads to. Until then the database says which one wraps. */
+  readonly wanted: MasterKey;
+  readonly #known: ReadonlyMap<string, MasterKey>;
+
+  constructor(wanted: Uint8Array, previous: readonly Uint8Array[] = []) {
+    this.wanted = masterKey(wanted);
+    this.#known = new Map([...previous.map(masterKey), this.wanted].map((one) => [one.id, one]));
+  }
+
+  knows(id: string): boolean {
+    return this.#known.has(id);
+  }
+
+  get(id: string): MasterKey {
+    const found = this.#known.get(id);
+    if (found !== undefined) return found;
+    throw new VaultError(
+      'wrong-master-key',
+      `The vault needs the master key with the fingerprint ${id}, which this node was not started with. Set it as ` +
+        'TROUPE_MASTER_KEY, or among TROUPE_MASTER_KEYS_PREVIOUS until `troupe vault rotate` has ended.',
+    );
+  }
+}
+
+function masterKey(bytes: Uint8Array): MasterKey {
+  if (bytes.length !== masterKeyBytes) {
+    throw new VaultError(
+      'wrong-master-key',
+      `A master key has ${masterKeyBytes} bytes, not ${bytes.length}.`,
+    );
+  }
+  const id = createHmac('sha256', bytes).update('troupe vault master key').digest('hex').slice(0, 32);
+  return { id, key: createSecretKey(bytes) };
+}
