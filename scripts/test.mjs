@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { build } from './build.mjs';
 import { provideDatabase } from './test-database.mjs';
 
@@ -28,10 +29,25 @@ try {
 }
 process.exit(interrupted ? 130 : status);
 
+/** Shows what ava prints, and closes with one plain line that counts the tests. */
 function runAva(environment) {
   child = spawn(process.execPath, [ava, ...process.argv.slice(2)], {
-    stdio: 'inherit',
-    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { FORCE_COLOR: process.stdout.isTTY ? '1' : '0', ...process.env, ...environment },
   });
-  return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
+  let tail = '';
+  child.stdout.on('data', (chunk) => {
+    process.stdout.write(chunk);
+    tail = (tail + chunk.toString()).slice(-4000);
+  });
+  return new Promise((resolve) => {
+    child.on('close', (code) => {
+      const plain = stripVTControlCharacters(tail);
+      const counted = (what) => Number(plain.match(new RegExp(`(\\d+) (?:tests?|hooks?) ${what}`))?.[1] ?? 0);
+      process.stdout.write(
+        `\n${counted('passed')} passed, ${counted('failed') + (code !== 0 && counted('failed') === 0 ? 1 : 0)} failed\n`,
+      );
+      resolve(code ?? 1);
+    });
+  });
 }

@@ -1,1 +1,207 @@
-export const placeholder = true;
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { systemRandom, systemTime, type Time } from '../cluster/index.js';
+import { createAgents } from './agents/index.js';
+import { createAuthenticator } from './authentication/index.js';
+import { type Settings, version } from './config/index.js';
+import type { Caller } from './context/caller.js';
+import {
+  diagnosticsOperations,
+  type Log,
+  Metrics,
+  type ReadinessCheck,
+  RecentErrors,
+} from './diagnostics/index.js';
+import { createDocuments } from './documents/index.js';
+import { createRequestReporter, EdgeServer } from './edge/index.js';
+import { createIdentity } from './identity/index.js';
+import { createKeys } from './keys/index.js';
+import { PlatformError } from './errors.js';
+import { OperationTable } from './operations/index.js';
+import { createQuota } from './quota/index.js';
+import { createSealer } from './sealing/index.js';
+import { type Bootstrap, seedDemo } from './seed/index.js';
+import { migrate, openChangeFeed, openHotReads, openStore, StoreError } from './storage/index.js';
+import { createVault } from './vault/index.js';
+
+export interface NodeParts {
+  readonly settings: Settings;
+  readonly nodeId: string;
+  readonly log: Log;
+  /** The machine's clock when left out. */
+  readonly time?: Time;
+}
+
+export interface RunningNode {
+  readonly baseUrl: string;
+  readonly table: OperationTable;
+  /** Where the installation began with a demo tenant. */
+  readonly bootstrap: Bootstrap | undefined;
+  /** Lets running requests finish until the signal aborts, writes what waits, closes everything. */
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+type Close = (signal: AbortSignal) => Promise<void> | void;
+
+/**
+ * The composition: every part is made here and handed what it needs. Parts are closed in the reverse order of their
+ * making, also when a later one could not be made.
+ */
+export async function startNode(parts: NodeParts): Promise<RunningNode> {
+  const closing: Close[] = [];
+  const stop = async (signal: AbortSignal): Promise<void> => {
+    for (const close of closing.splice(0).toReversed()) {
+      try {
+        await close(signal);
+      } catch (error) {
+        parts.log.logger.error({ error }, 'a part did not close cleanly');
+      }
+    }
+  };
+  try {
+    return { ...(await compose(parts, (close) => closing.push(close))), stop };
+  } catch (error) {
+    await stop(AbortSignal.timeout(1_000));
+    throw error;
+  }
+}
+
+async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise<Omit<RunningNode, 'stop'>> {
+  const { settings, log, time = systemTime } = parts;
+  const databaseUrl = settings.databaseUrl ?? '';
+  const dataDir = resolve(settings.dataDir);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const report = (attempted: string, error: unknown): void => log.logger.error({ error }, attempted);
+
+  await migrate({ databaseUrl, acceptNewer: true });
+  const store = await openStore({ databaseUrl });
+  atEnd(() => store.close());
+  const reads = openHotReads({ databaseUrl });
+  atEnd(() => reads.close());
+  const feed = await openChangeFeed({
+    databaseUrl,
+    time,
+    random: systemRandom,
+    onProblem: (error) => report('reading what changed', error),
+  });
+  atEnd(() => feed.close());
+
+  const masterKey = settings.masterKey ?? new Uint8Array();
+  const sealer = createSealer({ masterKey, formerMasterKeys: settings.previousMasterKeys, randomBytes });
+  const vault = createVault({
+    store,
+    masterKey,
+    previousMasterKeys: settings.previousMasterKeys,
+    providers: () => ['openai', 'anthropic', 'google', 'xai', 'openrouter'],
+  });
+  await vault.prepare();
+  const identity = await createIdentity({
+    store,
+    changes: feed,
+    sealer,
+    time,
+    random: { uuid: randomUUID, bytes: randomBytes },
+    outsideIssuer: outsideIssuerOf(settings),
+    onProblem: (error) => report('keeping identities in order', error),
+  });
+  atEnd(() => identity.close());
+  const quota = createQuota({ store, time, dailyLimits: settings.dailyLimits, report });
+  atEnd(() => quota.stop());
+  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
+  atEnd(() => keys.stop());
+  const agents = createAgents({ store, feed });
+
+  let stopping = false;
+  let baseUrl = '';
+  const recentErrors = new RecentErrors();
+  const metrics = new Metrics({
+    runningRequests: () => edge.runningRequests,
+    lagMs: () => edge.overload.lagMs,
+  });
+  const checks: readonly ReadinessCheck[] = [
+    { name: 'database', check: () => store.directory(async () => undefined) },
+    {
+      name: 'changes',
+      check: async () => {
+        if (!feed.isFresh()) throw new Error('this node cannot read what changed');
+      },
+    },
+  ];
+  const documents = createDocuments({ version, url: () => baseUrl });
+  const table = new OperationTable([
+    ...identity.operations,
+    ...keys.operations,
+    ...quota.operations,
+    ...vault.operations,
+    ...agents.operations,
+    ...diagnosticsOperations({ checks, stopping: () => stopping, metrics, recentErrors }),
+    ...documents.operations,
+  ]);
+  documents.describe(table);
+
+  const edge = new EdgeServer(
+    {
+      host: settings.httpHost,
+      port: settings.httpPort,
+      trustedProxies: settings.trustedProxies,
+      corsOrigins: settings.corsOrigins,
+    },
+    {
+      table,
+      authenticator: createAuthenticator({
+        verifyToken: identity.verifyToken,
+        membershipOf: identity.membershipOf,
+        authenticateKey: keys.authenticateKey,
+        operatorToken: settings.operatorToken,
+      }),
+      admission: quota.admission,
+      report: createRequestReporter({ log, metrics, recentErrors }),
+      refusalOf,
+    },
+  );
+  const port = await edge.listen();
+  atEnd((signal) => {
+    stopping = true;
+    return edge.close(signal);
+  });
+  baseUrl = settings.publicUrl ?? `http://${hostInAddress(settings.httpHost)}:${port}`;
+  const bootstrap =
+    settings.seed === 'demo'
+      ? await seedDemo({
+          table,
+          dataDir,
+          baseUrl,
+          tenantUrl: settings.tenantUrl ?? baseUrl,
+          callerOf: async (userId, tenantId): Promise<Caller> => ({
+            kind: 'tenant-user',
+            userId,
+            familyId: undefined,
+            address: '127.0.0.1',
+            ...(await identity.membershipOf(userId, tenantId)),
+          }),
+        })
+      : undefined;
+  return { baseUrl, table, bootstrap };
+}
+
+/** What a failure of the store means for whoever asked; undefined for what nobody foresaw. */
+function refusalOf(error: unknown): PlatformError | undefined {
+  if (!(error instanceof StoreError)) return undefined;
+  if (error.retryable)
+    return new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
+  if (error.failure === 'invalid-value') return new PlatformError('validation_error', { cause: error });
+  return undefined;
+}
+
+function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {
+  return oidcIssuer === undefined || oidcAudience === undefined
+    ? undefined
+    : { issuer: oidcIssuer, audience: oidcAudience };
+}
+
+/** What a local caller writes for the address that the server listens on. */
+function hostInAddress(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

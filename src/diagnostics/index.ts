@@ -8,7 +8,7 @@ export {
   redactValue,
 } from './redaction.js';
 export { readiness, type ReadinessCheck } from './health.js';
-export { createLogger, type Logger } from './logger.js';
+export { createLog, type Log, type Logger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { diagnosticsOperations, type DiagnosticsParts } from './operations.js';
 export { RecentErrors } from './recent-errors.js';

@@ -1,30 +1,73 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 
-export type { Logger } from 'pino';
+export type Logger = PinoLogger;
+
+/** The log of a node: events by pino, and a cheaper way for the line that every request writes. */
+export interface Log {
+  readonly logger: Logger;
+  readonly requestLine: RequestLine;
+  readonly flush: () => void;
+}
+
+export interface RequestFacts {
+  /** Letters, digits, `_`, `.` and `-` only. */
+  readonly requestId: string;
+  readonly operation: string;
+  readonly status: number;
+  readonly milliseconds: number;
+  readonly errorCode: string | undefined;
+  /** Ids of the caller, by name. */
+  readonly who: string;
+}
+
+export type RequestLine = (facts: RequestFacts) => void;
+
+export interface LogOptions {
+  readonly level: string;
+  readonly destination?: DestinationStream & { flushSync?: () => void };
+  readonly fields?: Readonly<Record<string, string>>;
+}
 
 /**
  * One JSON line per event. Lines are gathered and written together, because a write per line costs more than the
- * request it tells of; whatever is fatal is written at once by `flush`.
+ * request that it tells of.
  */
-export function createLogger(options: {
-  readonly level: string;
-  readonly destination?: DestinationStream;
-  readonly fields?: Readonly<Record<string, string>>;
-}): Logger {
-  return pino(
+export function createLog(options: LogOptions): Log {
+  const destination =
+    options.destination ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 500 });
+  const fields = options.fields ?? {};
+  const logger = pino(
     {
       level: options.level,
-      base: options.fields ?? {},
-      timestamp: pino.stdTimeFunctions.isoTime,
+      base: fields,
       formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: redactedPaths, censor: '[REDACTED]' },
       serializers: { error: pino.stdSerializers.errWithCause },
     },
-    options.destination ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 500 }),
+    destination,
   );
+  return {
+    logger,
+    requestLine: requestLines(logger, destination, fields),
+    flush: () => destination.flushSync?.(),
+  };
 }
 
-/** A second wall: secrets are values that refuse to print themselves; these names never hold anything to print. */
-const redactedPaths = ['password', 'token', 'secret', 'api_key', 'apiKey', 'authorization'].flatMap(
-  (name) => [name, `*.${name}`, `*.*.${name}`],
-);
+/**
+ * The line of a request, put together by hand: pino needs a fifth of the time that the whole request takes. Only
+ * values whose letters are known go in, so nothing has to be escaped.
+ */
+function requestLines(
+  logger: Logger,
+  destination: DestinationStream,
+  fields: Readonly<Record<string, string>>,
+): RequestLine {
+  const base = JSON.stringify(fields).slice(1, -1);
+  const head = `{"level":"info",${base === '' ? '' : `${base},`}"time":`;
+  return ({ requestId, operation, status, milliseconds, errorCode, who }) => {
+    if (!logger.isLevelEnabled('info')) return;
+    const code = errorCode === undefined ? '' : `,"code":"${errorCode}"`;
+    destination.write(
+      `${head}${Date.now()},"request_id":"${requestId}","operation":"${operation}","status":${status},"ms":${milliseconds.toFixed(2)}${who}${code},"msg":"request"}\n`,
+    );
+  };
+}

@@ -8,6 +8,11 @@ export class CrossOrigin {
     this.#origins = new Set(origins);
   }
 
+  /** False where no origin is listed, so that the header need not even be read. */
+  get open(): boolean {
+    return this.#origins.size > 0;
+  }
+
   allows(origin: string): boolean {
     return origin !== '' && this.#origins.has(origin);
   }

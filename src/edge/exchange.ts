@@ -1,8 +1,16 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { PlatformError } from '../errors.js';
-import type { StreamWriter } from '../operations/index.js';
+import type { RateFigures, StreamWriter } from '../operations/index.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
+
+/** What stands above the body of every answer. */
+export interface ReplyHead {
+  readonly contentType: string;
+  readonly figures: RateFigures;
+  readonly extra: Readonly<Record<string, string>>;
+  readonly crossOrigin: HeaderList;
+}
 
 /** What of a request outlives the native objects, copied before anything is awaited. */
 export interface RequestHead {
@@ -103,22 +111,33 @@ export class Exchange {
     if (!this.over) this.#response.resume();
   }
 
-  send(status: number, headers: HeaderList, body: string | Uint8Array, close: boolean): void {
+  send(status: number, head: ReplyHead, body: string | Uint8Array, close: boolean): void {
     if (this.over) return;
     this.status = status;
     this.#response.cork(() => {
-      this.#writeHead(status, headers);
+      this.#writeHead(status, head);
       if (this.head.method === 'HEAD') this.#response.endWithoutBody(Buffer.byteLength(body), close);
-      else if (status === 204) this.#response.endWithoutBody(undefined, close);
       else this.#response.end(body, close);
     });
     this.#finish();
   }
 
-  /** Begins a streamed answer; `end` must follow, or `cut`. */
-  openStream(status: number, headers: HeaderList): StreamWriter {
+  /** An answer of headers alone. */
+  sendHeaders(status: number, headers: HeaderList, close: boolean): void {
+    if (this.over) return;
     this.status = status;
-    if (!this.over) this.#response.cork(() => this.#writeHead(status, headers));
+    this.#response.cork(() => {
+      this.#response.writeStatus(statusLines[status] ?? String(status));
+      for (const [name, value] of headers) this.#response.writeHeader(name, value);
+      this.#response.endWithoutBody(undefined, close);
+    });
+    this.#finish();
+  }
+
+  /** Begins a streamed answer; `end` must follow, or `cut`. */
+  openStream(status: number, head: ReplyHead): StreamWriter {
+    this.status = status;
+    if (!this.over) this.#response.cork(() => this.#writeHead(status, head));
     const response = this.#response;
     response.onWritable(() => {
       this.#wake?.();
@@ -157,9 +176,18 @@ export class Exchange {
     this.#response.close();
   }
 
-  #writeHead(status: number, headers: HeaderList): void {
-    this.#response.writeStatus(statusLines[status] ?? String(status));
-    for (const [name, value] of headers) this.#response.writeHeader(name, value);
+  #writeHead(status: number, { contentType, figures, extra, crossOrigin }: ReplyHead): void {
+    const response = this.#response;
+    // 200 is what the native side writes when nothing else was said.
+    if (status !== 200) response.writeStatus(statusLines[status] ?? String(status));
+    response.writeHeader('Content-Type', contentType);
+    response.writeHeader('X-Content-Type-Options', 'nosniff');
+    response.writeHeader('X-Request-Id', this.head.requestId);
+    response.writeHeader('X-RateLimit-Limit', String(figures.limit));
+    response.writeHeader('X-RateLimit-Remaining', String(figures.remaining));
+    response.writeHeader('X-RateLimit-Reset', String(figures.reset));
+    for (const [name, value] of crossOrigin) response.writeHeader(name, value);
+    for (const name in extra) response.writeHeader(name, extra[name] ?? '');
   }
 }
 

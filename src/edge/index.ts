@@ -1,2 +1,3 @@
 export type { RequestReport } from './pipeline.js';
 export { type EdgeOptions, type EdgeParts, EdgeServer } from './server.js';
+export { createRequestReporter } from './request-log.js';

@@ -15,7 +15,7 @@ import {
   unexpected,
   validate,
 } from '../operations/index.js';
-import type { Exchange, HeaderList } from './exchange.js';
+import type { Exchange, HeaderList, ReplyHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
@@ -36,6 +36,8 @@ export interface PipelineParts {
   /** Headers that depend on the request's origin. */
   readonly crossOriginHeaders: (origin: string) => HeaderList;
   readonly report: (report: RequestReport) => void;
+  /** What a failure below means for the caller; undefined for what nobody foresaw. */
+  readonly refusalOf: (error: unknown) => PlatformError | undefined;
   readonly closing: () => boolean;
 }
 
@@ -60,7 +62,8 @@ export class Pipeline {
       const request = this.#validated(incoming, caller, body);
       if (operation.rate === 'model-work') await this.#admitModelWork(caller, progress);
       const answer = operation.handle(request);
-      await this.#reply(incoming, progress, answer instanceof Promise ? await answer : answer);
+      const streaming = this.#reply(incoming, progress, answer instanceof Promise ? await answer : answer);
+      if (streaming !== undefined) await streaming;
     } catch (error) {
       this.refuse(incoming.exchange, operation.name, operation.dialect, progress, error);
     }
@@ -125,22 +128,22 @@ export class Pipeline {
     return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
   }
 
-  async #reply({ operation, exchange }: Incoming, progress: Progress, answer: unknown): Promise<void> {
+  #reply({ operation, exchange }: Incoming, progress: Progress, answer: unknown): Promise<void> | undefined {
     if (answer instanceof StreamReply) return this.#stream(operation, exchange, progress, answer);
+    const close = this.#parts.closing();
     if (answer instanceof RawReply) {
-      const headers = this.headers(
-        exchange,
-        progress.figures,
-        answer.contentType,
-        Object.entries(answer.headers),
+      exchange.send(
+        answer.status,
+        this.#head(exchange, progress, answer.contentType, answer.headers),
+        answer.body,
+        close,
       );
-      exchange.send(answer.status, headers, answer.body, this.#parts.closing());
     } else if (answer instanceof JsonReply) {
-      const headers = this.headers(exchange, progress.figures, jsonType, Object.entries(answer.headers));
-      exchange.send(answer.status, headers, JSON.stringify(answer.body), this.#parts.closing());
+      const head = this.#head(exchange, progress, jsonType, answer.headers);
+      exchange.send(answer.status, head, JSON.stringify(answer.body), close);
     } else {
-      const headers = this.headers(exchange, progress.figures, jsonType, []);
-      exchange.send(operation.status, headers, JSON.stringify(answer), this.#parts.closing());
+      const head = this.#head(exchange, progress, jsonType, noHeaders);
+      exchange.send(operation.status, head, JSON.stringify(answer), close);
     }
     this.#parts.report({
       operation: operation.name,
@@ -149,6 +152,7 @@ export class Pipeline {
       errorCode: undefined,
       failure: undefined,
     });
+    return undefined;
   }
 
   async #stream(
@@ -157,13 +161,10 @@ export class Pipeline {
     progress: Progress,
     answer: StreamReply,
   ): Promise<void> {
-    const headers = this.headers(
-      exchange,
-      progress.figures,
-      answer.contentType,
-      Object.entries(answer.headers),
+    const writer = exchange.openStream(
+      200,
+      this.#head(exchange, progress, answer.contentType, answer.headers),
     );
-    const writer = exchange.openStream(200, headers);
     let failure: unknown;
     try {
       await answer.run(writer);
@@ -190,14 +191,24 @@ export class Pipeline {
     progress: Progress,
     thrown: unknown,
   ): void {
-    const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
-    const figures = figuresOfRefusal(error) ?? progress.figures;
-    const extra: [string, string][] = Object.entries(error.headers);
-    if (error.retryAfterSeconds !== undefined) extra.push(['Retry-After', String(error.retryAfterSeconds)]);
-    const headers = this.headers(exchange, figures, jsonType, extra);
+    const error =
+      thrown instanceof PlatformError ? thrown : (this.#parts.refusalOf(thrown) ?? unexpected(thrown));
+    const retryAfter = error.retryAfterSeconds;
+    const extra =
+      retryAfter === undefined ? error.headers : { ...error.headers, 'Retry-After': String(retryAfter) };
     // After 413 the rest of the body is still on its way; only closing the connection stops it.
     const close = error.code === 'payload_too_large' || this.#parts.closing();
-    exchange.send(error.status, headers, JSON.stringify(envelope(error, dialect)), close);
+    exchange.send(
+      error.status,
+      this.#head(
+        exchange,
+        { ...progress, figures: figuresOfRefusal(error) ?? progress.figures },
+        jsonType,
+        extra,
+      ),
+      JSON.stringify(envelope(error, dialect)),
+      close,
+    );
     this.#parts.report({
       operation: operationName,
       exchange,
@@ -207,27 +218,19 @@ export class Pipeline {
     });
   }
 
-  headers(
+  #head(
     exchange: Exchange,
-    figures: RateFigures | undefined,
+    progress: Progress,
     contentType: string,
-    extra: readonly (readonly [string, string])[],
-  ): HeaderList {
-    const { requestId, origin } = exchange.head;
-    const list: (readonly [string, string])[] = [
-      ['Content-Type', contentType],
-      ['X-Request-Id', requestId],
-      ['X-Content-Type-Options', 'nosniff'],
-    ];
-    const shown = figures ?? this.#parts.admission.figuresOfAddress(exchange.head.address);
-    list.push(
-      ['X-RateLimit-Limit', String(shown.limit)],
-      ['X-RateLimit-Remaining', String(shown.remaining)],
-      ['X-RateLimit-Reset', String(shown.reset)],
-    );
-    if (origin !== '') list.push(...this.#parts.crossOriginHeaders(origin));
-    for (const entry of extra) list.push(entry);
-    return list;
+    extra: Readonly<Record<string, string>>,
+  ): ReplyHead {
+    const { address, origin } = exchange.head;
+    return {
+      contentType,
+      figures: progress.figures ?? this.#parts.admission.figuresOfAddress(address),
+      extra,
+      crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin),
+    };
   }
 }
 
@@ -240,6 +243,7 @@ interface Progress {
 function bodyOfRefusedRequest(): void {}
 
 const jsonType = 'application/json; charset=utf-8';
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const noBytes = new Uint8Array(0);
 
 /** A window of an operation's own (failed sign-ins) refuses with its own figures. */

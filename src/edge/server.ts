@@ -20,7 +20,7 @@ export interface EdgeOptions {
   readonly corsOrigins: readonly string[];
 }
 
-export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report'> & {
+export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report' | 'refusalOf'> & {
   readonly table: OperationTable;
 };
 
@@ -113,18 +113,21 @@ export class EdgeServer {
     void this.#pipeline.run(incomingOf(exchange, request, operation, params));
   }
 
+  /** Reads only what somebody will look at: each header read crosses into native code. */
   #headOf(response: HttpResponse, request: HttpRequest): RequestHead {
     const given = request.getHeader('x-request-id');
-    const socketAddress = Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
-    const contentLength = Number(request.getHeader('content-length'));
+    const forwardedFor = this.#addresses.readsForwarded ? request.getHeader('x-forwarded-for') : '';
+    const method = request.getCaseSensitiveMethod();
+    const hasBody = method !== 'GET' && method !== 'HEAD';
+    const contentLength = hasBody ? Number(request.getHeader('content-length')) : 0;
     return {
-      method: request.getCaseSensitiveMethod(),
+      method,
       path: request.getUrl(),
       query: request.getQuery() ?? '',
-      address: this.#addresses.read(socketAddress, request.getHeader('x-forwarded-for')),
-      requestId: /^[\w.-]{1,128}$/.test(given) ? given : randomUUID(),
-      origin: request.getHeader('origin'),
-      contentType: request.getHeader('content-type'),
+      address: this.#addresses.read(response.getRemoteAddress(), forwardedFor),
+      requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID(),
+      origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
+      contentType: hasBody ? request.getHeader('content-type') : '',
       contentLength: Number.isFinite(contentLength) ? contentLength : 0,
       startedAt: performance.now(),
     };
@@ -142,7 +145,7 @@ export class EdgeServer {
       methods,
       request.getHeader('access-control-request-headers'),
     );
-    exchange.send(204, [...headers, ['X-Request-Id', exchange.head.requestId]], '', this.#closing);
+    exchange.sendHeaders(204, [...headers, ['X-Request-Id', exchange.head.requestId]], this.#closing);
     return true;
   }
 
@@ -173,9 +176,9 @@ function incomingOf(
   operation: Operation,
   params: Readonly<Record<string, string>>,
 ): Incoming {
-  const apiKey = request.getHeader('x-api-key');
-  const authorization = request.getHeader('authorization');
-  const { tenant } = operation.access;
+  const { tenant, credentials } = operation.access;
+  const apiKey = credentials.size === 0 ? '' : request.getHeader('x-api-key');
+  const authorization = credentials.size === 0 || apiKey !== '' ? '' : request.getHeader('authorization');
   const named = tenant.from === 'path' ? params[tenant.parameter] : request.getHeader('x-tenant-id');
   return {
     operation,
@@ -184,7 +187,7 @@ function incomingOf(
     headers: headersOf(request, operation.headers),
     credentials: {
       apiKey: apiKey === '' ? undefined : apiKey,
-      bearer: /^bearer +(\S+)$/i.exec(authorization)?.[1],
+      bearer: authorization === '' ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1],
       tenantId: named === '' ? undefined : named,
       address: exchange.head.address,
     },

@@ -1,6 +1,7 @@
 export * from './access.js';
 export { done, doneShape, list, listShape, one, oneShape } from './answers.js';
 export { codeOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
+export { invoke, type Invocation } from './invoke.js';
 export { parseJson, refuseUnstorable } from './json.js';
 export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
 export {

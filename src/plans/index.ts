@@ -49,7 +49,7 @@ export const tenantSettings = z.object({
   requests_per_minute: z.int().min(1).max(1_000_000).optional(),
   requests_per_day: z.int().min(1).max(1_000_000_000).optional(),
   monthly_tokens: z.int().min(0).max(1_000_000_000_000).optional(),
-  key_rpm_max: z.int().min(1).max(100_000).optional(),
+  key_rpm_max: z.int().min(1).max(1_000_000_000).optional(),
 });
 
 export type TenantSettings = z.output<typeof tenantSettings>;

@@ -7,6 +7,14 @@ export { openChangeFeed } from './change-feed.js';
 export type { ChangeFeed, ChangeFeedOptions, ChangeSubscriber } from './change-feed.js';
 export { recordChange } from './changes.js';
 export type { Change } from './changes.js';
+export {
+  EmbeddedPostgresError,
+  type EmbeddedPostgres,
+  runningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from './embedded/index.js';
+export { type DatabaseFacts, examineDatabase } from './examine.js';
+export { examineRedis, type RedisFacts } from './redis/examine.js';
 export { isUniqueViolation, StoreError } from './errors.js';
 export type { StoreFailure } from './errors.js';
 export { openHotReads } from './hot.js';

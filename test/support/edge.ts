@@ -50,6 +50,7 @@ export async function startEdge(
       },
       admission: options.admission ?? openAdmission,
       report: (report) => reports.push(report),
+      refusalOf: () => undefined,
     },
   );
   const port = await server.listen();

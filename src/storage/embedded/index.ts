@@ -11,6 +11,7 @@ import { reportSchema } from './keeper-messages.js';
 import type { KeeperOrder, KeeperReport } from './keeper-messages.js';
 
 export { EmbeddedPostgresError } from './errors.js';
+export { runningEmbeddedPostgres } from './running.js';
 
 export type EmbeddedPostgresOptions = {
   /** Made if it is not there; holds the data and nothing else. */

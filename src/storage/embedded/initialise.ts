@@ -16,7 +16,7 @@ const run = promisify(execFile);
 export const applicationRole = 'troupe';
 export const applicationDatabase = 'troupe';
 const superuser = 'postgres';
-const passwordFile = 'troupe.password';
+export const passwordFile = 'troupe.password';
 const version = '18';
 
 export type InitialiseOptions = {

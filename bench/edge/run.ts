@@ -1,0 +1,73 @@
+// An authenticated JSON call of the product beside the same work on a bare uWebSockets.js handler and on fastify:
+// `npm run bench:edge`. Requests per CPU second of the server are compared, pair by pair, so that neither the load
+// generator nor a neighbour on the machine decides.
+import { load, percentile } from '../support/load.js';
+import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
+
+const rounds = Number(process.argv[2] ?? 5);
+const seconds = Number(process.argv[3] ?? 3);
+
+pinLoad();
+const servers = [
+  await startServer('troupe', './troupe.server.js', import.meta.url),
+  await startServer('bare uWebSockets.js', './bare.server.js', import.meta.url),
+  await startServer('fastify', './fastify.server.js', import.meta.url),
+];
+
+const figures = new Map<string, { perCpuSecond: number[]; perSecond: number[]; p50: number[] }>();
+for (const server of servers) figures.set(server.name, { perCpuSecond: [], perSecond: [], p50: [] });
+
+for (let round = -1; round < rounds; round += 1) {
+  for (const server of servers) {
+    const { perCpuSecond, perSecond, p50 } = await measure(server, round < 0 ? 1 : seconds);
+    if (round < 0) continue;
+    const kept = figures.get(server.name);
+    kept?.perCpuSecond.push(perCpuSecond);
+    kept?.perSecond.push(perSecond);
+    kept?.p50.push(p50);
+  }
+}
+
+console.log(
+  `\n${rounds} rounds of ${seconds} s, 64 connections, GET /api/quota with an API key (median [min–max])`,
+);
+for (const [name, { perCpuSecond, perSecond, p50 }] of figures) {
+  console.log(
+    `  ${name.padEnd(20)} ${span(perCpuSecond)} requests per CPU second, ${median(perSecond).toFixed(0)} requests/s, p50 ${median(p50).toFixed(2)} ms`,
+  );
+}
+const own = figures.get('troupe')?.perCpuSecond ?? [];
+for (const [other, aim] of [
+  ['bare uWebSockets.js', 0.5],
+  ['fastify', 1.5],
+] as const) {
+  const ratios = own.map((value, round) => value / (figures.get(other)?.perCpuSecond[round] ?? Number.NaN));
+  console.log(
+    `  troupe / ${other}: ${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}], aim ${aim}`,
+  );
+}
+await Promise.all(servers.map((server) => server.stop()));
+
+async function measure(server: BenchServer, duration: number) {
+  const request = `GET /api/quota HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: ${server.facts['key'] ?? ''}\r\n\r\n`;
+  const before = await server.cpuSeconds();
+  const result = await load({
+    port: server.port,
+    request,
+    connections: 64,
+    seconds: duration,
+    expectedStatus: 200,
+  });
+  const cpu = (await server.cpuSeconds()) - before;
+  if (result.unexpected > 0) throw new Error(`${server.name}: ${result.unexpected} answers were not 200`);
+  return {
+    perCpuSecond: result.requests / cpu,
+    perSecond: result.requests / result.seconds,
+    p50: percentile(result.latenciesMs, 0.5),
+  };
+}
+
+function span(values: readonly number[]): string {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return `${median(values).toFixed(0)} [${low.toFixed(0)}–${high.toFixed(0)}]`;
+}

@@ -1,0 +1,86 @@
+import { connect, type Socket } from 'node:net';
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Answers whose status is not the expected one. */
+  readonly unexpected: number;
+  readonly latenciesMs: Float64Array;
+}
+
+export interface LoadOptions {
+  readonly port: number;
+  readonly request: string;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly expectedStatus: number;
+}
+
+const headEnd = Buffer.from('\r\n\r\n');
+
+/**
+ * Keep-alive load over raw sockets, one request in flight per connection. It reads just enough of an answer to know
+ * where it ends, so that it costs less than any server it measures.
+ */
+export async function load(options: LoadOptions): Promise<LoadResult> {
+  const bytes = Buffer.from(options.request);
+  const endsAt = performance.now() + options.seconds * 1000;
+  const startedAt = performance.now();
+  const latencies: number[] = [];
+  let requests = 0;
+  let unexpected = 0;
+  const connections = Array.from({ length: options.connections }, () =>
+    oneConnection(options.port, (socket) => {
+      let sentAt = performance.now();
+      let pending: Buffer = Buffer.alloc(0);
+      socket.write(bytes);
+      return (chunk) => {
+        pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+        const end = endOfAnswer(pending);
+        if (end === -1) return true;
+        requests += 1;
+        if (Number(pending.toString('latin1', 9, 12)) !== options.expectedStatus) unexpected += 1;
+        pending = pending.subarray(end);
+        const now = performance.now();
+        latencies.push(now - sentAt);
+        if (now >= endsAt) return false;
+        sentAt = now;
+        socket.write(bytes);
+        return true;
+      };
+    }),
+  );
+  await Promise.all(connections);
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { requests, seconds, unexpected, latenciesMs: Float64Array.from(latencies).sort() };
+}
+
+function oneConnection(port: number, begin: (socket: Socket) => (chunk: Buffer) => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => {
+      const take = begin(socket);
+      socket.on('data', (chunk: Buffer) => {
+        if (take(chunk)) return;
+        socket.destroy();
+        resolve();
+      });
+    });
+    socket.on('error', reject);
+    socket.on('end', () => reject(new Error('the server closed the connection')));
+  });
+}
+
+/** Where the first answer in the buffer ends, or -1 while it is not whole. */
+function endOfAnswer(buffer: Buffer): number {
+  const head = buffer.indexOf(headEnd);
+  if (head === -1) return -1;
+  const length = /content-length: *(\d+)/i.exec(buffer.toString('latin1', 0, head))?.[1];
+  if (length === undefined)
+    throw new Error(`an answer without a length: ${buffer.toString('latin1', 0, head)}`);
+  const end = head + headEnd.length + Number(length);
+  return buffer.length >= end ? end : -1;
+}
+
+export function percentile(sorted: Float64Array, share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+export interface BenchServer {
+  readonly name: string;
+  readonly port: number;
+  /** What the server's start told beside its port. */
+  readonly facts: Readonly<Record<string, string>>;
+  /** CPU seconds that the process has used so far. */
+  cpuSeconds(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+interface Started {
+  readonly port: number;
+  readonly facts?: Record<string, string>;
+}
+
+const pins = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+
+/** Starts a server program of the bench in a process of its own, on the first core where that can be said. */
+export async function startServer(name: string, module: string, base: string): Promise<BenchServer> {
+  const path = fileURLToPath(new URL(module, base));
+  const [command, args] = pins
+    ? ['taskset', ['-c', '0', process.execPath, path]]
+    : [process.execPath, [path]];
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const started = await message<Started>(child, name);
+  return {
+    name,
+    port: started.port,
+    facts: started.facts ?? {},
+    cpuSeconds: async () => {
+      child.send('cpu');
+      const { cpuSeconds } = await message<{ cpuSeconds: number }>(child, name);
+      return cpuSeconds;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.send('stop');
+      }),
+  };
+}
+
+function message<Message>(child: ChildProcess, name: string): Promise<Message> {
+  return new Promise((resolve, reject) => {
+    const died = (code: number | null): void => reject(new Error(`${name} ended with ${code}`));
+    child.once('exit', died);
+    child.once('message', (received) => {
+      child.off('exit', died);
+      resolve(received as Message);
+    });
+  });
+}
+
+/** The other half: called by a server program once it listens. */
+export function serveBench(started: Started, stop: () => Promise<void>): void {
+  process.send?.(started);
+  process.on('message', (order) => {
+    if (order === 'cpu') {
+      const { user, system } = process.cpuUsage();
+      process.send?.({ cpuSeconds: (user + system) / 1e6 });
+    } else {
+      void stop().then(() => process.exit(0));
+    }
+  });
+}
+
+/** Moves this process, the load, to the other core. */
+export function pinLoad(): void {
+  if (pins) spawnSync('taskset', ['-cp', '1', String(process.pid)]);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}

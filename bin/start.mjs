@@ -1,0 +1,3 @@
+// `npm start`: one node that brings along all it needs.
+process.argv.splice(2, 0, 'start');
+await import('./troupe.mjs');

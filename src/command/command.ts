@@ -1,0 +1,70 @@
+import { parseArgs } from 'node:util';
+import type { Environment } from '../config/index.js';
+
+export interface Command {
+  readonly name: string;
+  /** How it is called, without `troupe`. */
+  readonly words: string;
+  readonly summary: string;
+  readonly run: (rest: readonly string[], environment: Environment) => Promise<void>;
+}
+
+/** A failure in words for whoever typed the command. */
+export class CommandError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, options: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'CommandError';
+    this.exitCode = options.exitCode ?? 1;
+  }
+}
+
+export function wrongWords(message: string, usage: string): CommandError {
+  return new CommandError(`${message}\nUsage: troupe ${usage}`, { exitCode: 2 });
+}
+
+export interface Words {
+  readonly values: Readonly<Record<string, string | undefined>>;
+  readonly positionals: readonly string[];
+}
+
+/** The words of a command, or the refusal that shows how it is called. Every option takes one text. */
+export function readWords(
+  rest: readonly string[],
+  options: Readonly<Record<string, string | undefined>>,
+  usage: string,
+): Words {
+  const described = Object.fromEntries(
+    Object.entries(options).map(([name, fallback]) => [
+      name,
+      fallback === undefined ? { type: 'string' as const } : { type: 'string' as const, default: fallback },
+    ]),
+  );
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...rest],
+      options: described,
+      allowPositionals: true,
+    });
+    return {
+      values: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)])),
+      positionals,
+    };
+  } catch (error) {
+    throw wrongWords(error instanceof Error ? error.message : String(error), usage);
+  }
+}
+
+/** Aligned columns for a terminal. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

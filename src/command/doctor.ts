@@ -1,0 +1,156 @@
+import { access, constants, mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { readSettings, type Settings, SettingsError } from '../config/index.js';
+import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../storage/index.js';
+import type { Command } from './command.js';
+
+/** What was looked at, what was found, and how to mend it where it is not right. */
+interface Finding {
+  readonly what: string;
+  readonly state: 'ok' | 'warning' | 'wrong';
+  readonly says: string;
+}
+
+export const doctorCommand: Command = {
+  name: 'doctor',
+  words: 'doctor',
+  summary: 'check every dependency and say how to mend what is wrong',
+  run: async (_rest, environment) => {
+    const findings: Finding[] = [checkRuntime()];
+    let settings: Settings | undefined;
+    try {
+      settings = readSettings(environment);
+      findings.push({ what: 'settings', state: 'ok', says: 'all are well formed' });
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      findings.push(...error.problems.map((says) => ({ what: 'settings', state: 'wrong', says }) as const));
+    }
+    if (settings !== undefined) {
+      findings.push(
+        await checkFolder(settings.dataDir),
+        ...(await checkDatabase(settings)),
+        await checkRedis(settings),
+      );
+      findings.push(checkMasterKey(settings));
+    }
+    const marks = { ok: '  ok     ', warning: '  look   ', wrong: '  WRONG  ' };
+    process.stdout.write(
+      `${findings.map(({ what, state, says }) => `${marks[state]}${what}: ${says}`).join('\n')}\n`,
+    );
+    if (findings.some(({ state }) => state === 'wrong')) process.exitCode = 1;
+  },
+};
+
+function checkRuntime(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const fits = major > 20 || (major === 20 && minor >= 19);
+  return fits
+    ? { what: 'Node', state: 'ok', says: process.versions.node }
+    : { what: 'Node', state: 'wrong', says: `${process.versions.node} is too old; install 20.19 or later` };
+}
+
+async function checkFolder(folder: string): Promise<Finding> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await access(folder, constants.W_OK);
+    return { what: 'data folder', state: 'ok', says: resolve(folder) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return {
+      what: 'data folder',
+      state: 'wrong',
+      says: `cannot be written (${reason}); set TROUPE_DATA_DIR to one that can`,
+    };
+  }
+}
+
+async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'PostgreSQL';
+  const url =
+    settings.databaseUrl ?? (await runningEmbeddedPostgres(join(resolve(settings.dataDir), 'postgres')));
+  if (url === undefined) {
+    return [
+      {
+        what,
+        state: 'warning',
+        says: 'DATABASE_URL is unset; `troupe start` brings its own, `troupe serve` needs one',
+      },
+    ];
+  }
+  try {
+    const facts = await examineDatabase(url);
+    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} answers` }];
+    const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
+    if (facts.versionNumber < 150_000) add('wrong', `${facts.version} is too old; 15 or later is needed`);
+    if (!facts.mayCreateRoles) {
+      add(
+        'warning',
+        'its account may not create roles; the first migration needs that: ALTER ROLE … CREATEROLE',
+      );
+    }
+    if (facts.pendingMigrations.length > 0) {
+      add(
+        'warning',
+        `${facts.pendingMigrations.length} migrations are pending; a starting node or \`troupe migrate\` applies them`,
+      );
+    }
+    if (!facts.durableCommits)
+      add('wrong', 'commits are not durable; set fsync and synchronous_commit to on');
+    if (!facts.synchronousStandbys) {
+      add(
+        'warning',
+        'no synchronous standby: a failover may lose the last commits; see synchronous_standby_names',
+      );
+    }
+    if (Math.abs(facts.clockAheadMs) > 2_000) {
+      add(
+        'warning',
+        `its clock and this machine's differ by ${Math.round(facts.clockAheadMs)} ms; run a time service on both`,
+      );
+    }
+    return found;
+  } catch (error) {
+    return [
+      { what, state: 'wrong', says: `${chainOf(error)}; check DATABASE_URL, the network and pg_hba.conf` },
+    ];
+  }
+}
+
+async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
+  const what = 'Redis';
+  if (redisUrl === undefined) {
+    return {
+      what,
+      state: 'warning',
+      says: 'REDIS_URL is unset; one node alone runs without, `troupe serve` needs one',
+    };
+  }
+  try {
+    const { version, evictionPolicy } = await examineRedis(redisUrl);
+    if (evictionPolicy === 'noeviction') return { what, state: 'ok', says: `${version} answers` };
+    return {
+      what,
+      state: 'wrong',
+      says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or nodes may be forgotten`,
+    };
+  } catch (error) {
+    return { what, state: 'wrong', says: `${chainOf(error)}; check REDIS_URL and the network` };
+  }
+}
+
+function checkMasterKey({ masterKey }: Settings): Finding {
+  return masterKey === undefined
+    ? {
+        what: 'master key',
+        state: 'warning',
+        says: 'TROUPE_MASTER_KEY is unset; `troupe serve` needs one: openssl rand -base64 32',
+      }
+    : { what: 'master key', state: 'ok', says: 'is set' };
+}
+
+function chainOf(error: unknown): string {
+  const parts: string[] = [];
+  for (let one: unknown = error; one instanceof Error; one = one.cause)
+    if (one.message !== '') parts.push(one.message);
+  return parts.join(': ');
+}

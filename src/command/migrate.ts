@@ -1,0 +1,18 @@
+import { readSettings } from '../config/index.js';
+import { migrate } from '../storage/index.js';
+import type { Command } from './command.js';
+
+export const migrateCommand: Command = {
+  name: 'migrate',
+  words: 'migrate',
+  summary: 'bring the tables of DATABASE_URL up to date',
+  run: async (_rest, environment) => {
+    const settings = readSettings(environment, { required: ['databaseUrl'] });
+    const { applied } = await migrate({ databaseUrl: settings.databaseUrl ?? '' });
+    const report =
+      applied.length === 0
+        ? 'The tables are up to date.'
+        : applied.map((name) => `applied ${name}`).join('\n');
+    process.stdout.write(`${report}\n`);
+  },
+};

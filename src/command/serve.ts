@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { readSettings } from '../config/index.js';
+import { createLog } from '../diagnostics/index.js';
+import { startNode } from '../main.js';
+import type { Command } from './command.js';
+import { stopSignal } from './signals.js';
+
+/** How long running requests may take to finish after SIGTERM; orchestrators usually kill after 30 s. */
+const drainMsMax = 25_000;
+
+export const serveCommand: Command = {
+  name: 'serve',
+  words: 'serve',
+  summary: 'one production node; needs DATABASE_URL, REDIS_URL, TROUPE_MASTER_KEY',
+  run: async (_rest, environment) => {
+    const settings = readSettings(environment, {
+      required: ['databaseUrl', 'redisUrl', 'masterKey'],
+      defaults: { seed: 'none', egressAllow: '' },
+    });
+    const nodeId = settings.nodeId ?? randomUUID();
+    const log = createLog({ level: settings.logLevel, fields: { node: nodeId } });
+    const stopping = stopSignal();
+    const node = await startNode({ settings, nodeId, log });
+    log.logger.info({ url: node.baseUrl }, 'serving');
+    const signal = await stopping;
+    log.logger.info({ signal }, 'stopping');
+    await node.stop(AbortSignal.timeout(drainMsMax));
+    log.logger.info('stopped');
+    log.flush();
+  },
+};

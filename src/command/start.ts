@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pino } from 'pino';
+import { type Environment, readSettings, type Settings } from '../config/index.js';
+import { createLog } from '../diagnostics/index.js';
+import { startNode } from '../main.js';
+import type { Bootstrap } from '../seed/index.js';
+import { startEmbeddedPostgres } from '../storage/index.js';
+import type { Command } from './command.js';
+import { masterKeyOf } from './installation.js';
+import { stopSignal } from './signals.js';
+
+const drainMsMax = 10_000;
+
+export const startCommand: Command = {
+  name: 'start',
+  words: 'start',
+  summary: 'one node with a database of its own, for trying out and developing',
+  run: async (_rest, environment) => {
+    const stopping = stopSignal();
+    const defaults = { seed: 'demo', egressAllow: '127.0.0.0/8,::1/128', logLevel: 'warn' } as const;
+    const first = readSettings(environment, { defaults });
+    const dataDir = resolve(first.dataDir);
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    const database =
+      first.databaseUrl === undefined
+        ? await startEmbeddedPostgres({ directory: join(dataDir, 'postgres') })
+        : undefined;
+    try {
+      const given = await givenByInstallation(dataDir, environment, database?.connectionString);
+      const settings = readSettings(given, { defaults });
+      await runNode(settings, stopping, database?.ended);
+    } finally {
+      await database?.stop();
+    }
+  },
+};
+
+/** What a production node is told from outside, a node on its own makes once and keeps in its data folder. */
+async function givenByInstallation(
+  dataDir: string,
+  environment: Environment,
+  databaseUrl: string | undefined,
+): Promise<Environment> {
+  const masterKey =
+    environment['TROUPE_MASTER_KEY'] === undefined && environment['TROUPE_MASTER_KEY_FILE'] === undefined
+      ? await masterKeyOf(dataDir)
+      : undefined;
+  return {
+    ...environment,
+    ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+    ...(masterKey === undefined ? {} : { TROUPE_MASTER_KEY: masterKey }),
+  };
+}
+
+async function runNode(
+  settings: Settings,
+  stopping: Promise<NodeJS.Signals>,
+  databaseEnded: Promise<void> | undefined,
+): Promise<void> {
+  // The terminal belongs to the reader, so the log goes to the error stream.
+  const log = createLog({
+    level: settings.logLevel,
+    destination: pino.destination({ dest: 2, sync: true }),
+  });
+  const node = await startNode({ settings, nodeId: settings.nodeId ?? randomUUID(), log });
+  process.stdout.write(greeting(node.baseUrl, node.bootstrap, settings.dataDir));
+  const ended = databaseEnded?.then(() => new Error('the database ended by itself'));
+  const why = await Promise.race(ended === undefined ? [stopping] : [stopping, ended]);
+  process.stdout.write('\nStopping…\n');
+  await node.stop(AbortSignal.timeout(drainMsMax));
+  process.stdout.write('Stopped. The data is kept.\n');
+  if (why instanceof Error) throw why;
+}
+
+function greeting(baseUrl: string, bootstrap: Bootstrap | undefined, dataDir: string): string {
+  const lines = ['', `Troupe is ready at ${baseUrl}`, ''];
+  if (bootstrap !== undefined) {
+    const { owner, api_key: apiKey, agent_id: agentId, tenant_id: tenantId } = bootstrap;
+    lines.push(
+      `  sign in    ${owner.email} / ${owner.password}`,
+      `  tenant     ${tenantId}`,
+      `  API key    ${apiKey}`,
+      `  agent      ${agentId}`,
+      '',
+      'A first request:',
+      '',
+      `  curl -s ${baseUrl}/api/quota -H 'X-Api-Key: ${apiKey}'`,
+      '',
+      `All of this is in ${join(dataDir, 'bootstrap.json')}.`,
+    );
+  }
+  lines.push(`Documents: ${baseUrl}/docs · Ctrl-C stops.`, '', '');
+  return lines.join('\n');
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { type Role, roles } from '../../src/context/caller.js';
+import { allows, type Operation, translate } from '../../src/operations/index.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { makeTenant, type TestTenant } from '../support/tenants.js';
+
+/**
+ * Walks the table: each operation as a stranger, with the wrong kind of credential, as each role, and with another
+ * tenant's id. What is not refused here is meant to be open; the lists below may only shrink.
+ */
+const openToStrangers = new Set([
+  'auth.register',
+  'auth.login',
+  'auth.refresh',
+  'auth.logout',
+  'auth.jwks',
+  'invites.accept',
+  'invites.join-page',
+  'health.live',
+  'health.ready',
+  'metrics.read',
+  'errors.list',
+  'errors.metrics',
+  'documents.openapi',
+  'documents.page',
+]);
+
+/** Open to every role of the tenant by the specification. */
+const withoutPermission = new Set([
+  'auth.me',
+  'tenants.create',
+  'tenants.list',
+  'tenants.read',
+  'tenants.plan',
+]);
+
+interface House {
+  readonly node: TestNode;
+  readonly own: TestTenant;
+  readonly other: TestTenant;
+}
+
+test.serial('every operation is refused to whoever may not call it', async (t) => {
+  const node = await startTestNode(t);
+  const house: House = { node, own: await makeTenant(node), other: await makeTenant(node) };
+  const wrong: string[] = [];
+  for (const operation of node.node.table.operations) {
+    wrong.push(...(await strangers(house, operation)));
+    wrong.push(...(await wrongKinds(house, operation)));
+    wrong.push(...(await lowerRoles(house, operation)));
+    wrong.push(...(await foreignTenants(house, operation)));
+    node.passMs(61_000);
+  }
+  t.deepEqual(wrong, []);
+});
+
+test('the lists of exceptions name only operations that exist', async (t) => {
+  const node = await startTestNode(t);
+  const names = new Set(node.node.table.operations.map(({ name }) => name));
+  t.deepEqual(
+    [...openToStrangers, ...withoutPermission].filter((name) => !names.has(name)),
+    [],
+  );
+});
+
+async function strangers({ node, own }: House, operation: Operation): Promise<string[]> {
+  if (operation.access.anonymous) {
+    return openToStrangers.has(operation.name) ? [] : [`${operation.name} is open to strangers`];
+  }
+  if (openToStrangers.has(operation.name)) return [`${operation.name} is listed as open and is not`];
+  const { status, json } = await node.client.call(
+    operation.method,
+    pathOf(operation, own.tenantId),
+    bodyOf(operation),
+  );
+  return expected(operation, 'a stranger', status, json, 401, codeOf(operation, 'authentication_required'));
+}
+
+async function wrongKinds({ node, own }: House, operation: Operation): Promise<string[]> {
+  const { credentials } = operation.access;
+  const wrong: string[] = [];
+  const path = pathOf(operation, own.tenantId);
+  const code = codeOf(operation, 'authentication_required');
+  if (credentials.size === 0) return [];
+  if (!credentials.has('key') && !operation.access.anonymous) {
+    const { status, json } = await node.client.call(operation.method, path, {
+      key: own.keys.admin,
+      ...bodyOf(operation),
+    });
+    wrong.push(...expected(operation, 'an API key', status, json, 401, code));
+  }
+  if (!credentials.has('user') && !credentials.has('operator')) {
+    const { status, json } = await node.client.call(operation.method, path, {
+      token: own.users.owner.token,
+      tenant: own.tenantId,
+      ...bodyOf(operation),
+    });
+    wrong.push(...expected(operation, 'an access token', status, json, 401, code));
+  }
+  if (credentials.has('operator')) {
+    const { status } = await node.client.call(operation.method, path, {
+      token: own.users.owner.token,
+      ...bodyOf(operation),
+    });
+    if (status !== 401)
+      wrong.push(`${operation.name} with a user's token in place of the operator's: ${status}`);
+  }
+  return wrong;
+}
+
+async function lowerRoles({ node, own }: House, operation: Operation): Promise<string[]> {
+  const { permission, credentials } = operation.access;
+  if (permission === null) {
+    const open = openToStrangers.has(operation.name) || withoutPermission.has(operation.name);
+    return open ? [] : [`${operation.name} needs no permission`];
+  }
+  const wrong: string[] = [];
+  const code = codeOf(operation, 'insufficient_permissions');
+  for (const role of roles.filter((one: Role) => !allows(one, permission))) {
+    for (const credential of credentialsOf(own, role, credentials)) {
+      const { status, json } = await node.client.call(operation.method, pathOf(operation, own.tenantId), {
+        ...credential,
+        ...bodyOf(operation),
+      });
+      wrong.push(...expected(operation, `the role ${role}`, status, json, 403, code));
+    }
+  }
+  return wrong;
+}
+
+async function foreignTenants({ node, own, other }: House, operation: Operation): Promise<string[]> {
+  const { tenant, credentials } = operation.access;
+  if (tenant.from === 'none') return [];
+  const wrong: string[] = [];
+  const code = codeOf(operation, 'tenant_not_found');
+  for (const foreign of [other.tenantId, randomUUID()]) {
+    for (const credential of credentialsOf(own, 'owner', credentials)) {
+      const { status, json } = await node.client.call(operation.method, pathOf(operation, foreign), {
+        ...credential,
+        tenant: foreign,
+        ...bodyOf(operation),
+      });
+      wrong.push(...expected(operation, 'a foreign tenant', status, json, 404, code));
+    }
+  }
+  return wrong;
+}
+
+function credentialsOf(tenant: TestTenant, role: Role, kinds: Operation['access']['credentials']) {
+  return [
+    ...(kinds.has('user') ? [{ token: tenant.users[role].token, tenant: tenant.tenantId }] : []),
+    ...(kinds.has('key') ? [{ key: tenant.keys[role] }] : []),
+  ];
+}
+
+/** Ids of things that do not exist, in the tenant that is meant. */
+function pathOf({ path, access }: Operation, tenantId: string): string {
+  return path.replaceAll(/:([^/]+)/g, (_, name: string) =>
+    access.tenant.from === 'path' && access.tenant.parameter === name ? tenantId : randomUUID(),
+  );
+}
+
+function bodyOf({ method }: Operation): { body?: unknown } {
+  return method === 'GET' || method === 'DELETE' ? {} : { body: {} };
+}
+
+function codeOf({ dialect }: Operation, code: Parameters<typeof translate>[0]): string {
+  const translated = translate(code, dialect);
+  return dialect === 'telemetry' ? translated.toUpperCase() : translated;
+}
+
+function expected(
+  operation: Operation,
+  who: string,
+  status: number,
+  json: { error?: string | { code?: string } } | undefined,
+  wantedStatus: number,
+  wantedCode: string,
+): string[] {
+  const code = typeof json?.error === 'object' ? json.error.code : json?.error;
+  if (status === wantedStatus && code === wantedCode) return [];
+  return [`${operation.name} for ${who}: ${status} ${code ?? ''}, not ${wantedStatus} ${wantedCode}`];
+}
