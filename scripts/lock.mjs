@@ -51,7 +51,7 @@ if (process.argv.includes('--check')) {
 }
 if (missing.length > 0) {
   const entries = [...Object.entries(lock.packages), ...missing];
-  lock.packages = Object.fromEntries(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
+  lock.packages = Object.fromEntries(entries.sort(([one], [other]) => one.localeCompare(other, 'en')));
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
 }
 

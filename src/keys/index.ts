@@ -82,9 +82,7 @@ export function createKeys(dependencies: KeysDependencies): Keys {
     administration,
     operations: keyOperations({
       administration,
-      // Figures that lack the last seconds are better than none.
-      flushUse: () => use.flush().catch((error: unknown) => report('add up the use of keys', error)),
-      report,
+      flushUse: () => use.flush(),
       settled: async (change) => {
         await feed.reached(change, settledWithinMs);
       },

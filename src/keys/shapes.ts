@@ -85,3 +85,6 @@ export const changedRate = z.object({
   new_rpm: z.number(),
   calculated_tier: z.enum(tiers),
 });
+
+/** An answer with its success flag. */
+export const success = z.literal(true);

@@ -1,4 +1,4 @@
-// Settings of the connections that go past slonik, on pg itself.
+// Settings of every connection of the store but the migrations'.
 import type { ClientConfig } from 'pg';
 import { StoreError } from './errors.js';
 import type { StoreRole } from './roles.js';
@@ -11,6 +11,10 @@ export type ConnectionSettings = {
 };
 
 const connectTimeoutMs = 5_000;
+/** Longer than this, a transaction waits for a lock that somebody forgot. */
+const lockTimeoutMs = 5_000;
+/** A transaction is statements in a row; one that pauses holds locks while its caller does something else. */
+const idleInTransactionMs = 15_000;
 /** The server ends a statement at its time-out; past this, the server itself cannot be heard any more. */
 const silenceMs = 2_000;
 
@@ -26,6 +30,8 @@ export function clientConfig({ databaseUrl, role, statementTimeoutMs }: Connecti
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
+    lock_timeout: lockTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
     query_timeout: statementTimeoutMs + silenceMs,
   };
 }

@@ -5,6 +5,7 @@ import {
   BackendTerminatedUnexpectedlyError,
   ConnectionError,
   DataIntegrityError,
+  InvalidInputError,
   NotFoundError,
   SchemaValidationError,
   UnexpectedForeignConnectionError,
@@ -43,6 +44,8 @@ export class StoreError extends Error {
   readonly retryable: boolean;
   /** PostgreSQL's code, where the failure came from there. */
   readonly sqlState: string | undefined;
+  /** The same under the name by which slonik looks for it, to repeat a transaction that lost against another. */
+  readonly code: string | undefined;
   /** The constraint that refused the row, e.g. `users_email_key`. */
   readonly constraint: string | undefined;
 
@@ -55,6 +58,7 @@ export class StoreError extends Error {
     this.failure = failure;
     this.retryable = retryable.has(failure);
     this.sqlState = details.sqlState;
+    this.code = details.sqlState;
     this.constraint = details.constraint;
   }
 }
@@ -72,7 +76,8 @@ export function isUniqueViolation(error: unknown, constraint?: string): error is
 export function toStoreError(error: unknown, attempted: string): unknown {
   if (error instanceof StoreError || !(error instanceof Error)) return error;
   const original = databaseError(error);
-  const sqlState = stringField(original, 'code');
+  const sqlState =
+    stringField(original, 'code') ?? (error instanceof InvalidInputError ? '22P02' : undefined);
   const failure = classify(error, sqlState);
   if (failure === undefined) return error;
   const details = {

@@ -1,12 +1,13 @@
 // The store: transactions for one tenant, and for the directory. Whoever may query what is decided by
 // the roles and policies in PostgreSQL; the types here make the ordinary mistakes impossible to write.
-import type { DatabasePool, DatabaseTransactionConnection } from 'slonik';
+import { SlonikError } from 'slonik';
+import type { DatabasePool, DatabaseTransactionConnection, FragmentSqlToken } from 'slonik';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { StoreError, toStoreError } from './errors.js';
 import { openPool } from './pools.js';
 import { sql } from './query.js';
 import { applicationRole, directoryRole } from './roles.js';
-import { directoryTransaction, tenantTransaction } from './transaction.js';
+import { inDirectoryTransaction, inTenantTransaction } from './transaction.js';
 import type { DirectoryTransaction, TenantTransaction } from './transaction.js';
 
 export type TransactionOptions = {
@@ -65,21 +66,30 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
   return {
     inTenant: (scope, handler, options) =>
       transact(tenants, waitingMax, options, async (connection) => {
-        // The role once more, for the case that a connection pooler in between dropped the startup option.
-        await connection.query(
-          sql.unsafe`select set_config('role', ${applicationRole}, true), set_config('troupe.tenant_id', ${scope.tenantId}, true)`,
+        // The role once more, for the case that a connection pooler in between gave us another server connection.
+        await enter(
+          connection,
+          sql.fragment`set_config('role', ${applicationRole}, true), set_config('troupe.tenant_id', ${scope.tenantId}, true)`,
         );
-        return handler(tenantTransaction(connection, scope));
+        return inTenantTransaction(connection, scope, handler);
       }),
     directory: (handler, options) =>
       transact(directory, waitingMax, options, async (connection) => {
-        await connection.query(sql.unsafe`select set_config('role', ${directoryRole}, true)`);
-        return handler(directoryTransaction(connection));
+        await enter(connection, sql.fragment`set_config('role', ${directoryRole}, true)`);
+        return inDirectoryTransaction(connection, handler);
       }),
     close: async () => {
       await Promise.all([tenants.end(), directory.end()]);
     },
   };
+}
+
+async function enter(connection: DatabaseTransactionConnection, settings: FragmentSqlToken): Promise<void> {
+  try {
+    await connection.query(sql.unsafe`select ${settings}`);
+  } catch (error) {
+    throw toStoreError(error, 'Entering a transaction');
+  }
 }
 
 async function transact<Result>(
@@ -91,9 +101,31 @@ async function transact<Result>(
   if (pool.state().waitingClients >= waitingMax) {
     throw new StoreError('overloaded', `Opening a transaction: ${waitingMax} others wait for a connection`);
   }
+  // What the handler threw for reasons of its own is not the store's to judge.
+  let own: { error: unknown } | undefined;
+  let returned = false;
   try {
-    return await pool.transaction(handler, options?.retriesMax);
+    return await pool.transaction(async (connection) => {
+      own = undefined;
+      returned = false;
+      try {
+        const result = await handler(connection);
+        returned = true;
+        return result;
+      } catch (error) {
+        if (!(error instanceof SlonikError)) own = { error };
+        throw error;
+      }
+    }, options?.retriesMax);
   } catch (error) {
-    throw toStoreError(error, 'In a transaction');
+    if (own?.error === error) throw error;
+    const translated = toStoreError(error, 'A transaction');
+    // Nobody knows whether a commit that was sent has been done when its answer was lost.
+    if (returned && translated instanceof StoreError && translated.failure === 'unavailable') {
+      throw new StoreError('outcome-unknown', 'A transaction: the connection was lost at its commit', {
+        cause: translated,
+      });
+    }
+    throw translated;
   }
 }

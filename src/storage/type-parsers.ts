@@ -1,5 +1,4 @@
-// How values of PostgreSQL become values of JavaScript, the same through slonik and through pg.
-import type { DriverTypeParser } from 'slonik';
+// How values of PostgreSQL become values of JavaScript.
 import { types } from 'pg';
 import type { CustomTypesConfig } from 'pg';
 
@@ -8,11 +7,6 @@ import type { CustomTypesConfig } from 'pg';
  * `numeric` stays text. Dates without time stay text, because a `Date` would move them between zones.
  * `timestamptz` is a `Date`, as pg does by itself.
  */
-export const typeParsers: readonly DriverTypeParser[] = [
-  { name: 'int8', parse: parseInt8 },
-  { name: 'date', parse: (value) => value },
-];
-
 export const pgTypes: CustomTypesConfig = {
   getTypeParser: (oid, format) => {
     if (oid === types.builtins.INT8 && format !== 'binary') return parseInt8;

@@ -41,15 +41,14 @@ const work: Operation = declare({
   handle: () => ({ success: true as const }),
 });
 
-/** `feedUrl` lets a test stand between the node and the feed of changes alone. */
-export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl } = {}) {
+export async function startKeysNode(databaseUrl: string) {
   const time = systemTime;
   const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });
   const problems: { attempted: string; error: unknown }[] = [];
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl });
   const feed = await openChangeFeed({
-    databaseUrl: feedUrl,
+    databaseUrl,
     time,
     random: systemRandom,
     onProblem: (error) => report('read changes', error),

@@ -21,16 +21,17 @@ export class GeminiStreamReader implements StreamReader {
   #callCount = 0;
   #finish: string | undefined;
   #responseId = '';
+  #failed = false;
 
   read(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (isRecord(raw)) this.readObject(raw, out);
-    else out.push(failure(nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`)));
+    else this.#fail(nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`), out);
   }
 
   readObject(raw: Readonly<Record<string, unknown>>, out: ReplyItem[]): void {
     if (isRecord(raw['error'])) {
-      out.push(failure(mapGeminiErrorObject(raw)));
+      this.#fail(mapGeminiErrorObject(raw), out);
       return;
     }
     const reply: Reply = raw;
@@ -48,18 +49,19 @@ export class GeminiStreamReader implements StreamReader {
         vendor: 'google',
         code: blocked,
       });
-      out.push(failure(error));
+      this.#fail(error, out);
     } else if (reply.candidates === undefined && reply.usageMetadata === undefined) {
       out.push({ type: 'unknown', raw });
     }
   }
 
   end(out: ReplyItem[]): void {
+    if (this.#failed) return;
     if (this.#finish === undefined) {
       const error = new VendorError('transport', 'the stream ended before the answer was complete', {
         vendor: 'google',
       });
-      out.push(failure(error));
+      out.push({ type: 'failure', error });
       return;
     }
     const reason = geminiStopReason(this.#finish, this.#callCount > 0);
@@ -100,7 +102,7 @@ export class GeminiStreamReader implements StreamReader {
     out: ReplyItem[],
   ): void {
     if (this.#callCount === toolCallsMax) {
-      out.push(failure(nonsense(`more than ${toolCallsMax} tool calls in one answer`)));
+      this.#fail(nonsense(`more than ${toolCallsMax} tool calls in one answer`), out);
       return;
     }
     const index = this.#callCount++;
@@ -116,10 +118,11 @@ export class GeminiStreamReader implements StreamReader {
       { type: 'tool_call_end', index },
     );
   }
-}
 
-function failure(error: VendorError): ReplyItem {
-  return { type: 'failure', error };
+  #fail(error: VendorError, out: ReplyItem[]): void {
+    this.#failed = true;
+    out.push({ type: 'failure', error });
+  }
 }
 
 function nonsense(what: string): VendorError {

@@ -31,6 +31,9 @@ export type EmbeddedPostgres = {
   stop(): Promise<void>;
 };
 
+/** A node opens about thirty connections, and a local cluster has several nodes. */
+const defaultSettings = { max_connections: '300' };
+
 /** Starts PostgreSQL on `directory`; it ends with `stop()`, or when this process dies in whatever way. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const directory = await prepare(options.directory);
@@ -44,7 +47,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   order(keeper, {
     type: 'start',
     directory,
-    settings: { ...options.settings },
+    settings: { ...defaultSettings, ...options.settings },
     flush: options.flush ?? true,
   });
   const answer = await report;

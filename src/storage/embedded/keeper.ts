@@ -26,6 +26,8 @@ let stopping = false;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('disconnect', () => void leave());
+// Whatever is wrong here, PostgreSQL must not be left behind.
+process.on('uncaughtException', () => void leave());
 process.on('message', (message) => {
   const order = orderSchema.parse(message);
   void (order.type === 'stop' ? leave() : start(order));

@@ -36,9 +36,10 @@ async function startNode(
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  let running = false;
   t.teardown(async () => {
     child.kill('SIGKILL');
-    await eventually(() => !existsSync(join(directory, 'data', 'postmaster.pid')), {
+    await eventually(() => !running || !existsSync(join(directory, 'data', 'postmaster.pid')), {
       what: 'PostgreSQL has ended',
       timeoutMs: 30_000,
     });
@@ -47,6 +48,7 @@ async function startNode(
   const lines: AsyncIterable<string> = createInterface({ input: child.stdout });
   for await (const line of lines) {
     const { url, error } = answer.parse(JSON.parse(line));
+    running = url !== undefined;
     return { child, url, error };
   }
   throw new Error('the node said nothing');
