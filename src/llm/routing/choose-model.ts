@@ -38,9 +38,9 @@ const neededQuality: Readonly<Record<TaskKind, number>> = {
   small_talk: 50,
   extraction: 60,
   general: 66,
-  code: 80,
-  mathematics: 80,
-  reasoning: 82,
+  code: 86,
+  mathematics: 88,
+  reasoning: 88,
 };
 
 /** What a strength is worth on the same scale. */
@@ -123,7 +123,7 @@ function scoreOf(
   // Ten times the price weighs like twelve points of quality; a surplus is worth a little.
   const price = 12 * Math.log10(1 + costUsd / 0.0001);
   const slowness = Math.min(15, (observed.firstSignalMs ?? 800) / 400);
-  const score = 100 - 2 * shortfall + 0.15 * surplus - price - slowness - 60 * observed.failureRate;
+  const score = 100 - 2.5 * shortfall + 0.15 * surplus - price - slowness - 60 * observed.failureRate;
   return { model, score, costUsd };
 }
 

@@ -1,0 +1,119 @@
+import test from 'ava';
+import {
+  CatalogueError,
+  parseCompatibleVendors,
+  parseModels,
+  builtInModels,
+  builtInVendors,
+  Catalogue,
+  adaptersByVendor,
+} from '../../../src/llm/index.js';
+import { catalogue } from '../../support/vendors/call-harness.js';
+
+test('the catalogue holds models of every vendor and tier, with prices that make sense', (t) => {
+  for (const vendor of builtInVendors) {
+    const models = catalogue.all.filter((model) => model.vendor === vendor);
+    t.true(models.length >= 5, vendor);
+    for (const tier of ['economical', 'premium', 'flagship']) {
+      t.true(
+        models.some((model) => model.tier === tier),
+        `${vendor} ${tier}`,
+      );
+    }
+    for (const { id, price, maxOutputTokens, contextWindow } of models) {
+      t.true(price.input_per_mtok > 0 && price.output_per_mtok >= price.input_per_mtok, id);
+      t.true((price.cached_input_per_mtok ?? 0) <= price.input_per_mtok, id);
+      t.true(maxOutputTokens <= contextWindow, id);
+    }
+  }
+});
+
+test('a model is found by its id, or by its name and the provider', (t) => {
+  const model = catalogue.byId('openai.gpt-4.1');
+  t.deepEqual(catalogue.resolve('openai.gpt-4.1'), { model: model ?? t.fail() });
+  t.deepEqual(catalogue.resolve('gpt-4.1', 'openai'), { model: model ?? t.fail() });
+  t.is(catalogue.byId('openrouter.openai/gpt-5')?.name, 'openai/gpt-5');
+  t.deepEqual(catalogue.resolve('openai.gpt-99'), { problem: 'invalid_model' });
+  t.deepEqual(catalogue.resolve('acme.gpt-4.1'), { problem: 'invalid_model' });
+  t.deepEqual(catalogue.resolve('openai.gpt-4.1', 'anthropic'), { problem: 'invalid_model' });
+  t.deepEqual(catalogue.resolve('openai.gpt-4.1', 'acme'), { problem: 'invalid_provider' });
+  t.deepEqual(catalogue.resolve('__proto__'), { problem: 'invalid_model' });
+});
+
+test('models of the built-in vendor are made from their names', (t) => {
+  t.is(catalogue.byId('sim.lorem-37')?.name, 'lorem-37');
+  t.is(catalogue.byId('sim.lorem-37-5')?.price.output_per_mtok, 0);
+  t.is(catalogue.byId('sim.lorem-'), undefined);
+  t.is(catalogue.byId('sim.lorem-1-2-3'), undefined);
+  t.is(catalogue.byId('sim.other'), undefined);
+});
+
+const entry = {
+  id: 'openai.my-tune',
+  vendor: 'openai',
+  tier: 'premium',
+  context_window: 1000,
+  max_output_tokens: 100,
+  price: { input_per_mtok: 1, output_per_mtok: 2 },
+  capabilities: ['text'],
+};
+
+test('an operator’s file adds models and replaces built-in ones', (t) => {
+  const cheaper = { ...entry, id: 'openai.gpt-4.1', vendor_model: 'gpt-4.1-2025-04-14' };
+  const file = parseModels('models.json', JSON.stringify({ models: [entry, cheaper] }));
+  const extended = new Catalogue(builtInModels(), file);
+  t.is(extended.byId('openai.my-tune')?.tier, 'premium');
+  t.is(extended.byId('openai.gpt-4.1')?.name, 'gpt-4.1-2025-04-14');
+  t.is(extended.all.length, catalogue.all.length + 1);
+});
+
+test('a file that cannot be used says where and why', (t) => {
+  const refused = (text: string, message: RegExp): void => {
+    t.throws(() => parseModels('models.json', text), { instanceOf: CatalogueError, message });
+  };
+  refused('{', /^models\.json: not valid JSON/);
+  refused(JSON.stringify([{ ...entry, tier: 'golden' }]), /0\.tier|models\.json/);
+  refused(JSON.stringify([{ ...entry, id: 'xai.my-tune' }]), /models\.json/);
+  refused(JSON.stringify([{ ...entry, price: { input_per_mtok: -1, output_per_mtok: 2 } }]), /models\.json/);
+});
+
+test('compatible vendors bring their models by name or in full, and hide no built-in one', (t) => {
+  const text = JSON.stringify([
+    {
+      name: 'ollama',
+      base_url: 'http://127.0.0.1:11434/v1',
+      models: ['qwen3:8b', { id: 'llama3', tier: 'premium' }],
+    },
+    { name: 'vllm', base_url: 'https://vllm.internal/v1', api_key: 'planted-key', models: ['vllm.mixtral'] },
+  ]);
+  const vendors = parseCompatibleVendors(text);
+  t.deepEqual(
+    vendors.map(({ name, baseUrl, models }) => [name, baseUrl, models.map(({ id, tier }) => [id, tier])]),
+    [
+      [
+        'ollama',
+        'http://127.0.0.1:11434/v1',
+        [
+          ['ollama.qwen3:8b', 'economical'],
+          ['ollama.llama3', 'premium'],
+        ],
+      ],
+      ['vllm', 'https://vllm.internal/v1', [['vllm.mixtral', 'economical']]],
+    ],
+  );
+  t.is(vendors[1]?.reveal(), 'planted-key');
+  t.false(JSON.stringify(vendors).includes('planted'));
+  t.truthy(adaptersByVendor(vendors).get('ollama'));
+  const all = new Catalogue(builtInModels(), ...vendors.map(({ models }) => models));
+  t.true(all.hasVendor('vllm'));
+  t.is(all.byId('ollama.qwen3:8b')?.name, 'qwen3:8b');
+
+  const hiding = parseCompatibleVendors(
+    JSON.stringify([{ name: 'openai', base_url: 'http://x/v1', models: ['a'] }]),
+  );
+  t.throws(() => adaptersByVendor(hiding), { instanceOf: CatalogueError });
+  const broken = '[{"name":"a","base_url":"http://x","api_key":"planted-key","models":[]';
+  const error = t.throws(() => parseCompatibleVendors(broken), { instanceOf: CatalogueError });
+  t.false(`${error?.message} ${String(error?.cause)}`.includes('planted'));
+  t.throws(() => parseCompatibleVendors('[{"name":"a","base_url":"ftp://x","models":["m"]}]'));
+});
