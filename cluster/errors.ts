@@ -29,6 +29,7 @@ const kinds = {
   protocol_violation: { wire: 20, retry: 'never', meaning: 'a peer broke the rules of the link' },
   store_unavailable: { wire: 21, retry: 'later', meaning: 'the durable store does not answer' },
   membership_unavailable: { wire: 22, retry: 'later', meaning: 'the member store does not answer' },
+  call_cycle: { wire: 24, retry: 'never', meaning: 'a turn would wait for itself' },
   application: { wire: 23, retry: 'never', meaning: 'a typed failure of the actor kind itself' },
 } as const satisfies Record<string, { wire: number; retry: 'never' | 'same' | 'later'; meaning: string }>;
 
@@ -41,6 +42,10 @@ export interface ClusterErrorDetails {
   readonly retryAfterMs?: number;
   /** The peer concerned. */
   readonly process?: ProcessId;
+  /** No handler has begun the call: it may be sent again whatever it does. */
+  readonly notBegun?: boolean;
+  /** The address answered that nobody listens: the process is dead, not slow. */
+  readonly refused?: boolean;
 }
 
 export class ClusterError extends Error {
@@ -48,12 +53,16 @@ export class ClusterError extends Error {
   readonly tag: ClusterErrorTag;
   readonly retryAfterMs: number | undefined;
   readonly process: ProcessId | undefined;
+  readonly notBegun: boolean;
+  readonly refused: boolean;
 
   constructor(tag: ClusterErrorTag, message: string, details: ClusterErrorDetails = {}) {
     super(`${tag}: ${message}`, details.cause === undefined ? undefined : { cause: details.cause });
     this.tag = tag;
     this.retryAfterMs = details.retryAfterMs;
     this.process = details.process;
+    this.notBegun = details.notBegun ?? false;
+    this.refused = details.refused ?? false;
   }
 
   get retry(): RetryClass {

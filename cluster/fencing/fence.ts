@@ -50,7 +50,7 @@ export type WriteOutcome<Result> =
   /** The write broke a rule of its own (a constraint, a check); its neighbours were not touched. */
   | { readonly outcome: 'rejected'; readonly error: Error };
 
-/** Protocol 1. Implemented over PostgreSQL, and in memory for simulation; both pass one contract suite. */
+/** Protocol 1; every promise must settle within the statement time-out. Implemented over PostgreSQL, and in memory for simulation; both pass one contract suite. */
 export interface FenceStore<Load, Loaded, Write, Result> {
   activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>>;
   /**

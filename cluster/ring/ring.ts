@@ -1,5 +1,5 @@
 import { slotCount, type ProcessId, type Slot } from '../ids/ids.js';
-import type { Member, View, ViewName } from '../membership/membership.js';
+import type { Member, View } from '../membership/membership.js';
 import type { Time } from '../time/time.js';
 import { draw, hashText } from './hash.js';
 
@@ -31,8 +31,11 @@ export class Ring {
     return count;
   }
 
-  is(name: ViewName): boolean {
-    return this.view.number === name.number && this.view.hash === name.hash;
+  /** In the order of the view's members. */
+  slotCounts(): number[] {
+    const counts = this.view.members.map(() => 0);
+    for (const owner of this.owners) counts[owner] = (counts[owner] ?? 0) + 1;
+    return counts;
   }
 }
 

@@ -82,7 +82,9 @@ export function createKeys(dependencies: KeysDependencies): Keys {
     administration,
     operations: keyOperations({
       administration,
-      flushUse: () => use.flush(),
+      // Figures that lack the last seconds are better than none.
+      flushUse: () => use.flush().catch((error: unknown) => report('add up the use of keys', error)),
+      report,
       settled: async (change) => {
         await feed.reached(change, settledWithinMs);
       },

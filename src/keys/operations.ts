@@ -1,7 +1,20 @@
 import { z } from 'zod';
 import { actorOf, isAbove } from '../context/caller.js';
 import { PlatformError } from '../errors.js';
-import { allows, declare, type Operation, pageQuery, tenantUser } from '../operations/index.js';
+import {
+  allows,
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantUser,
+} from '../operations/index.js';
+import { StoreError } from '../storage/index.js';
 import type { KeyAdministration } from './administration.js';
 import {
   changedRate,
@@ -12,7 +25,6 @@ import {
   listedKey,
   newKey,
   newRate,
-  success,
 } from './shapes.js';
 import { tierOf } from './tiers.js';
 
@@ -22,6 +34,7 @@ export interface KeyOperationParts {
   readonly flushUse: () => Promise<void>;
   /** Waits until this node has acted on a change. */
   readonly settled: (change: number) => Promise<void>;
+  readonly report: (attempted: string, error: unknown) => void;
 }
 
 const warning = 'Keep this key now: it is shown only once and cannot be read again.';
@@ -37,7 +50,7 @@ export function keyOperations(parts: KeyOperationParts): readonly Operation[] {
   ];
 }
 
-function createKey({ administration }: KeyOperationParts): Operation {
+function createKey({ administration, report }: KeyOperationParts): Operation {
   return declare({
     name: 'keys.create',
     method: 'POST',
@@ -50,9 +63,15 @@ function createKey({ administration }: KeyOperationParts): Operation {
     access: tenantUser(null, 'required-header'),
     dialect: 'keys',
     body: newKey,
-    output: z.object({ success, data: createdKey, warning: z.string() }),
+    output: oneShape(createdKey).extend({ warning: z.string() }),
     status: 201,
-    errors: ['insufficient_permissions', 'ROLE_ESCALATION_DENIED', 'plan_limit_exceeded', 'conflict'],
+    errors: [
+      'insufficient_permissions',
+      'ROLE_ESCALATION_DENIED',
+      'plan_limit_exceeded',
+      'conflict',
+      'creation_failed',
+    ],
     async handle({ caller, body }) {
       if (!allows(caller.role, 'keys:create')) {
         throw new PlatformError('insufficient_permissions', {
@@ -66,24 +85,33 @@ function createKey({ administration }: KeyOperationParts): Operation {
           details: { role: body.role, caller_role: caller.role },
         });
       }
-      const key = await administration.create(caller.scope, actorOf(caller), body);
-      return {
-        success: true as const,
-        data: {
-          id: key.id,
-          api_key: key.apiKey,
-          prefix: key.prefix,
-          suffix: key.suffix,
-          name: key.name,
-          role: key.role,
-          rate_limit_per_minute: key.requestsPerMinute,
-          calculated_tier: key.tier,
-          expires_at: key.expiresAt?.toISOString() ?? null,
-        },
-        warning,
+      const key = await administration
+        .create(caller.scope, actorOf(caller), body)
+        .catch((error: unknown) => creationFailed(error, report));
+      const shown = {
+        id: key.id,
+        api_key: key.apiKey,
+        prefix: key.prefix,
+        suffix: key.suffix,
+        name: key.name,
+        role: key.role,
+        rate_limit_per_minute: key.requestsPerMinute,
+        calculated_tier: key.tier,
+        expires_at: key.expiresAt?.toISOString() ?? null,
       };
+      return { ...one(shown), warning };
     },
   });
+}
+
+/** Refusals go on as they are; what nobody foresaw is reported and has a name of its own in the key endpoints. */
+function creationFailed(error: unknown, report: KeyOperationParts['report']): never {
+  if (error instanceof PlatformError) throw error;
+  report('create a key', error);
+  if (error instanceof StoreError && error.retryable) {
+    throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
+  }
+  throw new PlatformError('creation_failed', { cause: error });
 }
 
 function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
@@ -96,31 +124,22 @@ function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
     access: tenantUser('keys:read', 'required-header'),
     dialect: 'keys',
     query: pageQuery,
-    output: z.object({
-      success,
-      data: z.array(listedKey),
-      count: z.number(),
-      next_cursor: z.string().nullable().optional(),
-    }),
+    output: listShape(listedKey).extend({ next_cursor: z.string().nullable().optional() }),
     async handle({ caller, query }) {
       await flushUse();
       const { items, nextCursor } = await administration.list(caller.scope, query);
       const paged = query.limit !== undefined || query.cursor !== undefined;
-      return {
-        success: true as const,
-        data: items.map((key) => ({
-          id: key.id,
-          name: key.name,
-          prefix: key.prefix,
-          suffix: key.suffix,
-          status: key.status,
-          role: key.role,
-          rate_limit_per_minute: key.requestsPerMinute,
-          last_used_at: key.lastUsedAt?.toISOString() ?? null,
-        })),
-        count: items.length,
-        ...(paged ? { next_cursor: nextCursor } : {}),
-      };
+      const shown = items.map((key) => ({
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        suffix: key.suffix,
+        status: key.status,
+        role: key.role,
+        rate_limit_per_minute: key.requestsPerMinute,
+        last_used_at: key.lastUsedAt?.toISOString() ?? null,
+      }));
+      return { ...list(shown), ...(paged ? { next_cursor: nextCursor } : {}) };
     },
   });
 }
@@ -133,10 +152,10 @@ function keyTotals({ administration, flushUse }: KeyOperationParts): Operation {
     title: 'Count API keys by status, and their requests',
     access: tenantUser('keys:read', 'required-header'),
     dialect: 'keys',
-    output: z.object({ success, data: keyStats }),
+    output: oneShape(keyStats),
     async handle({ caller }) {
       await flushUse();
-      return { success: true as const, data: await administration.totals(caller.scope) };
+      return one(await administration.totals(caller.scope));
     },
   });
 }
@@ -150,27 +169,24 @@ function getKey({ administration, flushUse }: KeyOperationParts): Operation {
     access: tenantUser('keys:read', 'required-header'),
     dialect: 'keys',
     params: keyParams,
-    output: z.object({ success, data: keyDetail }),
+    output: oneShape(keyDetail),
     errors: ['not_found'],
     async handle({ caller, params }) {
       await flushUse();
       const key = await administration.detail(caller.scope, params.keyId);
-      return {
-        success: true as const,
-        data: {
-          id: key.id,
-          name: key.name,
-          prefix: key.prefix,
-          suffix: key.suffix,
-          status: key.status,
-          role: key.role,
-          rate_limit_per_minute: key.requestsPerMinute,
-          calculated_tier: key.tier,
-          expires_at: key.expiresAt?.toISOString() ?? null,
-          total_requests: key.totalRequests,
-          tenant: { id: caller.scope.tenantId, name: key.tenantName },
-        },
-      };
+      return one({
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        suffix: key.suffix,
+        status: key.status,
+        role: key.role,
+        rate_limit_per_minute: key.requestsPerMinute,
+        calculated_tier: key.tier,
+        expires_at: key.expiresAt?.toISOString() ?? null,
+        total_requests: key.totalRequests,
+        tenant: { id: caller.scope.tenantId, name: key.tenantName },
+      });
     },
   });
 }
@@ -186,7 +202,7 @@ function changeRate({ administration, settled }: KeyOperationParts): Operation {
     dialect: 'keys',
     params: keyParams,
     body: newRate,
-    output: z.object({ success, data: changedRate }),
+    output: oneShape(changedRate),
     errors: ['not_found', 'plan_limit_exceeded'],
     async handle({ caller, params, body }) {
       const { before, after, change } = await administration.changeRate(
@@ -196,10 +212,12 @@ function changeRate({ administration, settled }: KeyOperationParts): Operation {
         body.rateLimitPerMinute,
       );
       await settled(change);
-      return {
-        success: true as const,
-        data: { key_id: params.keyId, old_rpm: before, new_rpm: after, calculated_tier: tierOf(after) },
-      };
+      return one({
+        key_id: params.keyId,
+        old_rpm: before,
+        new_rpm: after,
+        calculated_tier: tierOf(after),
+      });
     },
   });
 }
@@ -214,16 +232,12 @@ function revokeKey({ administration, settled }: KeyOperationParts): Operation {
     access: tenantUser('keys:write', 'required-header'),
     dialect: 'keys',
     params: keyParams,
-    output: z.object({ success, message: z.string(), revoked_at: z.iso.datetime() }),
+    output: doneShape.extend({ revoked_at: z.iso.datetime() }),
     errors: ['not_found', 'revocation_failed'],
     async handle({ caller, params }) {
       const { revokedAt, change } = await administration.revoke(caller.scope, actorOf(caller), params.keyId);
       await settled(change);
-      return {
-        success: true as const,
-        message: 'The API key is revoked.',
-        revoked_at: revokedAt.toISOString(),
-      };
+      return { ...done('The API key is revoked.'), revoked_at: revokedAt.toISOString() };
     },
   });
 }

@@ -85,6 +85,3 @@ export const changedRate = z.object({
   new_rpm: z.number(),
   calculated_tier: z.enum(tiers),
 });
-
-/** An answer with its success flag. */
-export const success = z.literal(true);

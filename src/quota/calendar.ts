@@ -2,9 +2,13 @@
 
 export const dayMs = 86_400_000;
 
-/** `2026-11-21` */
+let latest = { number: Number.NaN, text: '' };
+
+/** `2026-11-21`. Asked for with every model call, so the day that was asked for last is kept. */
 export function dayOf(wallMs: number): string {
-  return new Date(wallMs).toISOString().slice(0, 10);
+  const number = Math.floor(wallMs / dayMs);
+  if (latest.number !== number) latest = { number, text: new Date(wallMs).toISOString().slice(0, 10) };
+  return latest.text;
 }
 
 /** The first day of the month, `2026-11-01`. */

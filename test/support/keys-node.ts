@@ -41,14 +41,15 @@ const work: Operation = declare({
   handle: () => ({ success: true as const }),
 });
 
-export async function startKeysNode(databaseUrl: string) {
+/** `feedUrl` lets a test stand between the node and the feed of changes alone. */
+export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl } = {}) {
   const time = systemTime;
   const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });
   const problems: { attempted: string; error: unknown }[] = [];
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl });
   const feed = await openChangeFeed({
-    databaseUrl,
+    databaseUrl: feedUrl,
     time,
     random: systemRandom,
     onProblem: (error) => report('read changes', error),

@@ -52,15 +52,16 @@ export class ChatStreamReader implements StreamReader {
     }
     const chunk: Loose<ChatCompletionChunk> = raw;
     this.#start(chunk, out);
+    const failed = raw['error'] !== undefined && raw['error'] !== null;
     const choice = list(chunk.choices).find((each) => (integer(each.index) ?? 0) === 0);
     if (choice !== undefined) {
       if (isRecord(choice.delta)) this.#readDelta(choice.delta, out);
       const finish = text(choice.finish_reason);
-      if (finish !== undefined) this.#finish(finish, out);
+      // A reason to stop beside an error is no proper end.
+      if (finish !== undefined && !failed) this.#finish(finish, out);
     }
     if (isRecord(raw['usage'])) out.push({ type: 'usage', usage: this.#dialect.toUsage(raw['usage']) });
-    // Last, because some send the error beside a closing choice.
-    if (raw['error'] !== undefined && raw['error'] !== null) {
+    if (failed) {
       out.push({ type: 'failure', error: mapChatErrorObject(this.#dialect.vendor, raw['error']) });
     } else if (raw['choices'] === undefined && raw['usage'] === undefined) {
       out.push({ type: 'unknown', raw });

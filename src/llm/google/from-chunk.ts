@@ -21,17 +21,16 @@ export class GeminiStreamReader implements StreamReader {
   #callCount = 0;
   #finish: string | undefined;
   #responseId = '';
-  #failed = false;
 
   read(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (isRecord(raw)) this.readObject(raw, out);
-    else this.#fail(nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`), out);
+    else out.push(failure(nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`)));
   }
 
   readObject(raw: Readonly<Record<string, unknown>>, out: ReplyItem[]): void {
     if (isRecord(raw['error'])) {
-      this.#fail(mapGeminiErrorObject(raw), out);
+      out.push(failure(mapGeminiErrorObject(raw)));
       return;
     }
     const reply: Reply = raw;
@@ -49,19 +48,18 @@ export class GeminiStreamReader implements StreamReader {
         vendor: 'google',
         code: blocked,
       });
-      this.#fail(error, out);
+      out.push(failure(error));
     } else if (reply.candidates === undefined && reply.usageMetadata === undefined) {
       out.push({ type: 'unknown', raw });
     }
   }
 
   end(out: ReplyItem[]): void {
-    if (this.#failed) return;
     if (this.#finish === undefined) {
       const error = new VendorError('transport', 'the stream ended before the answer was complete', {
         vendor: 'google',
       });
-      out.push({ type: 'failure', error });
+      out.push(failure(error));
       return;
     }
     const reason = geminiStopReason(this.#finish, this.#callCount > 0);
@@ -102,7 +100,7 @@ export class GeminiStreamReader implements StreamReader {
     out: ReplyItem[],
   ): void {
     if (this.#callCount === toolCallsMax) {
-      this.#fail(nonsense(`more than ${toolCallsMax} tool calls in one answer`), out);
+      out.push(failure(nonsense(`more than ${toolCallsMax} tool calls in one answer`)));
       return;
     }
     const index = this.#callCount++;
@@ -118,11 +116,10 @@ export class GeminiStreamReader implements StreamReader {
       { type: 'tool_call_end', index },
     );
   }
+}
 
-  #fail(error: VendorError, out: ReplyItem[]): void {
-    this.#failed = true;
-    out.push({ type: 'failure', error });
-  }
+function failure(error: VendorError): ReplyItem {
+  return { type: 'failure', error };
 }
 
 function nonsense(what: string): VendorError {

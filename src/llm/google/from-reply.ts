@@ -12,6 +12,7 @@ export function fromGeminiReply(body: unknown, out: ReplyItem[]): void {
   }
   const reader = new GeminiStreamReader();
   reader.readObject(body, out);
+  if (out.at(-1)?.type === 'failure') return;
   const items = out.length;
   reader.end(out);
   const last = out.at(-1);

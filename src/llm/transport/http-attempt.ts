@@ -7,6 +7,7 @@ import type { Headers, StreamReader, VendorAdapter, VendorModel } from '../vendo
 import type { ClockLimits } from './attempt-clocks.js';
 import { AttemptFeed, type Attempt } from './attempt-feed.js';
 import type { CallTime } from './call-time.js';
+import { readEnd } from './end-of-stream.js';
 import { transportLimits } from './limits.js';
 import type { VendorPools } from './pools.js';
 import { SseParser } from './sse-parser.js';
@@ -144,10 +145,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     if (mode === undefined) {
       this.#fail('transport', 'the vendor closed the connection without an answer', 'unreachable');
     } else if (mode.kind === 'stream') {
-      this.#feed.accept(0, (out) => {
-        mode.parser.end((event) => mode.reader.read(event, out));
-        if (out.at(-1)?.type !== 'failure') mode.reader.end(out);
-      });
+      this.#feed.accept(0, (out) => readEnd(mode.parser, mode.reader, out));
     } else if (mode.kind === 'whole') {
       this.#feed.accept(mode.bytes, (out) => this.#readWhole(Buffer.concat(mode.chunks), out));
     } else {

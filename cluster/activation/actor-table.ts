@@ -1,0 +1,392 @@
+import type { ClusterConfig } from '../config.js';
+import { ClusterError, toClusterError } from '../errors.js';
+import {
+  activationId,
+  actorAddress,
+  epoch,
+  type ActorAddress,
+  type ActorKind,
+  type Epoch,
+  type ProcessId,
+  type Slot,
+} from '../ids/ids.js';
+import type { Random, Time, Timer } from '../time/time.js';
+import { AnswerMemory } from './answer-memory.js';
+import type { Call } from './call.js';
+import { Cell } from './cell.js';
+import { deactivated, type ActivationHost, type EndReason, type Kind } from './kind.js';
+import { endError, withNotBegun } from './end-error.js';
+import { LoadGate } from './load-gate.js';
+import { MessageLoop } from './message-loop.js';
+import { Residents } from './residents.js';
+
+/** What the table asks of the node around it. */
+export interface TableHost {
+  readonly process: ProcessId;
+  mayAct(): boolean;
+  effectsClear(signal: AbortSignal): Promise<void>;
+  /** Whether this node owns the slot by its newest view. */
+  owns(slot: Slot): boolean;
+  surelyGone(process: ProcessId): boolean;
+  /**
+   * Resolves when the turn that `process` runs for the actor has ended: it said so, it is surely gone, or
+   * `remainingMs` of its stamp have passed. Whether the stamp may now be ignored although it stands.
+   */
+  awaitRelease(
+    address: ActorAddress,
+    process: ProcessId,
+    remainingMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+  /** Hands a control call to the process that still runs a turn of the actor. */
+  forward(address: ActorAddress, process: ProcessId, call: Call): void;
+}
+
+export interface TableCounts {
+  readonly activations: number;
+  readonly activationFailures: number;
+  readonly fenceRejections: number;
+  readonly shed: number;
+  readonly repeats: number;
+  readonly ended: Readonly<Partial<Record<EndReason, number>>>;
+}
+
+interface KindCells {
+  readonly kind: Kind;
+  readonly cells: Map<string, Cell>;
+  readonly residents: Residents;
+  readonly idleTicks: number;
+}
+
+/** Least recently used order and idle time need no finer clock; small integers keep cells small. */
+const tickMs = 100;
+/** How far the search for an idle actor to put out goes before a new one is refused. */
+const evictionDepth = 64;
+
+/** Every actor in the memory of this node, and the messages that wait for them. */
+export class ActorTable {
+  readonly #kinds: ReadonlyMap<ActorKind, KindCells>;
+  readonly #config: ClusterConfig;
+  readonly #time: Time;
+  readonly #random: Random;
+  readonly #host: TableHost;
+  readonly #gate: LoadGate;
+  readonly #loop: MessageLoop;
+  readonly #counts = {
+    activations: 0,
+    activationFailures: 0,
+    fenceRejections: 0,
+    repeats: 0,
+    ended: {} as Partial<Record<EndReason, number>>,
+  };
+  #residents = 0;
+  #sweep: Timer | undefined;
+
+  constructor(kinds: readonly Kind[], config: ClusterConfig, time: Time, random: Random, host: TableHost) {
+    this.#kinds = new Map(
+      kinds.map((kind) => [
+        kind.name,
+        {
+          kind,
+          cells: new Map<string, Cell>(),
+          residents: new Residents(),
+          idleTicks: Math.ceil((kind.idleMs ?? config.idleMs) / tickMs),
+        },
+      ]),
+    );
+    this.#config = config;
+    this.#time = time;
+    this.#random = random;
+    this.#host = host;
+    this.#gate = new LoadGate(config.activationsMax, config.activationQueueMax, config.overloadRetryMs);
+    this.#loop = new MessageLoop(config, time, {
+      forward: (cell, process, call) => host.forward(this.#addressOf(cell), process, call),
+      finished: (cell) => this.#end(cell, 'moved'),
+    });
+  }
+
+  get counts(): TableCounts {
+    return { ...this.#counts, shed: this.#loop.shed };
+  }
+
+  get residents(): number {
+    return this.#residents;
+  }
+
+  get waiting(): number {
+    return this.#loop.waiting;
+  }
+
+  get loading(): number {
+    return this.#gate.running + this.#gate.waiting;
+  }
+
+  residentsOf(kind: ActorKind): number {
+    return this.#kinds.get(kind)?.cells.size ?? 0;
+  }
+
+  /** For a call that reached the owner. `payload` tells two calls of one request id apart. */
+  deliver(kindName: ActorKind, text: string, slot: Slot, call: Call, payload: number): void {
+    const cells = this.#cellsOf(kindName);
+    const cell = cells.cells.get(text) ?? this.#activate(cells, text, slot, call);
+    if (cell === undefined) return;
+    const tick = this.#tick();
+    if (cell.usedAt !== tick) cells.residents.touch(cell, tick);
+    if (call.chain.length > 0 && call.lane === 'turn' && call.chain.includes(`${kindName}\0${text}`)) {
+      call.fail(new ClusterError('call_cycle', `${kindName}: the turn that called would wait for itself`));
+      return;
+    }
+    if (call.repeatable && !call.method.streams && this.#repeats(cell, call, payload)) return;
+    this.#loop.admit(cell, call);
+  }
+
+  /** For a call that only a living activation may answer; false when there is none. */
+  deliverResident(kindName: ActorKind, text: string, call: Call): boolean {
+    const cell = this.#kinds.get(kindName)?.cells.get(text);
+    if (cell === undefined || cell.state === 'loading') return false;
+    this.#loop.admit(cell, call);
+    return true;
+  }
+
+  /** Resolves when this node runs no activation of the actor: an idle one is ended, a busy one waited for. */
+  async release(kindName: ActorKind, text: string): Promise<void> {
+    const cell = this.#kinds.get(kindName)?.cells.get(text);
+    if (cell === undefined || cell.state === 'loading') return;
+    this.#moveOut(cell, 'moved');
+    if (cell.state === 'gone') return;
+    await new Promise<void>((resolve) => {
+      cell.extra.onGone.push(resolve);
+    });
+  }
+
+  /** After a change of view: idle actors of lost slots are forgotten, busy ones finish where they are. */
+  moveOut(reason: 'moved' | 'drain'): void {
+    for (const { cells } of this.#kinds.values()) {
+      for (const cell of cells.values()) {
+        if (reason === 'drain' || !this.#host.owns(cell.slot)) this.#moveOut(cell, reason);
+      }
+    }
+  }
+
+  /** At once and whatever they do: the lease is lost. */
+  endAll(reason: EndReason): void {
+    for (const { cells } of this.#kinds.values()) {
+      for (const cell of cells.values()) this.#end(cell, reason);
+    }
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+  }
+
+  /** How many actors still run a handler. */
+  get busy(): number {
+    let count = 0;
+    for (const { cells } of this.#kinds.values())
+      for (const cell of cells.values()) if (cell.busy) count += 1;
+    return count;
+  }
+
+  epochOf(kindName: ActorKind, text: string): Epoch {
+    return this.#kinds.get(kindName)?.cells.get(text)?.holder?.fence.epoch ?? epoch(0);
+  }
+
+  #cellsOf(kindName: ActorKind): KindCells {
+    const cells = this.#kinds.get(kindName);
+    if (cells === undefined)
+      throw new ClusterError('unknown_kind', `this node has no actor kind ${kindName}`);
+    return cells;
+  }
+
+  #tick(): number {
+    return Math.floor(this.#time.monotonicMs() / tickMs);
+  }
+
+  // ── activation
+
+  #activate(cells: KindCells, text: string, slot: Slot, call: Call): Cell | undefined {
+    if (this.#residents >= this.#config.residentsMax && !this.#evict()) {
+      this.#loop.refuse(call, 'no room for another actor, and none that is idle');
+      return undefined;
+    }
+    const cell = new Cell(cells.kind, text, slot);
+    cells.cells.set(text, cell);
+    this.#residents += 1;
+    this.#counts.activations += 1;
+    this.#sweep ??= this.#time.after(tickMs * 10, () => this.#sweepIdle());
+    this.#load(cell);
+    return cell;
+  }
+
+  #load(cell: Cell): void {
+    if (cell.kind.durable) {
+      void this.#gate
+        .run(cell.group, () => this.#loadDurable(cell))
+        .catch((error: unknown) => this.#loadFailed(cell, error));
+      return;
+    }
+    try {
+      const loading = cell.kind.load(this.#activationHost(cell), this.#request(cell));
+      if (!(loading instanceof Promise) && loading.outcome === 'ready') this.#becomeReady(cell, loading);
+    } catch (error) {
+      // The first call is not in the mailbox yet: it must find the cell and its failure there.
+      queueMicrotask(() => this.#loadFailed(cell, error));
+    }
+  }
+
+  /** Protocol 4.1: as long as a turn may run elsewhere the epoch is not raised. */
+  async #loadDurable(cell: Cell): Promise<void> {
+    const released = new Set<ProcessId>();
+    const host = this.#activationHost(cell);
+    while (cell.state === 'loading') {
+      const request = this.#request(cell);
+      const loading = await cell.kind.load(host, {
+        ...request,
+        ignoreStampsOf: (process) => released.has(process) || request.ignoreStampsOf(process),
+      });
+      if (cell.state !== 'loading') return;
+      if (loading.outcome === 'ready') {
+        this.#becomeReady(cell, loading);
+        return;
+      }
+      cell.extra.busyAt = loading.process;
+      this.#loop.forwardControls(cell);
+      const { signal } = cell.extra.abort;
+      const mayIgnore = await this.#host.awaitRelease(
+        host.address,
+        loading.process,
+        loading.remainingMs,
+        signal,
+      );
+      if (mayIgnore) released.add(loading.process);
+      cell.extra.busyAt = undefined;
+    }
+  }
+
+  #request(cell: Cell) {
+    return {
+      address: this.#addressOf(cell),
+      slot: cell.slot,
+      activationId: activationId(this.#random.id()),
+      // This process runs no other activation of the actor: the cell is the only one in the table.
+      ignoreStampsOf: (process: ProcessId) =>
+        process === this.#host.process || this.#host.surelyGone(process),
+    };
+  }
+
+  #activationHost(cell: Cell): ActivationHost {
+    return {
+      address: this.#addressOf(cell),
+      slot: cell.slot,
+      process: this.#host.process,
+      end: (reason) => this.#end(cell, reason),
+      mayAct: () => cell.state !== 'gone' && this.#host.mayAct(),
+      effectsClear: (signal) => this.#host.effectsClear(signal),
+    };
+  }
+
+  #becomeReady(cell: Cell, loaded: { instance: Cell['instance']; holder: Cell['holder'] }): void {
+    cell.instance = loaded.instance;
+    cell.holder = loaded.holder;
+    cell.become('ready');
+    loaded.holder?.onLost(() => {
+      this.#counts.fenceRejections += 1;
+      this.#end(cell, 'fenced');
+    });
+    // The view may have changed while the store was asked.
+    if (!this.#host.owns(cell.slot)) {
+      this.#moveOut(cell, 'moved');
+      return;
+    }
+    this.#loop.opened(cell);
+  }
+
+  #loadFailed(cell: Cell, error: unknown): void {
+    if (cell.state === 'gone') return;
+    this.#counts.activationFailures += 1;
+    const known = toClusterError(error, 'activation_failed');
+    const failure = new ClusterError(known.tag, `${cell.kind.name} could not be loaded: ${known.message}`, {
+      cause: error,
+      notBegun: true,
+      ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
+    });
+    this.#end(cell, 'failed', failure);
+  }
+
+  // ── messages
+
+  #repeats(cell: Cell, call: Call, payload: number): boolean {
+    const now = this.#time.monotonicMs();
+    cell.answers ??= new AnswerMemory();
+    cell.answers.forgetOlderThan(now - this.#config.answerMemoryMs);
+    if (cell.answers.repeats(call, payload)) {
+      this.#counts.repeats += 1;
+      return true;
+    }
+    cell.answers.remember(call, payload, now, this.#config.answerMemoryMax);
+    return false;
+  }
+
+  // ── leaving memory
+
+  #moveOut(cell: Cell, reason: 'moved' | 'drain'): void {
+    if (cell.state === 'gone' || cell.state === 'ending') return;
+    if (cell.state === 'loading' || !cell.busy) {
+      this.#end(cell, reason);
+      return;
+    }
+    cell.become('ending');
+    this.#loop.failWaiting(
+      cell,
+      new ClusterError('moved', `${cell.kind.name} is moving`, { notBegun: true }),
+    );
+  }
+
+  #end(cell: Cell, reason: EndReason, failure: ClusterError = endError(cell, reason)): void {
+    if (cell.state === 'gone') return;
+    cell.become('gone');
+    const cells = this.#cellsOf(cell.kind.name);
+    cells.cells.delete(cell.text);
+    cells.residents.remove(cell);
+    this.#residents -= 1;
+    this.#counts.ended[reason] = (this.#counts.ended[reason] ?? 0) + 1;
+    cell.abortLoading();
+    cell.holder?.close(failure);
+    this.#loop.failWaiting(cell, withNotBegun(failure));
+    for (const call of cell.runningCalls()) call.fail(failure);
+    const instance = cell.instance;
+    cell.instance = undefined;
+    for (const listener of cell.takeGoneListeners()) listener();
+    instance?.[deactivated]?.(reason);
+  }
+
+  #evict(): boolean {
+    for (const { residents } of this.#kinds.values()) {
+      const cell = residents.findOldest(isIdle, evictionDepth);
+      if (cell === undefined) continue;
+      this.#end(cell, 'cap');
+      return true;
+    }
+    return false;
+  }
+
+  #sweepIdle(): void {
+    const tick = this.#tick();
+    for (const { residents, idleTicks } of this.#kinds.values()) {
+      let cell = residents.oldest;
+      while (cell !== undefined && tick - cell.usedAt >= idleTicks) {
+        const following: Cell | undefined = cell.newer;
+        if (isIdle(cell)) this.#end(cell, 'idle');
+        else residents.touch(cell, tick);
+        cell = following;
+      }
+    }
+    this.#sweep = this.#residents > 0 ? this.#time.after(tickMs * 10, () => this.#sweepIdle()) : undefined;
+  }
+
+  #addressOf(cell: Cell): ActorAddress {
+    return actorAddress(cell.kind.name, cell.group, cell.key);
+  }
+}
+
+function isIdle(cell: Cell): boolean {
+  return cell.state === 'ready' && !cell.busy && cell.waiting === 0;
+}

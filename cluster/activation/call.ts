@@ -1,0 +1,166 @@
+import { ClusterError } from '../errors.js';
+import type { ActorKind, RequestId } from '../ids/ids.js';
+import type { Lane, Mail } from '../mailbox/mailbox.js';
+import type { Outflow } from '../streams/outflow.js';
+import type { Deadlined, Deadlines } from '../time/deadlines.js';
+import type { Method } from './method.js';
+
+/** Where the answer of a call goes: a promise of this process, or a link. Called at most once per end. */
+export interface ReplySink {
+  reply(value: unknown): void;
+  fail(error: ClusterError): void;
+  /** Streams: one message; returns its cost in credit. */
+  item(value: unknown): number;
+  /** Streams: all messages were sent. */
+  end(): void;
+}
+
+export interface CallOrigin {
+  readonly method: Method;
+  readonly input: unknown;
+  readonly bytes: number;
+  readonly group: string;
+  readonly requestId: RequestId;
+  /** Given by a caller that may repeat it; else the id only names the call in logs. */
+  readonly repeatable: boolean;
+  readonly deadlineAtMs: number;
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+  /** Texts of the actors whose turns wait for this call. */
+  readonly chain: readonly string[];
+  readonly credit: number;
+  readonly sink: ReplySink;
+}
+
+export interface CallTarget {
+  readonly kind: { readonly name: ActorKind };
+  /** `group NUL key`. */
+  readonly text: string;
+}
+
+/** One call on its way through an actor; handlers see the public part of it. */
+export class Call implements Mail, Deadlined {
+  readonly method: Method;
+  readonly input: unknown;
+  readonly lane: Lane;
+  readonly group: string;
+  readonly bytes: number;
+  readonly requestId: RequestId;
+  readonly repeatable: boolean;
+  readonly deadlineAtMs: number;
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+  readonly chain: readonly string[];
+  readonly credit: number;
+  readonly #to: CallTarget;
+  readonly #sink: ReplySink;
+  readonly #deadlines: Deadlines | undefined;
+
+  deadlineNext: Deadlined | undefined = undefined;
+  deadlinePrevious: Deadlined | undefined = undefined;
+  /** Answered: by its handler, its deadline, its caller's cancel or the end of the activation. */
+  ended = false;
+  /** A handler has begun; before that the call may be sent elsewhere whatever it does. */
+  begun = false;
+  /** Told when the call ended while it waited; set by the cell that holds it. */
+  onEndedWaiting: ((call: Call) => void) | undefined = undefined;
+  /** Told how the call ended, for those who joined it by request id. */
+  onOutcome: ((error: ClusterError | undefined, value: unknown) => void) | undefined = undefined;
+  /** Lets the next message into the turn lane; set while the handler runs. */
+  release: (() => void) | undefined = undefined;
+  outflow: Outflow<unknown> | undefined = undefined;
+  #abort: AbortController | undefined;
+
+  /** Without `deadlines` the maker of the call watches its deadline. */
+  constructor(to: CallTarget, origin: CallOrigin, deadlines?: Deadlines) {
+    this.#to = to;
+    this.method = origin.method;
+    this.input = origin.input;
+    this.lane = origin.method.lane;
+    this.group = origin.group;
+    this.bytes = origin.bytes;
+    this.requestId = origin.requestId;
+    this.repeatable = origin.repeatable;
+    this.deadlineAtMs = origin.deadlineAtMs;
+    this.traceparent = origin.traceparent;
+    this.tracestate = origin.tracestate;
+    this.chain = origin.chain;
+    this.credit = origin.credit;
+    this.#sink = origin.sink;
+    this.#deadlines = deadlines;
+    deadlines?.add(this);
+  }
+
+  /** Names the called actor in the chain of waiting turns; empty for a control call, which waits for nobody. */
+  get actor(): string {
+    return this.lane === 'turn' ? `${this.#to.kind.name}\0${this.#to.text}` : '';
+  }
+
+  /** Aborted at the deadline, at the caller's cancel and when the activation ends. Made when first asked for. */
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.ended) this.#abort.abort(new ClusterError('cancelled', 'the call has ended'));
+    }
+    return this.#abort.signal;
+  }
+
+  /**
+   * For kinds that may take further messages while a commit is pending (protocol 1.6): lets the next turn
+   * in now. The answer of this one is still given only when its handler returns.
+   */
+  letNextIn(): void {
+    this.release?.();
+  }
+
+  reply(value: unknown): void {
+    if (!this.#finish()) return;
+    this.#sink.reply(value);
+    this.onOutcome?.(undefined, value);
+  }
+
+  fail(error: ClusterError): void {
+    const waited = !this.begun;
+    if (!this.#finish()) return;
+    if (waited) this.onEndedWaiting?.(this);
+    this.#abort?.abort(error);
+    this.#sink.fail(error);
+    this.onOutcome?.(error, undefined);
+    this.outflow?.cancel(error);
+  }
+
+  item(value: unknown): number {
+    return this.ended ? 0 : this.#sink.item(value);
+  }
+
+  endStream(): void {
+    if (!this.#finish()) return;
+    this.#sink.end();
+    this.onOutcome?.(undefined, undefined);
+  }
+
+  grant(credit: number): void {
+    this.outflow?.grant(credit);
+  }
+
+  cancel(): void {
+    this.fail(new ClusterError('cancelled', `${this.method.name} was cancelled by its caller`));
+  }
+
+  onDeadline(): void {
+    this.fail(
+      new ClusterError(
+        'deadline_exceeded',
+        `${this.method.name} ${this.begun ? 'did not finish' : 'was not begun'} in time`,
+        this.begun ? {} : { notBegun: true },
+      ),
+    );
+  }
+
+  #finish(): boolean {
+    if (this.ended) return false;
+    this.ended = true;
+    this.#deadlines?.remove(this);
+    return true;
+  }
+}

@@ -1,0 +1,189 @@
+import type { GroupCommit, WriteHolder } from '../fencing/group-commit.js';
+import type { ActivateRequest, BusyStamp } from '../fencing/fence.js';
+import {
+  actorKind,
+  epoch,
+  type ActorAddress,
+  type ActorKind,
+  type Epoch,
+  type ProcessId,
+  type Slot,
+} from '../ids/ids.js';
+import type { Call } from './call.js';
+import { methodsOf, type Method, type ServiceShape } from './method.js';
+import { type Handlers, type RulesOf } from './service.js';
+
+/** Called once when an actor leaves memory; it must not write, the fence may be lost. */
+export const deactivated: unique symbol = Symbol('deactivated');
+
+export type EndReason = 'idle' | 'cap' | 'moved' | 'drain' | 'fenced' | 'lease_lost' | 'failed';
+
+export interface Lifecycle {
+  [deactivated]?(reason: EndReason): void;
+}
+
+/** What an actor knows of its own activation. */
+export interface Activation {
+  readonly address: ActorAddress;
+  readonly slot: Slot;
+  readonly process: ProcessId;
+  /** 0 for actors without durable state. */
+  readonly epoch: Epoch;
+  /** Ends the activation; the next call loads anew. */
+  end(reason: EndReason): void;
+  /** Checked right before each outside effect: false once the lease may be over or the activation ended. */
+  mayAct(): boolean;
+  /** Resolves when no earlier owner that was removed early can still be at work (protocol 2.4). */
+  effectsClear(signal: AbortSignal): Promise<void>;
+}
+
+export interface DurableActivation<Loaded, Write, Result> extends Activation {
+  readonly loaded: Loaded;
+  /**
+   * Writes under the fence, in order of asking; resolves once committed. Rejects with `fenced` or
+   * `outcome_unknown`, which end the activation, or with what the write itself broke.
+   */
+  write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Result | undefined>;
+  /** Changes only the busy stamp. */
+  stamp(stamp: BusyStamp): Promise<void>;
+}
+
+/** An actor in memory, its types forgotten. */
+export interface Instance extends Lifecycle {
+  readonly [method: string]: (input: unknown, call: Call) => unknown;
+}
+
+/** What the table of actors gives a new activation. */
+export interface ActivationHost {
+  readonly address: ActorAddress;
+  readonly slot: Slot;
+  readonly process: ProcessId;
+  end(reason: EndReason): void;
+  mayAct(): boolean;
+  effectsClear(signal: AbortSignal): Promise<void>;
+}
+
+export type Loading =
+  | { readonly outcome: 'ready'; readonly instance: Instance; readonly holder: WriteHolder | undefined }
+  | { readonly outcome: 'busy'; readonly process: ProcessId; readonly remainingMs: number };
+
+/** An actor kind as the runtime handles it. */
+export interface Kind {
+  readonly name: ActorKind;
+  readonly service: ServiceShape;
+  readonly methods: ReadonlyMap<string, Method>;
+  readonly durable: boolean;
+  readonly idleMs: number | undefined;
+  /** Synchronous where there is nothing to load. */
+  load(host: ActivationHost, request: Omit<ActivateRequest<unknown>, 'load'>): Loading | Promise<Loading>;
+}
+
+interface CommonDefinition<Service extends ServiceShape> {
+  readonly service: Service;
+  /** The service's full name unless several kinds implement one service. */
+  readonly name?: string;
+  readonly methods?: RulesOf<Service>;
+  /** How long an actor that nobody calls stays in memory; the settings' value unless said. */
+  readonly idleMs?: number;
+}
+
+export interface VolatileDefinition<Service extends ServiceShape> extends CommonDefinition<Service> {
+  create(activation: Activation): Handlers<Service> & Lifecycle;
+}
+
+export interface DurableDefinition<
+  Service extends ServiceShape,
+  Load,
+  Loaded,
+  Write,
+  Result,
+> extends CommonDefinition<Service> {
+  readonly commits: GroupCommit<Load, Loaded, Write, Result>;
+  /** What to read when the actor is activated, in the store's language. */
+  load(address: ActorAddress): Load;
+  create(activation: DurableActivation<Loaded, Write, Result>): Handlers<Service> & Lifecycle;
+}
+
+/** A kind that keeps its type, so that references to it are typed. */
+export interface ActorKindOf<Service extends ServiceShape> extends Kind {
+  readonly service: Service;
+}
+
+/** An actor whose state may be lost with its process; for a moment after a failure two may exist. */
+export function volatileActor<Service extends ServiceShape>(
+  definition: VolatileDefinition<Service>,
+): ActorKindOf<Service> {
+  const common = commonOf(definition);
+  return {
+    ...common,
+    durable: false,
+    load(host) {
+      const activation: Activation = { ...faceOf(host), epoch: epoch(0) };
+      const instance = checkedInstance(definition.create(activation), common.methods, common.name);
+      return { outcome: 'ready', instance, holder: undefined };
+    },
+  };
+}
+
+/** An actor over a row in the durable store: of two activations at most one can commit. */
+export function durableActor<Service extends ServiceShape, Load, Loaded, Write, Result>(
+  definition: DurableDefinition<Service, Load, Loaded, Write, Result>,
+): ActorKindOf<Service> {
+  const common = commonOf(definition);
+  return {
+    ...common,
+    durable: true,
+    async load(host, request) {
+      const activated = await definition.commits.activate({
+        ...request,
+        load: definition.load(host.address),
+      });
+      if (activated.outcome === 'busy') return activated;
+      const holder = definition.commits.holder(activated.fence);
+      const activation: DurableActivation<Loaded, Write, Result> = {
+        ...faceOf(host),
+        epoch: activated.fence.epoch,
+        loaded: activated.loaded,
+        write: (write, options) => holder.write(write, options?.stamp),
+        stamp: async (stamp) => {
+          await holder.write(undefined, stamp);
+        },
+      };
+      const instance = checkedInstance(definition.create(activation), common.methods, common.name);
+      return { outcome: 'ready', instance, holder };
+    },
+  };
+}
+
+function faceOf(host: ActivationHost): Omit<Activation, 'epoch'> {
+  return {
+    address: host.address,
+    slot: host.slot,
+    process: host.process,
+    end: (reason) => host.end(reason),
+    mayAct: () => host.mayAct(),
+    effectsClear: (signal) => host.effectsClear(signal),
+  };
+}
+
+function commonOf<Service extends ServiceShape>(definition: CommonDefinition<Service>) {
+  return {
+    name: actorKind(definition.name ?? definition.service.fullName),
+    service: definition.service,
+    methods: methodsOf(definition.service, definition.methods ?? {}),
+    idleMs: definition.idleMs,
+  };
+}
+
+/** The one place where an actor's types are forgotten: each method is there and can be called. */
+function checkedInstance(candidate: object, methods: ReadonlyMap<string, Method>, kind: ActorKind): Instance {
+  if (!isInstance(candidate, methods)) throw new TypeError(`${kind}: a method of the service is missing`);
+  return candidate;
+}
+
+function isInstance(candidate: object, methods: ReadonlyMap<string, Method>): candidate is Instance {
+  for (const name of methods.keys()) {
+    if (typeof Reflect.get(candidate, name) !== 'function') return false;
+  }
+  return true;
+}

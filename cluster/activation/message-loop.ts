@@ -1,0 +1,214 @@
+import type { ClusterConfig } from '../config.js';
+import { ClusterError, toClusterError } from '../errors.js';
+import type { ProcessId } from '../ids/ids.js';
+import { SharedBound } from '../mailbox/fair-queue.js';
+import { Mailbox } from '../mailbox/mailbox.js';
+import { Outflow } from '../streams/outflow.js';
+import type { Time } from '../time/time.js';
+import type { Call } from './call.js';
+import type { Cell } from './cell.js';
+import { Dispatcher } from './dispatcher.js';
+
+export interface LoopHost {
+  /** Hands a control call to the process that still runs a turn of the actor. */
+  forward(cell: Cell, process: ProcessId, call: Call): void;
+  /** The last handler of a cell that is ending has returned. */
+  finished(cell: Cell): void;
+}
+
+/**
+ * Takes messages from mailboxes to handlers. Turns run one at a time and in order; control calls pass them.
+ * There is no reentrancy: a turn that waits for a call lets nothing into its lane, a call that comes back
+ * to a waiting turn is refused, and a handler that wants the next message in says so (`letNextIn`).
+ */
+export class MessageLoop {
+  readonly #config: ClusterConfig;
+  readonly #host: LoopHost;
+  readonly #queue: SharedBound;
+  readonly #dispatcher: Dispatcher;
+  shed = 0;
+
+  constructor(config: ClusterConfig, time: Time, host: LoopHost) {
+    this.#config = config;
+    this.#host = host;
+    this.#queue = new SharedBound(config.nodeQueueMax);
+    this.#dispatcher = new Dispatcher(time, (cell) => this.#startNext(cell));
+  }
+
+  get waiting(): number {
+    return this.#queue.total;
+  }
+
+  /** The cell has been loaded: what waited is begun. */
+  opened(cell: Cell): void {
+    for (let call = cell.mailbox?.take('control'); call !== undefined; call = cell.mailbox?.take('control')) {
+      this.#leaveQueue(call);
+      this.#run(cell, call);
+    }
+    if (cell.waiting > 0) this.#dispatcher.enqueue(cell);
+  }
+
+  admit(cell: Cell, call: Call): void {
+    if (call.ended) return;
+    if (call.lane === 'control') {
+      if (cell.state === 'loading') this.#control(cell, call);
+      else if (cell.extra.beside.size < this.#config.controlCountMax) this.#run(cell, call);
+      else this.refuse(call, 'too many control calls run');
+      return;
+    }
+    if (cell.state === 'ending') {
+      call.fail(new ClusterError('moved', `${cell.kind.name} is moving`, { notBegun: true }));
+      return;
+    }
+    const isFree = cell.state === 'ready' && cell.running === undefined && cell.waiting === 0;
+    if (isFree && this.#dispatcher.mayStartNow()) this.#run(cell, call);
+    else this.#wait(cell, call);
+  }
+
+  #control(cell: Cell, call: Call): void {
+    const busyAt = cell.busyAt;
+    if (busyAt === undefined) this.#wait(cell, call);
+    else this.#host.forward(cell, busyAt, call);
+  }
+
+  /** A turn of the actor runs elsewhere: its control calls go there. */
+  forwardControls(cell: Cell): void {
+    for (let call = cell.mailbox?.take('control'); call !== undefined; call = cell.mailbox?.take('control')) {
+      this.#leaveQueue(call);
+      this.#control(cell, call);
+    }
+  }
+
+  #wait(cell: Cell, call: Call): void {
+    const mailbox = (cell.mailbox ??= new Mailbox(this.#config, cell.group));
+    if (!this.#queue.take(call.group)) {
+      this.refuse(call, 'too many calls wait on this node');
+      return;
+    }
+    if (!mailbox.offer(call)) {
+      this.#queue.give(call.group);
+      this.refuse(call, `the mailbox of ${cell.kind.name} is full`);
+      return;
+    }
+    call.onEndedWaiting = (ended) => {
+      mailbox.forget(ended);
+      this.#queue.give(ended.group);
+    };
+    if (cell.state === 'ready' && cell.running === undefined) this.#dispatcher.enqueue(cell);
+  }
+
+  #leaveQueue(call: Call): void {
+    call.onEndedWaiting = undefined;
+    this.#queue.give(call.group);
+  }
+
+  #startNext(cell: Cell): void {
+    if (cell.state !== 'ready' || cell.running !== undefined) return;
+    const call = cell.mailbox?.take('turn');
+    if (call === undefined) {
+      cell.mailbox = undefined;
+      return;
+    }
+    if (cell.waiting === 0) cell.mailbox = undefined;
+    this.#leaveQueue(call);
+    this.#run(cell, call);
+  }
+
+  #run(cell: Cell, call: Call): void {
+    const handler = cell.instance?.[call.method.name];
+    if (cell.instance === undefined || handler === undefined) {
+      call.fail(new ClusterError('not_serving', 'the activation has ended', { notBegun: true }));
+      return;
+    }
+    call.begun = true;
+    if (call.lane === 'turn') {
+      cell.running = call;
+      call.release = () => this.#letNextIn(cell, call);
+    } else {
+      cell.extra.beside.add(call);
+    }
+    try {
+      const result = handler.call(cell.instance, call.input, call);
+      if (call.method.streams) this.#stream(cell, call, result);
+      else if (result instanceof Promise) {
+        result.then(
+          (value: unknown) => this.#done(cell, call, value),
+          (error: unknown) => this.#failed(cell, call, error),
+        );
+      } else this.#done(cell, call, result);
+    } catch (error) {
+      this.#failed(cell, call, error);
+    }
+  }
+
+  #stream(cell: Cell, call: Call, result: unknown): void {
+    if (!isAsyncIterable(result)) {
+      this.#failed(cell, call, new TypeError(`${call.method.name} did not return a stream`));
+      return;
+    }
+    const outflow = new Outflow<unknown>(
+      result[Symbol.asyncIterator](),
+      {
+        item: (value) => call.item(value),
+        end: (error) => {
+          if (error === undefined) call.endStream();
+          else call.fail(toClusterError(error));
+        },
+      },
+      call.credit,
+    );
+    call.outflow = outflow;
+    void outflow.run().then(() => this.#left(cell, call));
+  }
+
+  #done(cell: Cell, call: Call, value: unknown): void {
+    call.reply(value);
+    this.#left(cell, call);
+  }
+
+  #failed(cell: Cell, call: Call, error: unknown): void {
+    call.fail(toClusterError(error));
+    this.#left(cell, call);
+  }
+
+  #letNextIn(cell: Cell, call: Call): void {
+    if (cell.running !== call) return;
+    cell.running = undefined;
+    cell.extra.beside.add(call);
+    if (cell.waiting > 0 && cell.state === 'ready') this.#dispatcher.enqueue(cell);
+  }
+
+  /** The handler has returned, which may be long after its call was answered. */
+  #left(cell: Cell, call: Call): void {
+    if (cell.running === call) cell.running = undefined;
+    else if (cell.isBeside(call)) cell.extra.beside.delete(call);
+    call.release = undefined;
+    if (cell.state === 'ending' && !cell.busy) this.#host.finished(cell);
+    else if (cell.state === 'ready' && cell.running === undefined && cell.waiting > 0) {
+      this.#dispatcher.enqueue(cell);
+    }
+  }
+
+  refuse(call: Call, why: string): void {
+    this.shed += 1;
+    call.fail(
+      new ClusterError('overloaded', why, { retryAfterMs: this.#config.overloadRetryMs, notBegun: true }),
+    );
+  }
+
+  failWaiting(cell: Cell, failure: ClusterError): void {
+    const mailbox = cell.mailbox;
+    if (mailbox === undefined) return;
+    cell.mailbox = undefined;
+    for (const lane of ['control', 'turn'] as const) {
+      for (let call = mailbox.take(lane); call !== undefined; call = mailbox.take(lane)) {
+        this.#leaveQueue(call);
+        call.fail(failure);
+      }
+    }
+  }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}

@@ -1,0 +1,62 @@
+import type { Lane } from '../mailbox/mailbox.js';
+
+/** What ts-proto makes of a protobuf message, as far as the runtime needs it. */
+export interface MessageCodec {
+  encode(message: unknown): { finish(): Uint8Array };
+  decode(bytes: Uint8Array): unknown;
+}
+
+export interface MethodShape {
+  readonly name: string;
+  readonly requestType: MessageCodec;
+  readonly requestStream: boolean;
+  readonly responseType: MessageCodec;
+  readonly responseStream: boolean;
+}
+
+/** What ts-proto makes of a protobuf service with `outputServices=generic-definitions`. */
+export interface ServiceShape {
+  readonly fullName: string;
+  readonly methods: Readonly<Record<string, MethodShape>>;
+}
+
+/** A method as the runtime handles it, its types forgotten. */
+export interface Method {
+  readonly name: string;
+  readonly lane: Lane;
+  readonly idempotent: boolean;
+  readonly streams: boolean;
+  readonly input: MessageCodec;
+  readonly output: MessageCodec;
+  readonly resume: ((input: unknown, last: unknown) => unknown) | undefined;
+}
+
+interface LooseRules {
+  readonly lane?: Lane;
+  readonly idempotent?: boolean;
+  resume?(input: unknown, last: unknown): unknown;
+}
+
+export function methodsOf(
+  service: ServiceShape,
+  rules: Readonly<Record<string, LooseRules | undefined>>,
+): ReadonlyMap<string, Method> {
+  const methods = new Map<string, Method>();
+  for (const [name, shape] of Object.entries(service.methods)) {
+    if (shape.requestStream) {
+      throw new TypeError(`${service.fullName}.${shape.name}: a stream of requests is not supported`);
+    }
+    const rule = rules[name];
+    const resume = rule?.resume?.bind(rule);
+    methods.set(name, {
+      name,
+      lane: rule?.lane ?? 'turn',
+      idempotent: rule?.idempotent ?? false,
+      streams: shape.responseStream,
+      input: shape.requestType,
+      output: shape.responseType,
+      resume,
+    });
+  }
+  return methods;
+}

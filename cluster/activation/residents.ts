@@ -1,0 +1,40 @@
+import type { Cell } from './cell.js';
+
+/** Cells of one kind in the order of their last use: a doubly linked list through the cells themselves. */
+export class Residents {
+  #oldest: Cell | undefined;
+  #newest: Cell | undefined;
+
+  get oldest(): Cell | undefined {
+    return this.#oldest;
+  }
+
+  touch(cell: Cell, tick: number): void {
+    cell.usedAt = tick;
+    if (this.#newest === cell) return;
+    this.remove(cell);
+    cell.older = this.#newest;
+    if (this.#newest !== undefined) this.#newest.newer = cell;
+    this.#newest = cell;
+    this.#oldest ??= cell;
+  }
+
+  remove(cell: Cell): void {
+    if (cell.older !== undefined) cell.older.newer = cell.newer;
+    else if (this.#oldest === cell) this.#oldest = cell.newer;
+    if (cell.newer !== undefined) cell.newer.older = cell.older;
+    else if (this.#newest === cell) this.#newest = cell.older;
+    cell.older = undefined;
+    cell.newer = undefined;
+  }
+
+  /** The least recently used that `suits`, looking at no more than `depth`. */
+  findOldest(suits: (cell: Cell) => boolean, depth: number): Cell | undefined {
+    let cell = this.#oldest;
+    for (let seen = 0; cell !== undefined && seen < depth; seen += 1) {
+      if (suits(cell)) return cell;
+      cell = cell.newer;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,221 @@
+import { ClusterError } from '../errors.js';
+import { revision } from '../ids/ids.js';
+import { backoffMs } from '../time/backoff.js';
+import type { Random, Time } from '../time/time.js';
+import type {
+  Activated,
+  ActivateRequest,
+  BusyStamp,
+  Fence,
+  FencedWrite,
+  FenceStore,
+  WriteOutcome,
+} from './fence.js';
+
+/**
+ * Group commit: what many actors want written is written in one transaction. A batch goes out at once when
+ * the store is idle, else when an earlier one returns; there is no timer. An actor has at most one write in
+ * a batch under way, so that its revisions stay in order; its later ones wait.
+ *
+ * A batch whose outcome is unknown is handed in again, the same rows, until the store tells; the actors
+ * concerned answer nothing meanwhile, and end when a write has waited too long (protocol 1.5).
+ */
+export interface GroupCommitSettings {
+  readonly writeBatchMax: number;
+  readonly writeBatchesInFlight: number;
+  readonly writeRetryMs: number;
+  readonly statementTimeoutMs: number;
+}
+
+/** The writing half of one activation. */
+export interface WriteHolder {
+  readonly fence: Fence;
+  /** A newer activation exists, or an outcome stayed unknown: nothing more can be written. */
+  readonly lost: boolean;
+  /** Called once, synchronously, when the fence is found to be lost. */
+  onLost(listener: (error: ClusterError) => void): void;
+  /** No further write is begun; those under way may still commit. */
+  close(error: ClusterError): void;
+}
+
+interface Entry<Write, Result> {
+  readonly write: Write | undefined;
+  readonly stamp: BusyStamp | undefined;
+  readonly giveUpAtMs: number;
+  readonly resolve: (result: Result | undefined) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class Holder<Write, Result> implements WriteHolder {
+  fence: Fence;
+  lost = false;
+  inFlight = false;
+  readonly entries: Entry<Write, Result>[] = [];
+  readonly #submit: (holder: Holder<Write, Result>) => void;
+  readonly #giveUpMs: number;
+  readonly #time: Time;
+  #error: ClusterError | undefined;
+  #listener: ((error: ClusterError) => void) | undefined;
+
+  constructor(fence: Fence, time: Time, giveUpMs: number, submit: (holder: Holder<Write, Result>) => void) {
+    this.fence = fence;
+    this.#time = time;
+    this.#giveUpMs = giveUpMs;
+    this.#submit = submit;
+  }
+
+  write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined> {
+    return new Promise((resolve, reject) => {
+      if (this.lost) {
+        reject(this.#error ?? new ClusterError('fenced', 'the activation has ended'));
+        return;
+      }
+      const giveUpAtMs = this.#time.monotonicMs() + this.#giveUpMs;
+      this.entries.push({ write, stamp, giveUpAtMs, resolve, reject });
+      if (!this.inFlight && this.entries.length === 1) this.#submit(this);
+    });
+  }
+
+  onLost(listener: (error: ClusterError) => void): void {
+    this.#listener = listener;
+  }
+
+  lose(error: ClusterError): void {
+    const listener = this.#listener;
+    this.close(error);
+    listener?.(error);
+  }
+
+  close(error: ClusterError): void {
+    if (this.lost) return;
+    this.lost = true;
+    this.#error = error;
+    this.#listener = undefined;
+    for (const entry of this.entries.splice(0)) entry.reject(error);
+  }
+}
+
+interface Flight<Write, Result> {
+  readonly holder: Holder<Write, Result>;
+  readonly entry: Entry<Write, Result>;
+}
+
+export class GroupCommit<Load, Loaded, Write, Result> {
+  readonly #store: FenceStore<Load, Loaded, Write, Result>;
+  readonly #settings: GroupCommitSettings;
+  readonly #time: Time;
+  readonly #random: Random;
+  #ready: Holder<Write, Result>[] = [];
+  #inFlight = 0;
+  #scheduled = false;
+
+  constructor(
+    store: FenceStore<Load, Loaded, Write, Result>,
+    settings: GroupCommitSettings,
+    time: Time,
+    random: Random,
+  ) {
+    this.#store = store;
+    this.#settings = settings;
+    this.#time = time;
+    this.#random = random;
+  }
+
+  activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {
+    return this.#store.activate(request);
+  }
+
+  holder(fence: Fence): WriteHolder & {
+    write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined>;
+  } {
+    return new Holder<Write, Result>(fence, this.#time, this.#settings.statementTimeoutMs, (holder) => {
+      this.#ready.push(holder);
+      this.#schedule();
+    });
+  }
+
+  /** After the promise jobs of now: what one burst of messages asks for goes out together. */
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight >= this.#settings.writeBatchesInFlight) return;
+    this.#scheduled = true;
+    this.#time.soon(() => {
+      this.#scheduled = false;
+      while (this.#ready.length > 0 && this.#inFlight < this.#settings.writeBatchesInFlight) this.#send();
+    });
+  }
+
+  #send(): void {
+    const flights: Flight<Write, Result>[] = [];
+    for (const holder of this.#ready.splice(0, this.#settings.writeBatchMax)) {
+      const entry = holder.entries[0];
+      if (entry === undefined || holder.lost) continue;
+      holder.inFlight = true;
+      flights.push({ holder, entry });
+    }
+    if (flights.length === 0) return;
+    this.#inFlight += 1;
+    void this.#commit(flights).finally(() => {
+      this.#inFlight -= 1;
+      if (this.#ready.length > 0) this.#schedule();
+    });
+  }
+
+  /** Never rejects: each flight ends with its own outcome. */
+  async #commit(flights: readonly Flight<Write, Result>[]): Promise<void> {
+    let pending = flights;
+    for (let attempt = 0; pending.length > 0; attempt += 1) {
+      try {
+        const outcomes = await this.#store.write(pending.map(fencedWrite));
+        for (const [index, flight] of pending.entries()) this.#land(flight, outcomes[index]);
+        return;
+      } catch (error) {
+        pending = this.#stillWanted(pending, error);
+        if (pending.length === 0) return;
+        await this.#pause(attempt);
+      }
+    }
+  }
+
+  #land({ holder, entry }: Flight<Write, Result>, outcome: WriteOutcome<Result> | undefined): void {
+    holder.inFlight = false;
+    if (outcome === undefined || outcome.outcome === 'fenced') {
+      const { kind, key } = holder.fence.address;
+      // One that was closed meanwhile has told its writers already.
+      if (!holder.lost)
+        holder.lose(new ClusterError('fenced', `a newer activation of ${kind} ${key} exists`));
+      return;
+    }
+    // Settled by its closing: what was written stands, but nobody may be told so by an ended activation.
+    if (holder.lost) return;
+    holder.entries.shift();
+    if (outcome.outcome === 'written') {
+      holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };
+      entry.resolve(outcome.result);
+    } else {
+      entry.reject(outcome.error);
+    }
+    if (holder.entries.length > 0) this.#ready.push(holder);
+  }
+
+  #stillWanted(flights: readonly Flight<Write, Result>[], cause: unknown): Flight<Write, Result>[] {
+    const now = this.#time.monotonicMs();
+    return flights.filter(({ holder, entry }) => {
+      if (holder.lost) return false;
+      if (now < entry.giveUpAtMs) return true;
+      holder.inFlight = false;
+      holder.lose(new ClusterError('outcome_unknown', 'the store did not tell in time', { cause }));
+      return false;
+    });
+  }
+
+  #pause(attempt: number): Promise<void> {
+    const backoff = { baseMs: this.#settings.writeRetryMs, maxMs: this.#settings.writeRetryMs * 16 };
+    return new Promise((resolve) => {
+      this.#time.after(backoffMs(attempt, backoff, this.#random), resolve);
+    });
+  }
+}
+
+function fencedWrite<Write, Result>({ holder, entry }: Flight<Write, Result>): FencedWrite<Write> {
+  return { fence: holder.fence, stamp: entry.stamp, write: entry.write };
+}

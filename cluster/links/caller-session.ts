@@ -1,0 +1,223 @@
+import { Mode, type Call as CallFrame } from '../../generated/troupe/cluster/v1/link.js';
+import type { ClusterConfig } from '../config.js';
+import { ClusterError, toClusterError } from '../errors.js';
+import { epoch, viewNumber, type ProcessId } from '../ids/ids.js';
+import type { ViewName } from '../membership/membership.js';
+import type { Time } from '../time/time.js';
+import { Assembler } from './assembler.js';
+import { FrameWriter } from './frame-writer.js';
+import type { Greeted } from './handshake.js';
+import { Liveness } from './liveness.js';
+import type { Frame } from './pipe.js';
+import { errorOf, type CallMode, type OutgoingCall, type RemoteCall } from './remote-call.js';
+
+const modes: Readonly<Record<CallMode, Mode>> = {
+  routed: Mode.ROUTED,
+  resident: Mode.RESIDENT,
+  release: Mode.RELEASE,
+};
+
+export interface CallerHost {
+  mayAct(): boolean;
+  view(): ViewName;
+  /** The peer spoke of this view. */
+  heardOfView(name: ViewName): void;
+  onClosed(error: ClusterError): void;
+}
+
+/** The calling end of an open link: gives calls their numbers and brings each answer to its caller. */
+export class CallerSession {
+  readonly peer: ProcessId;
+  readonly #greeted: Greeted;
+  readonly #config: ClusterConfig;
+  readonly #host: CallerHost;
+  readonly #writer: FrameWriter;
+  readonly #liveness: Liveness;
+  readonly #assembler: Assembler<'reply' | 'item'>;
+  readonly #pending = new Map<number, OutgoingCall>();
+  readonly #methods = new Map<string, number>();
+  #lastId = 0;
+  #toldView: ViewName | undefined;
+  #closed = false;
+
+  constructor(peer: ProcessId, greeted: Greeted, time: Time, config: ClusterConfig, host: CallerHost) {
+    this.peer = peer;
+    this.#greeted = greeted;
+    this.#config = config;
+    this.#host = host;
+    this.#assembler = new Assembler(config.messageBytesMax);
+    const lapse = (): void => this.close(new ClusterError('not_serving', 'the lease of this node is over'));
+    this.#writer = new FrameWriter(greeted.pipe, time, config, () => host.mayAct(), lapse);
+    this.#liveness = new Liveness(
+      time,
+      config.linkIdlePingMs,
+      config.linkSilenceMs,
+      () => this.#writer.send(0, { frame: { $case: 'ping', value: {} } }),
+      () => this.close(new ClusterError('peer_lost', `${peer} has fallen silent`, { process: peer })),
+    );
+    greeted.attach(
+      (frames) => this.#onFrames(frames),
+      (error) =>
+        this.close(
+          new ClusterError('peer_lost', `the link to ${peer} broke`, { process: peer, cause: error }),
+        ),
+    );
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  call(call: OutgoingCall): RemoteCall {
+    if (this.#closed) {
+      call.answer.fail(
+        new ClusterError('peer_lost', 'the link is closed', { process: this.peer, notBegun: true }),
+      );
+      return noCall;
+    }
+    if (this.#writer.queuedBytes + call.body.length > this.#config.linkQueueBytes) {
+      call.answer.fail(
+        new ClusterError('overloaded', `too much waits to be sent to ${this.peer}`, {
+          retryAfterMs: this.#config.overloadRetryMs,
+          notBegun: true,
+        }),
+      );
+      return noCall;
+    }
+    const id = this.#nextId();
+    this.#pending.set(id, call);
+    this.#tellView();
+    const value: CallFrame = {
+      id,
+      method: this.#methodNumber(call),
+      group: call.group,
+      key: call.key,
+      body: call.body,
+      more: false,
+      deadlineMs: Math.max(1, Math.ceil(call.deadlineMs)),
+      requestId: call.requestId,
+      repeatable: call.repeatable,
+      traceparent: call.traceparent ?? '',
+      tracestate: call.tracestate ?? '',
+      callerGroup: call.callerGroup,
+      chain: [...call.chain],
+      credit: call.credit,
+      mode: modes[call.mode],
+    };
+    if (call.body.length <= this.#config.chunkBytes) {
+      this.#writer.send(id, { frame: { $case: 'call', value } }, call.body.length);
+    } else {
+      this.#writer.sendBody(id, call.body, (body, more) => ({
+        frame: { $case: 'call', value: { ...value, body, more } },
+      }));
+    }
+    return {
+      cancel: () => this.#cancel(id),
+      grant: (amount) => {
+        if (this.#pending.has(id))
+          this.#writer.send(id, { frame: { $case: 'credit', value: { id, amount } } });
+      },
+    };
+  }
+
+  /** Fails every call that is out. */
+  close(error: ClusterError): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#liveness.stop();
+    this.#writer.close();
+    this.#greeted.pipe.close();
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const call of pending) call.answer.fail(error);
+    this.#host.onClosed(error);
+  }
+
+  #nextId(): number {
+    do this.#lastId = this.#lastId >= 0xffff_fffe ? 1 : this.#lastId + 1;
+    while (this.#pending.has(this.#lastId));
+    return this.#lastId;
+  }
+
+  /** Frames carry the sender's view by following the last frame that named it. */
+  #tellView(): void {
+    const view = this.#host.view();
+    if (this.#toldView?.number === view.number && this.#toldView.hash === view.hash) return;
+    this.#toldView = { number: view.number, hash: view.hash };
+    this.#writer.send(0, { frame: { $case: 'view', value: { number: view.number, hash: view.hash } } });
+  }
+
+  #methodNumber(call: OutgoingCall): number {
+    const name = call.method?.name ?? '';
+    const text = `${call.kind}/${name}`;
+    const known = this.#methods.get(text);
+    if (known !== undefined) return known;
+    const number = this.#methods.size + 1;
+    this.#methods.set(text, number);
+    this.#writer.send(0, { frame: { $case: 'method', value: { number, kind: call.kind, name } } });
+    return number;
+  }
+
+  #cancel(id: number): void {
+    if (!this.#pending.delete(id)) return;
+    this.#assembler.forget(id);
+    this.#writer.send(id, { frame: { $case: 'cancel', value: { id } } });
+  }
+
+  #onFrames(frames: readonly Frame[]): void {
+    this.#liveness.heard();
+    try {
+      for (const frame of frames) this.#onFrame(frame);
+    } catch (error) {
+      this.close(toClusterError(error, 'protocol_violation'));
+    }
+  }
+
+  #onFrame({ frame }: Frame): void {
+    switch (frame?.$case) {
+      case 'reply':
+        this.#reply(frame.value.id, frame.value.body, frame.value.more);
+        break;
+      case 'item':
+        if (!this.#pending.has(frame.value.id)) break;
+        if (frame.value.more) this.#assembler.begin(frame.value.id, 'item', frame.value.body);
+        else this.#pending.get(frame.value.id)?.answer.item(frame.value.body);
+        break;
+      case 'chunk': {
+        const whole = this.#assembler.add(frame.value.id, frame.value.body, frame.value.more);
+        if (whole?.first === 'reply') this.#reply(frame.value.id, whole.body, false);
+        else if (whole !== undefined) this.#pending.get(frame.value.id)?.answer.item(whole.body);
+        break;
+      }
+      case 'opened':
+        this.#pending.get(frame.value.id)?.answer.opened(epoch(frame.value.epoch));
+        break;
+      case 'end':
+        this.#take(frame.value.id)?.answer.end();
+        break;
+      case 'failure':
+        this.#take(frame.value.id)?.answer.fail(errorOf(frame.value));
+        break;
+      case 'view':
+        this.#host.heardOfView({ number: viewNumber(frame.value.number), hash: frame.value.hash });
+        break;
+      case 'pong':
+        break;
+      default:
+        throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+    }
+  }
+
+  #reply(id: number, body: Uint8Array, more: boolean): void {
+    if (!more) this.#take(id)?.answer.reply(body);
+    else if (this.#pending.has(id)) this.#assembler.begin(id, 'reply', body);
+  }
+
+  #take(id: number): OutgoingCall | undefined {
+    const call = this.#pending.get(id);
+    if (call !== undefined) this.#pending.delete(id);
+    return call;
+  }
+}
+
+const noCall: RemoteCall = { cancel() {}, grant() {} };

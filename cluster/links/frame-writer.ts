@@ -1,0 +1,145 @@
+import type { ClusterConfig } from '../config.js';
+import { Fifo } from '../mailbox/fifo.js';
+import type { Time } from '../time/time.js';
+import type { Frame, Pipe } from './pipe.js';
+
+/** Rough cost of a frame besides its body. */
+const frameOverheadBytes = 32;
+
+/** A long body on its way: what the same call sends after it waits behind it. */
+interface Bulk {
+  readonly id: number;
+  readonly body: Uint8Array;
+  offset: number;
+  readonly after: (() => void)[];
+}
+
+/**
+ * Everything that one turn of the event loop sends to a peer goes out as one batch. Long bodies go in chunks
+ * that take turns with each other and stand behind the short frames, so that no call waits for another's
+ * megabytes. While the pipe is full nothing is written, and the queue is bounded by its users.
+ */
+export class FrameWriter {
+  readonly #pipe: Pipe;
+  readonly #time: Time;
+  readonly #config: ClusterConfig;
+  readonly #mayAct: () => boolean;
+  readonly #onLapse: () => void;
+  #frames = new Fifo<{ readonly frame: Frame; readonly bytes: number }>();
+  readonly #bulk = new Fifo<Bulk>();
+  readonly #bulkById = new Map<number, Bulk>();
+  #queuedBytes = 0;
+  #scheduled = false;
+  #full = false;
+  #closed = false;
+
+  /** `mayAct` is read right before each batch; `onLapse` is told when it forbids one. */
+  constructor(pipe: Pipe, time: Time, config: ClusterConfig, mayAct: () => boolean, onLapse: () => void) {
+    this.#pipe = pipe;
+    this.#time = time;
+    this.#config = config;
+    this.#mayAct = mayAct;
+    this.#onLapse = onLapse;
+    pipe.onDrain(() => {
+      this.#full = false;
+      this.#schedule();
+    });
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** A frame without a long body. `id` is its call, 0 for none. */
+  send(id: number, frame: Frame, bodyBytes = 0): void {
+    if (this.#closed) return;
+    const bulk = id === 0 || this.#bulkById.size === 0 ? undefined : this.#bulkById.get(id);
+    if (bulk !== undefined) {
+      bulk.after.push(() => this.send(id, frame, bodyBytes));
+      return;
+    }
+    const bytes = bodyBytes + frameOverheadBytes;
+    this.#frames.push({ frame, bytes });
+    this.#queuedBytes += bytes;
+    this.#schedule();
+  }
+
+  /** A frame whose body may be long: `frame` makes it from the first part. */
+  sendBody(id: number, body: Uint8Array, frame: (part: Uint8Array, more: boolean) => Frame): void {
+    const chunk = this.#config.chunkBytes;
+    const before = this.#bulkById.get(id);
+    if (before !== undefined) {
+      before.after.push(() => this.sendBody(id, body, frame));
+      return;
+    }
+    if (body.length <= chunk) {
+      this.send(id, frame(body, false), body.length);
+      return;
+    }
+    this.send(id, frame(body.subarray(0, chunk), true), chunk);
+    const bulk: Bulk = { id, body, offset: chunk, after: [] };
+    this.#bulk.push(bulk);
+    this.#bulkById.set(id, bulk);
+    this.#queuedBytes += body.length - chunk;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#frames = new Fifo();
+    while (this.#bulk.shift() !== undefined) continue;
+    this.#bulkById.clear();
+    this.#queuedBytes = 0;
+  }
+
+  /** Writes what waits now, without waiting for the end of the turn. */
+  flush(): void {
+    if (this.#closed || this.#full) return;
+    if (this.#frames.size === 0 && this.#bulk.size === 0) return;
+    if (!this.#mayAct()) {
+      this.#onLapse();
+      return;
+    }
+    const batch = this.#batch();
+    this.#full = !this.#pipe.write(batch);
+    if (this.#frames.size > 0 || this.#bulk.size > 0) this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#full || this.#closed) return;
+    this.#scheduled = true;
+    this.#time.soon(() => {
+      this.#scheduled = false;
+      this.flush();
+    });
+  }
+
+  #batch(): Frame[] {
+    const batch: Frame[] = [];
+    let bytes = 0;
+    const max = this.#config.batchBytes;
+    while (bytes < max) {
+      const next = this.#frames.shift();
+      if (next === undefined) break;
+      batch.push(next.frame);
+      bytes += next.bytes;
+      this.#queuedBytes -= next.bytes;
+    }
+    while (bytes < max) {
+      const bulk = this.#bulk.shift();
+      if (bulk === undefined) break;
+      const part = bulk.body.subarray(bulk.offset, bulk.offset + this.#config.chunkBytes);
+      bulk.offset += part.length;
+      bytes += part.length;
+      this.#queuedBytes -= part.length;
+      const more = bulk.offset < bulk.body.length;
+      batch.push({ frame: { $case: 'chunk', value: { id: bulk.id, body: part, more } } });
+      if (more) {
+        this.#bulk.push(bulk);
+        continue;
+      }
+      this.#bulkById.delete(bulk.id);
+      for (const sendNext of bulk.after) sendNext();
+    }
+    return batch;
+  }
+}

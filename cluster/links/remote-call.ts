@@ -1,0 +1,89 @@
+import type { Method, MessageCodec } from '../activation/method.js';
+import { ActorError, ClusterError, tagOfWireCode, wireCodeOf } from '../errors.js';
+import type { ActorKind, Epoch } from '../ids/ids.js';
+import type { Failure } from '../../generated/troupe/cluster/v1/link.js';
+
+/** `routed`: to the owner. `resident`: only to a living activation. `release`: answered when there is none. */
+export type CallMode = 'routed' | 'resident' | 'release';
+
+/** A call as a link carries it. */
+export interface OutgoingCall {
+  readonly mode: CallMode;
+  readonly kind: ActorKind;
+  /** Undefined for `release`. */
+  readonly method: Method | undefined;
+  readonly group: string;
+  readonly key: string;
+  readonly body: Uint8Array;
+  readonly deadlineMs: number;
+  readonly requestId: string;
+  readonly repeatable: boolean;
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+  readonly callerGroup: string;
+  readonly chain: readonly string[];
+  readonly credit: number;
+  readonly answer: RemoteAnswer;
+}
+
+/** What comes back. `reply`, `end` and `fail` come at most once, and nothing after them. */
+export interface RemoteAnswer {
+  opened(epoch: Epoch): void;
+  reply(body: Uint8Array): void;
+  item(body: Uint8Array): void;
+  end(): void;
+  fail(error: ClusterError): void;
+}
+
+/** The caller's hold on a call that is out. */
+export interface RemoteCall {
+  cancel(): void;
+  grant(credit: number): void;
+}
+
+/** What a message of a stream costs of its credit besides its bytes, so that empty ones cost too. */
+export const itemOverheadBytes = 32;
+
+export function encodeMessage(codec: MessageCodec, message: unknown, maxBytes: number): Uint8Array {
+  const bytes = codec.encode(message).finish();
+  if (bytes.length > maxBytes) {
+    throw new ClusterError('message_too_large', `a message of ${bytes.length} bytes is above ${maxBytes}`);
+  }
+  return bytes;
+}
+
+export function decodeMessage(codec: MessageCodec, bytes: Uint8Array): unknown {
+  try {
+    return codec.decode(bytes);
+  } catch (error) {
+    throw new ClusterError('bad_message', 'bytes that are not the message they should be', { cause: error });
+  }
+}
+
+export function failureOf(id: number, error: ClusterError): Failure {
+  return {
+    id,
+    code: wireCodeOf(error.tag),
+    // The receiver puts the tag in front again.
+    message: error.message.replace(`${error.tag}: `, ''),
+    retryAfterMs: Math.ceil(error.retryAfterMs ?? 0),
+    applicationCode: error instanceof ActorError ? error.code : '',
+    detail: error instanceof ActorError ? error.detail : '',
+    retryable: error instanceof ActorError && error.retryable,
+    notBegun: error.notBegun,
+  };
+}
+
+export function errorOf(failure: Failure): ClusterError {
+  const details = {
+    notBegun: failure.notBegun,
+    ...(failure.retryAfterMs > 0 ? { retryAfterMs: failure.retryAfterMs } : {}),
+  };
+  const tag = tagOfWireCode(failure.code);
+  if (tag !== 'application') return new ClusterError(tag, failure.message, details);
+  return new ActorError(failure.applicationCode, failure.message, {
+    detail: failure.detail,
+    retryable: failure.retryable,
+    ...details,
+  });
+}

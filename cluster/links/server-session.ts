@@ -1,0 +1,244 @@
+import { Mode, type Call as CallFrame } from '../../generated/troupe/cluster/v1/link.js';
+import type { ClusterConfig } from '../config.js';
+import { ClusterError, toClusterError } from '../errors.js';
+import { viewNumber, type Epoch } from '../ids/ids.js';
+import type { ViewName } from '../membership/membership.js';
+import type { Time } from '../time/time.js';
+import { Assembler } from './assembler.js';
+import { FrameWriter } from './frame-writer.js';
+import type { Greeted } from './handshake.js';
+import { Liveness } from './liveness.js';
+import type { Frame } from './pipe.js';
+import { failureOf, type CallMode } from './remote-call.js';
+
+/** A call that came over a link, its body still in bytes. */
+export interface IncomingCall {
+  readonly mode: CallMode;
+  readonly kind: string;
+  readonly method: string;
+  readonly group: string;
+  readonly key: string;
+  readonly body: Uint8Array;
+  readonly deadlineMs: number;
+  readonly requestId: string;
+  readonly repeatable: boolean;
+  readonly traceparent: string;
+  readonly tracestate: string;
+  readonly callerGroup: string;
+  readonly chain: readonly string[];
+  readonly credit: number;
+  /** The caller's view when it sent the call. */
+  readonly view: ViewName | undefined;
+  readonly answer: IncomingAnswer;
+}
+
+export interface IncomingAnswer {
+  opened(epoch: Epoch): void;
+  reply(body: Uint8Array, epoch: Epoch): void;
+  item(body: Uint8Array): void;
+  end(): void;
+  fail(error: ClusterError): void;
+}
+
+/** What the receiver of a call hands back, so that the link can reach it. */
+export interface IncomingHandle {
+  cancel(): void;
+  grant(credit: number): void;
+  /** The caller is gone: a stream has nobody to go to; a single answer is still worth making. */
+  detach(): void;
+}
+
+export interface ServerHost {
+  mayAct(): boolean;
+  view(): ViewName;
+  heardOfView(name: ViewName): void;
+  receive(call: IncomingCall): IncomingHandle;
+  onClosed(): void;
+}
+
+/** The answering end of an open link. */
+export class ServerSession {
+  readonly peer: string;
+  readonly #greeted: Greeted;
+  readonly #config: ClusterConfig;
+  readonly #host: ServerHost;
+  readonly #writer: FrameWriter;
+  readonly #liveness: Liveness;
+  readonly #assembler: Assembler<CallFrame>;
+  readonly #running = new Map<number, IncomingHandle>();
+  readonly #methods = new Map<number, { readonly kind: string; readonly name: string }>();
+  #view: ViewName | undefined;
+  #toldView: ViewName | undefined;
+  #closed = false;
+
+  constructor(greeted: Greeted, time: Time, config: ClusterConfig, host: ServerHost) {
+    this.peer = greeted.peer;
+    this.#greeted = greeted;
+    this.#config = config;
+    this.#host = host;
+    this.#assembler = new Assembler(config.messageBytesMax);
+    this.#writer = new FrameWriter(
+      greeted.pipe,
+      time,
+      config,
+      () => host.mayAct(),
+      () => this.close(),
+    );
+    this.#liveness = new Liveness(
+      time,
+      config.linkIdlePingMs,
+      config.linkSilenceMs,
+      () => {},
+      () => this.close(),
+    );
+    greeted.attach(
+      (frames) => this.#onFrames(frames),
+      () => this.close(),
+    );
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** What still waits is sent first, so that the last answers of a leaving node are not cut off. */
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  close(error?: Error): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#liveness.stop();
+    this.#writer.close();
+    this.#greeted.pipe.close(error);
+    for (const handle of this.#running.values()) handle.detach();
+    this.#running.clear();
+    this.#host.onClosed();
+  }
+
+  #onFrames(frames: readonly Frame[]): void {
+    this.#liveness.heard();
+    try {
+      for (const frame of frames) this.#onFrame(frame);
+    } catch (error) {
+      this.close(toClusterError(error, 'protocol_violation'));
+    }
+  }
+
+  #onFrame({ frame }: Frame): void {
+    switch (frame?.$case) {
+      case 'call':
+        if (frame.value.more) this.#assembler.begin(frame.value.id, frame.value, frame.value.body);
+        else this.#onCall(frame.value, frame.value.body);
+        break;
+      case 'chunk': {
+        const whole = this.#assembler.add(frame.value.id, frame.value.body, frame.value.more);
+        if (whole !== undefined) this.#onCall(whole.first, whole.body);
+        break;
+      }
+      case 'credit':
+        this.#running.get(frame.value.id)?.grant(frame.value.amount);
+        break;
+      case 'cancel':
+        this.#assembler.forget(frame.value.id);
+        this.#running.get(frame.value.id)?.cancel();
+        this.#running.delete(frame.value.id);
+        break;
+      case 'method':
+        this.#methods.set(frame.value.number, frame.value);
+        break;
+      case 'view':
+        this.#view = { number: viewNumber(frame.value.number), hash: frame.value.hash };
+        this.#host.heardOfView(this.#view);
+        break;
+      case 'ping':
+        this.#writer.send(0, { frame: { $case: 'pong', value: {} } });
+        break;
+      default:
+        throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+    }
+  }
+
+  #onCall(frame: CallFrame, body: Uint8Array): void {
+    const { id } = frame;
+    const method = this.#methods.get(frame.method);
+    if (method === undefined || this.#running.has(id)) {
+      throw new ClusterError('protocol_violation', `call ${id} names no method or is running`);
+    }
+    let ended = false;
+    const finish = (): boolean => {
+      if (ended || this.#closed) return false;
+      ended = true;
+      this.#running.delete(id);
+      return true;
+    };
+    const handle = this.#host.receive({
+      mode: modeOf(frame.mode),
+      kind: method.kind,
+      method: method.name,
+      group: frame.group,
+      key: frame.key,
+      body,
+      deadlineMs: frame.deadlineMs,
+      requestId: frame.requestId,
+      repeatable: frame.repeatable,
+      traceparent: frame.traceparent,
+      tracestate: frame.tracestate,
+      callerGroup: frame.callerGroup,
+      chain: frame.chain,
+      credit: frame.credit,
+      view: this.#view,
+      answer: {
+        opened: (epoch) => this.#writer.send(id, { frame: { $case: 'opened', value: { id, epoch } } }),
+        reply: (bytes, epoch) => {
+          if (finish()) this.#reply(id, bytes, epoch);
+        },
+        item: (bytes) => {
+          if (!ended) this.#item(id, bytes);
+        },
+        end: () => {
+          if (finish()) this.#writer.send(id, { frame: { $case: 'end', value: { id } } });
+        },
+        fail: (error) => {
+          if (!finish()) return;
+          // A caller that is behind must hear of the newer view before it reads "moved".
+          if (error.tag === 'moved') this.#tellView();
+          this.#writer.send(id, { frame: { $case: 'failure', value: failureOf(id, error) } });
+        },
+      },
+    });
+    // It may have been answered before there was a handle.
+    if (!ended) this.#running.set(id, handle);
+  }
+
+  #reply(id: number, body: Uint8Array, epoch: Epoch): void {
+    if (body.length <= this.#config.chunkBytes) {
+      const frame: Frame = { frame: { $case: 'reply', value: { id, body, more: false, epoch } } };
+      this.#writer.send(id, frame, body.length);
+      return;
+    }
+    this.#writer.sendBody(id, body, (part, more) => ({
+      frame: { $case: 'reply', value: { id, body: part, more, epoch } },
+    }));
+  }
+
+  #item(id: number, body: Uint8Array): void {
+    this.#writer.sendBody(id, body, (part, more) => ({
+      frame: { $case: 'item', value: { id, body: part, more } },
+    }));
+  }
+
+  #tellView(): void {
+    const view = this.#host.view();
+    if (this.#toldView?.number === view.number && this.#toldView.hash === view.hash) return;
+    this.#toldView = { number: view.number, hash: view.hash };
+    this.#writer.send(0, { frame: { $case: 'view', value: { number: view.number, hash: view.hash } } });
+  }
+}
+
+function modeOf(mode: Mode): CallMode {
+  if (mode === Mode.RESIDENT) return 'resident';
+  if (mode === Mode.RELEASE) return 'release';
+  return 'routed';
+}

@@ -1,0 +1,32 @@
+import type { ProcessId } from '../ids/ids.js';
+import type { Membership, View } from './membership.js';
+
+/**
+ * Processes that left the view but may still be at work: one that was removed early because it refused
+ * links. Its successors may load and write at once, the fence sees to that, but effects on the world outside
+ * wait until it is surely gone (protocol 2.4).
+ */
+export class Departures {
+  readonly #membership: Membership;
+  readonly #departed = new Set<ProcessId>();
+  #members: ReadonlySet<ProcessId> = new Set();
+
+  constructor(membership: Membership) {
+    this.#membership = membership;
+  }
+
+  follow(view: View): void {
+    const members = new Set(view.members.map((member) => member.process));
+    for (const process of this.#members) {
+      if (!members.has(process) && process !== this.#membership.self.process) this.#departed.add(process);
+    }
+    this.#members = members;
+  }
+
+  async clear(signal: AbortSignal): Promise<void> {
+    for (const process of this.#departed) {
+      if (!this.#membership.surelyGone(process)) await this.#membership.whenSurelyGone(process, signal);
+      this.#departed.delete(process);
+    }
+  }
+}

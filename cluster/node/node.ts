@@ -1,0 +1,209 @@
+import { ActorTable } from '../activation/actor-table.js';
+import type { ActorKindOf, Kind } from '../activation/kind.js';
+import type { ServiceShape } from '../activation/method.js';
+import type { Reference } from '../activation/service.js';
+import type { ClusterConfig } from '../config.js';
+import { ClusterError } from '../errors.js';
+import { drain, type DrainResult } from '../drain/drain.js';
+import type { ProcessId, Slot } from '../ids/ids.js';
+import { Links, type LinkSettings } from '../links/links.js';
+import type { Transport } from '../links/pipe.js';
+import { Departures } from '../membership/departures.js';
+import type { Membership, View, ViewName } from '../membership/membership.js';
+import type { Ring } from '../ring/ring.js';
+import { Handoff } from '../routing/handoff.js';
+import { Receiver } from '../routing/receiver.js';
+import { referencesTo } from '../routing/reference.js';
+import { RingKeeper, ringBuilder, type BuildRing } from '../routing/ring-keeper.js';
+import { Router } from '../routing/router.js';
+import { Deadlines } from '../time/deadlines.js';
+import type { Random, Time } from '../time/time.js';
+import { describeNode, type NodeDescription } from './describe.js';
+
+export interface NodeParts {
+  readonly kinds: readonly Kind[];
+  readonly membership: Membership;
+  readonly transport: Transport;
+  readonly link: LinkSettings;
+  readonly config: ClusterConfig;
+  readonly time: Time;
+  readonly random: Random;
+  readonly buildRing?: BuildRing;
+}
+
+/** One process of the cluster: its parts built in order, and stopped in reverse. */
+export class ClusterNode {
+  readonly process: ProcessId;
+  readonly #parts: NodeParts;
+  readonly #kinds: ReadonlyMap<string, Kind>;
+  readonly #rings: RingKeeper;
+  readonly #table: ActorTable;
+  readonly #links: Links;
+  readonly #router: Router;
+  readonly #receiver: Receiver;
+  readonly #departures: Departures;
+  readonly #ringListeners = new Set<(ring: Ring, before: Ring) => void>();
+  readonly #unsubscribe: (() => void)[] = [];
+  #fenced = 0;
+  #missedViews = 0;
+  #stopped: Promise<DrainResult> | undefined;
+
+  constructor(parts: NodeParts) {
+    const { membership, config, time, random } = parts;
+    this.#parts = parts;
+    this.process = membership.self.process;
+    this.#kinds = new Map(parts.kinds.map((kind) => [kind.name, kind]));
+    const deadlines = new Deadlines(time);
+    this.#departures = new Departures(membership);
+    this.#rings = new RingKeeper(parts.buildRing ?? ringBuilder(time), this.process, (ring, before) =>
+      this.#onRing(ring, before),
+    );
+    const view = (): ViewName => this.#rings.view;
+    this.#links = new Links(parts.transport, parts.link, config, time, random, {
+      self: this.process,
+      mayAct: () => membership.mayAct(),
+      view,
+      heardOfView: (name) => this.#catchUp(name),
+      receive: (call) => this.#receiver.receive(call),
+      refused: (process) => membership.reportRefused(process),
+    });
+    const handoff = new Handoff({
+      config,
+      time,
+      random,
+      membership,
+      links: this.#links,
+      memberEver: (process) => this.#rings.memberEver(process),
+    });
+    this.#table = new ActorTable(parts.kinds, config, time, random, {
+      process: this.process,
+      mayAct: () => membership.mayAct(),
+      effectsClear: (signal) => this.#departures.clear(signal),
+      owns: (slot) => this.#rings.owns(slot),
+      surelyGone: (process) => membership.surelyGone(process),
+      awaitRelease: (address, process, remainingMs, signal) =>
+        handoff.awaitRelease(address, process, remainingMs, signal),
+      forward: (address, process, call) => {
+        handoff.forward(address, process, call, (error) => call.fail(error));
+      },
+    });
+    const shared = { config, time, deadlines, membership, rings: this.#rings, table: this.#table };
+    this.#router = new Router({ ...shared, random, links: this.#links });
+    this.#receiver = new Receiver({ ...shared, kinds: this.#kinds });
+  }
+
+  /** Resolves when the node is in the view and calls can be made. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { membership } = this.#parts;
+    this.#unsubscribe.push(
+      membership.onView((view) => this.#onView(view)),
+      membership.onFenced(() => this.#onFenced()),
+    );
+    await membership.start(signal);
+    this.#onView(membership.view());
+    await this.#rings.reached(membership.view().number);
+  }
+
+  /** Opens the listener; its address goes into this node's entry in the membership. */
+  listen(): Promise<string> {
+    return this.#links.listen();
+  }
+
+  /** A reference costs one small object; keep it or make it anew for each call. */
+  actor<Service extends ServiceShape>(
+    kind: ActorKindOf<Service>,
+    group: string,
+    key: string,
+  ): Reference<Service> {
+    return this.references(kind)(group, key);
+  }
+
+  references<Service extends ServiceShape>(
+    kind: ActorKindOf<Service>,
+  ): (group: string, key: string) => Reference<Service> {
+    return referencesTo(kind, this.#router);
+  }
+
+  owns(slot: Slot): boolean {
+    return this.#rings.owns(slot);
+  }
+
+  get ring(): Ring {
+    return this.#rings.ring;
+  }
+
+  /** Whether new work may begin here. */
+  get ready(): boolean {
+    return this.#parts.membership.mayAdmit() && this.#rings.ring.view.members.length > 0;
+  }
+
+  mayAct(): boolean {
+    return this.#parts.membership.mayAct();
+  }
+
+  onRing(listener: (ring: Ring, before: Ring) => void): () => void {
+    this.#ringListeners.add(listener);
+    return () => this.#ringListeners.delete(listener);
+  }
+
+  describe(): NodeDescription {
+    const { membership } = this.#parts;
+    return describeNode({
+      membership,
+      ring: this.#rings.ring,
+      table: this.#table,
+      links: this.#links,
+      router: this.#router,
+      kinds: this.#parts.kinds,
+      fenced: this.#fenced,
+      missedViews: this.#missedViews,
+    });
+  }
+
+  /** Drains and leaves. Called again it gives the same promise. */
+  stop(signal?: AbortSignal): Promise<DrainResult> {
+    this.#stopped ??= this.#stop(signal);
+    return this.#stopped;
+  }
+
+  async #stop(signal: AbortSignal | undefined): Promise<DrainResult> {
+    const { config, time, membership } = this.#parts;
+    const result = await drain({ config, time, membership, table: this.#table }, signal);
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#router.stop(new ClusterError('not_serving', 'this node has stopped', { notBegun: true }));
+    await this.#links.close();
+    return result;
+  }
+
+  #onView(view: View): void {
+    this.#departures.follow(view);
+    this.#rings.follow(view);
+    this.#links.follow(view.members);
+  }
+
+  #onRing(ring: Ring, before: Ring): void {
+    this.#table.moveOut('moved');
+    this.#router.wake();
+    for (const listener of this.#ringListeners) listener(ring, before);
+  }
+
+  /** Every activation ends before this returns: others may own the actors from now on. */
+  #onFenced(): void {
+    this.#fenced += 1;
+    this.#table.endAll('lease_lost');
+  }
+
+  #catchUp(name: ViewName): void {
+    const { membership, config, time } = this.#parts;
+    if (name.number <= membership.view().number) return;
+    const abort = new AbortController();
+    const timer = time.after(config.memberStoreTimeoutMs * 2, () => abort.abort());
+    membership
+      .catchUp(name, abort.signal)
+      // The membership polls as well: a view that was not found now is found then.
+      .catch(() => {
+        this.#missedViews += 1;
+      })
+      .finally(() => timer.cancel());
+  }
+}

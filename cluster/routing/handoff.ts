@@ -1,0 +1,148 @@
+import type { Call } from '../activation/call.js';
+import type { ClusterConfig } from '../config.js';
+import { ClusterError } from '../errors.js';
+import type { ActorAddress, ProcessId } from '../ids/ids.js';
+import type { Links } from '../links/links.js';
+import {
+  decodeMessage,
+  encodeMessage,
+  itemOverheadBytes,
+  type OutgoingCall,
+  type RemoteCall,
+} from '../links/remote-call.js';
+import type { Member, Membership } from '../membership/membership.js';
+import { backoffMs } from '../time/backoff.js';
+import { sleep, type Random, type Time } from '../time/time.js';
+
+/**
+ * The handoff of a busy actor (protocol 4): the new owner leaves the running turn alone, asks its process
+ * to say when it has ended, and passes control calls on to it meanwhile. It stops waiting at the release, at
+ * the deadline of the stamp, or when that process is surely gone.
+ */
+export interface HandoffParts {
+  readonly config: ClusterConfig;
+  readonly time: Time;
+  readonly random: Random;
+  readonly links: Links;
+  readonly membership: Membership;
+  memberEver(process: ProcessId): Member | undefined;
+}
+
+const askPause = { baseMs: 50, maxMs: 500 };
+/** One question; the answer comes when the turn ends, so it is asked anew from time to time. */
+const askMs = 15_000;
+
+export class Handoff {
+  readonly #parts: HandoffParts;
+
+  constructor(parts: HandoffParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the stamp may be ignored although it stands: its process said that the turn has ended. */
+  async awaitRelease(
+    address: ActorAddress,
+    process: ProcessId,
+    remainingMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { time, membership, random } = this.#parts;
+    const untilMs = time.monotonicMs() + remainingMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const leftMs = untilMs - time.monotonicMs();
+      if (leftMs <= 0) return false;
+      if (membership.surelyGone(process)) return true;
+      const member = this.#parts.memberEver(process);
+      if (member !== undefined && (await this.#ask(address, member, Math.min(leftMs, askMs), signal)))
+        return true;
+      if (signal.aborted) return false;
+      await sleep(time, Math.min(leftMs, backoffMs(attempt, askPause, random)), signal);
+    }
+  }
+
+  /** Hands a control call to where the turn runs; `otherwise` is told when no activation lives there. */
+  forward(
+    address: ActorAddress,
+    process: ProcessId,
+    call: Call,
+    otherwise: (error: ClusterError) => void,
+  ): void {
+    const member = this.#parts.memberEver(process);
+    const { config, time, links } = this.#parts;
+    if (member === undefined) {
+      otherwise(new ClusterError('not_serving', `the way to ${process} is not known`, { notBegun: true }));
+      return;
+    }
+    const outgoing: OutgoingCall = {
+      mode: 'resident',
+      kind: address.kind,
+      method: call.method,
+      group: address.group,
+      key: address.key,
+      body: encodeMessage(call.method.input, call.input, config.messageBytesMax),
+      deadlineMs: call.deadlineAtMs - time.monotonicMs(),
+      requestId: call.requestId,
+      repeatable: false,
+      traceparent: call.traceparent,
+      tracestate: call.tracestate,
+      callerGroup: call.group,
+      chain: call.chain,
+      credit: call.credit,
+      answer: {
+        opened() {},
+        reply: (bytes) => call.reply(decodeMessage(call.method.output, bytes)),
+        item: (bytes) => {
+          call.item(decodeMessage(call.method.output, bytes));
+          // The reader's credit ends at this node; here it is given back as messages pass.
+          remote.grant(bytes.length + itemOverheadBytes);
+        },
+        end: () => call.endStream(),
+        fail: (error) => {
+          if (error.notBegun) otherwise(error);
+          else call.fail(error);
+        },
+      },
+    };
+    const remote = links.call(member, outgoing);
+  }
+
+  #ask(address: ActorAddress, member: Member, deadlineMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      let remote: RemoteCall | undefined = undefined;
+      const giveUp = (): void => {
+        remote?.cancel();
+        settle(false);
+      };
+      const timer = this.#parts.time.after(deadlineMs, giveUp);
+      const settle = (released: boolean): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', giveUp);
+        resolve(released);
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      remote = this.#parts.links.call(member, {
+        mode: 'release',
+        kind: address.kind,
+        method: undefined,
+        group: address.group,
+        key: address.key,
+        body: new Uint8Array(0),
+        deadlineMs,
+        requestId: 'release',
+        repeatable: false,
+        traceparent: undefined,
+        tracestate: undefined,
+        callerGroup: '',
+        chain: [],
+        credit: 0,
+        answer: {
+          opened() {},
+          item() {},
+          end() {},
+          reply: () => settle(true),
+          fail: () => settle(false),
+        },
+      });
+    });
+  }
+}

@@ -1,0 +1,161 @@
+import type { ActorTable } from '../activation/actor-table.js';
+import { Call, type ReplySink } from '../activation/call.js';
+import type { Kind } from '../activation/kind.js';
+import type { Method } from '../activation/method.js';
+import type { ClusterConfig } from '../config.js';
+import { ClusterError, toClusterError } from '../errors.js';
+import { requestId } from '../ids/ids.js';
+import { decodeMessage, encodeMessage, itemOverheadBytes } from '../links/remote-call.js';
+import type { IncomingCall, IncomingHandle } from '../links/server-session.js';
+import type { Membership } from '../membership/membership.js';
+import { hashBytes } from '../ring/hash.js';
+import type { Deadlines } from '../time/deadlines.js';
+import type { Time } from '../time/time.js';
+import type { RingKeeper } from './ring-keeper.js';
+import { targetOf, type Target } from './target.js';
+
+export interface ReceiverParts {
+  readonly kinds: ReadonlyMap<string, Kind>;
+  readonly config: ClusterConfig;
+  readonly time: Time;
+  readonly deadlines: Deadlines;
+  readonly membership: Membership;
+  readonly rings: RingKeeper;
+  readonly table: ActorTable;
+}
+
+/** How long a receiver that is behind waits for the caller's view before it answers by its own. */
+const catchUpMs = 1_000;
+
+/** Takes the calls of other nodes: to the actor if it is here, else an answer that says where the truth is. */
+export class Receiver {
+  readonly #parts: ReceiverParts;
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts;
+  }
+
+  receive(incoming: IncomingCall): IncomingHandle {
+    try {
+      const kind = this.#parts.kinds.get(incoming.kind);
+      if (kind === undefined)
+        throw new ClusterError('unknown_kind', `this node has no kind ${incoming.kind}`);
+      const target = targetOf(kind, incoming.group, incoming.key);
+      if (incoming.mode === 'release') return this.#release(target, incoming);
+      const method = kind.methods.get(incoming.method);
+      if (method === undefined) {
+        throw new ClusterError('unknown_method', `${incoming.kind} has no method ${incoming.method}`);
+      }
+      return this.#call(target, method, incoming);
+    } catch (error) {
+      const known = toClusterError(error, 'bad_message');
+      incoming.answer.fail(new ClusterError(known.tag, known.message, { cause: error, notBegun: true }));
+      return noHandle;
+    }
+  }
+
+  #release(target: Target, incoming: IncomingCall): IncomingHandle {
+    void this.#parts.table
+      .release(target.kind.name, target.text)
+      .then(() => incoming.answer.reply(nothing, this.#parts.table.epochOf(target.kind.name, target.text)));
+    return noHandle;
+  }
+
+  #call(target: Target, method: Method, incoming: IncomingCall): IncomingHandle {
+    const { config, time, deadlines } = this.#parts;
+    const deadlineMs = Math.min(incoming.deadlineMs, config.callDeadlineMaxMs);
+    const call = new Call(
+      target,
+      {
+        method,
+        input: decodeMessage(method.input, incoming.body),
+        bytes: incoming.body.length,
+        group: incoming.callerGroup === '' ? incoming.group : incoming.callerGroup,
+        requestId: requestId(incoming.requestId),
+        repeatable: incoming.repeatable,
+        deadlineAtMs: time.monotonicMs() + deadlineMs,
+        traceparent: incoming.traceparent === '' ? undefined : incoming.traceparent,
+        tracestate: incoming.tracestate === '' ? undefined : incoming.tracestate,
+        chain: incoming.chain,
+        credit: incoming.credit,
+        sink: this.#sink(target, method, incoming),
+      },
+      deadlines,
+    );
+    const payload = incoming.repeatable ? hashBytes(incoming.body) : 0;
+    if (incoming.mode === 'resident') this.#resident(target, call);
+    else void this.#route(target, call, payload, incoming);
+    return {
+      cancel: () => call.cancel(),
+      grant: (credit) => call.grant(credit),
+      detach: () => {
+        if (method.streams) call.fail(new ClusterError('peer_lost', 'the caller is gone'));
+      },
+    };
+  }
+
+  #resident(target: Target, call: Call): void {
+    if (!this.#parts.table.deliverResident(target.kind.name, target.text, call)) {
+      call.fail(new ClusterError('moved', 'no activation of the actor lives here', { notBegun: true }));
+    }
+  }
+
+  #route(target: Target, call: Call, payload: number, incoming: IncomingCall): void | Promise<void> {
+    const { rings, time } = this.#parts;
+    if (incoming.view === undefined || incoming.view.number <= rings.view.number) {
+      this.#deliver(target, call, payload);
+      return;
+    }
+    // This node is behind its caller: it answers by the newer view, which is on its way already.
+    let waited = false;
+    const go = (): void => {
+      if (waited) return;
+      waited = true;
+      timer.cancel();
+      this.#deliver(target, call, payload);
+    };
+    const timer = time.after(catchUpMs, go);
+    return rings.reached(incoming.view.number).then(go);
+  }
+
+  #deliver(target: Target, call: Call, payload: number): void {
+    const { rings, membership, table } = this.#parts;
+    if (call.ended) return;
+    if (!rings.owns(target.slot)) {
+      call.fail(new ClusterError('moved', `${target.kind.name} lives elsewhere`, { notBegun: true }));
+    } else if (call.chain.length > 0 ? !membership.mayAct() : !membership.mayAdmit()) {
+      call.fail(new ClusterError('not_serving', 'this node may not begin new work', { notBegun: true }));
+    } else {
+      table.deliver(target.kind.name, target.text, target.slot, call, payload);
+    }
+  }
+
+  #sink(target: Target, method: Method, incoming: IncomingCall): ReplySink {
+    const { answer } = incoming;
+    const { table, config } = this.#parts;
+    const encode = (value: unknown): Uint8Array =>
+      encodeMessage(method.output, value, config.messageBytesMax);
+    let opened = false;
+    return {
+      reply: (value) => {
+        try {
+          answer.reply(encode(value), table.epochOf(target.kind.name, target.text));
+        } catch (error) {
+          answer.fail(toClusterError(error));
+        }
+      },
+      item: (value) => {
+        const bytes = encode(value);
+        if (!opened) answer.opened(table.epochOf(target.kind.name, target.text));
+        opened = true;
+        answer.item(bytes);
+        return bytes.length + itemOverheadBytes;
+      },
+      end: () => answer.end(),
+      fail: (error) => answer.fail(error),
+    };
+  }
+}
+
+const nothing = new Uint8Array(0);
+const noHandle: IncomingHandle = { cancel() {}, grant() {}, detach() {} };

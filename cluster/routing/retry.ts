@@ -1,0 +1,41 @@
+import type { Method } from '../activation/method.js';
+import type { ClusterError } from '../errors.js';
+
+/**
+ * What follows a failed attempt. A call that no handler began may always be sent again; one that may have
+ * run only when its method says that a repeat is harmless. Overload is not retried here: the caller must
+ * feel it. `moved` counts as a hop; all else goes on until the deadline.
+ */
+export type RetryDecision = 'end' | 'hop' | 'pause';
+
+export function retryAfter(error: ClusterError, method: Method): RetryDecision {
+  switch (error.tag) {
+    case 'moved':
+      return 'hop';
+    case 'not_serving':
+    case 'no_owner':
+    case 'peer_lost':
+    case 'wrong_process':
+    case 'fenced':
+    case 'outcome_unknown':
+      return error.notBegun || method.idempotent ? 'pause' : 'end';
+    case 'unknown_kind':
+    case 'unknown_method':
+    case 'message_too_large':
+    case 'bad_message':
+    case 'protocol_mismatch':
+    case 'wrong_secret':
+    case 'overloaded':
+    case 'deadline_exceeded':
+    case 'cancelled':
+    case 'activation_failed':
+    case 'handler_failed':
+    case 'request_conflict':
+    case 'protocol_violation':
+    case 'store_unavailable':
+    case 'membership_unavailable':
+    case 'call_cycle':
+    case 'application':
+      return 'end';
+  }
+}

@@ -1,0 +1,259 @@
+import type { ActorTable } from '../activation/actor-table.js';
+import { Call } from '../activation/call.js';
+import type { Method } from '../activation/method.js';
+import type { CallOptions } from '../activation/service.js';
+import type { ClusterConfig } from '../config.js';
+import { ClusterError, toClusterError } from '../errors.js';
+import { requestId, type RequestId } from '../ids/ids.js';
+import type { Links } from '../links/links.js';
+import { encodeMessage } from '../links/remote-call.js';
+import type { Membership } from '../membership/membership.js';
+import { ReplyStream } from '../streams/reply-stream.js';
+import { backoffMs } from '../time/backoff.js';
+import type { Deadlines } from '../time/deadlines.js';
+import type { Random, Time } from '../time/time.js';
+import { PendingCall, type PendingHost, type PendingOrigin } from './pending-call.js';
+import type { Caller } from './reference.js';
+import { retryAfter } from './retry.js';
+import type { RingKeeper } from './ring-keeper.js';
+import type { Target } from './target.js';
+
+/**
+ * Brings calls of this process to the owners of their actors.
+ *
+ * Calm: the ring names the owner; here the call goes into the actor's mailbox as it is, elsewhere over the
+ * link. A change of view: the receiver that is no longer owner answers "moved" and names its view; the
+ * caller catches up and sends the call, under the same request id, to the new owner, three hops at most.
+ * Crash: the link breaks and every call on it fails at once. One that no handler can have begun waits for
+ * the next view and is sent again; one that may have run is repeated only when its method says that this is
+ * harmless, else its caller is told. Not promised: that a call runs once. That is the work of the row that
+ * it makes, unique by request id (protocol 5.1).
+ */
+export interface RouterParts {
+  readonly config: ClusterConfig;
+  readonly time: Time;
+  readonly random: Random;
+  readonly deadlines: Deadlines;
+  readonly membership: Membership;
+  readonly rings: RingKeeper;
+  readonly table: ActorTable;
+  readonly links: Links;
+}
+
+export interface RouterCounts {
+  localCalls: number;
+  remoteCalls: number;
+  movedAnswers: number;
+  retries: number;
+}
+
+const retryPause = { baseMs: 20, maxMs: 500 };
+/** Messages of a stream within one process that may wait for their reader. */
+const localItemsMax = 64;
+
+export class Router implements Caller, PendingHost {
+  readonly #parts: RouterParts;
+  readonly #paused = new Set<PendingCall>();
+  readonly localItemCost: number;
+  readonly counts: RouterCounts = { localCalls: 0, remoteCalls: 0, movedAnswers: 0, retries: 0 };
+  readonly #idPrefix: string;
+  #lastId = 0;
+
+  constructor(parts: RouterParts) {
+    this.#parts = parts;
+    this.localItemCost = Math.ceil(parts.config.callCreditBytes / localItemsMax);
+    // Unique over the cluster without asking for randomness at each call.
+    this.#idPrefix = `${parts.random.id()}-`;
+  }
+
+  unary(target: Target, method: Method, input: unknown, options: CallOptions | undefined): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const origin = this.#origin(target, method, input, options);
+      const pending = new PendingCall(origin, { as: 'one', resolve, reject }, this);
+      this.#begin(pending, options);
+    });
+  }
+
+  stream(target: Target, method: Method, input: unknown, options?: CallOptions): ReplyStream<unknown> {
+    const origin = this.#origin(target, method, input, options);
+    const stream = new ReplyStream<unknown>(this.#parts.config.callCreditBytes, nobody);
+    const pending = new PendingCall(origin, { as: 'stream', stream }, this);
+    pending.attachStream();
+    this.#begin(pending, options);
+    return stream;
+  }
+
+  get waitingForOwner(): number {
+    return this.#paused.size;
+  }
+
+  /** A new ring is in use: what waited for an owner is sent at once. */
+  wake(): void {
+    for (const pending of this.#paused) {
+      pending.pause?.cancel();
+      this.#resume(pending);
+    }
+  }
+
+  /** The node stops: what is out ends with a retryable error. */
+  stop(error: ClusterError): void {
+    for (const pending of this.#paused) pending.stop(error);
+  }
+
+  // ── a call's way
+
+  #origin(target: Target, method: Method, input: unknown, options: CallOptions | undefined): PendingOrigin {
+    const { config, time } = this.#parts;
+    const now = time.monotonicMs();
+    const within = options?.within;
+    const wishedMs = Math.min(options?.deadlineMs ?? config.callDeadlineMs, config.callDeadlineMaxMs);
+    const ownDeadline = now + wishedMs;
+    return {
+      target,
+      method,
+      input,
+      requestId: options?.requestId === undefined ? this.#newId() : requestId(options.requestId),
+      repeatable: options?.requestId !== undefined,
+      deadlineAtMs: within === undefined ? ownDeadline : Math.min(ownDeadline, within.deadlineAtMs),
+      traceparent: options?.traceparent ?? within?.traceparent,
+      tracestate: options?.tracestate ?? within?.tracestate,
+      group: options?.group ?? target.address.group,
+      chain: within === undefined ? noChain : [...within.chain, within.actor],
+    };
+  }
+
+  #newId(): RequestId {
+    this.#lastId += 1;
+    return requestId(this.#idPrefix + this.#lastId.toString(36));
+  }
+
+  #begin(pending: PendingCall, options: CallOptions | undefined): void {
+    this.#parts.deadlines.add(pending);
+    for (const signal of [options?.signal, options?.within?.signal]) {
+      if (signal === undefined) continue;
+      if (signal.aborted) {
+        pending.stop(new ClusterError('cancelled', 'the caller had given up before the call'));
+        return;
+      }
+      const onAbort = (): void => pending.stop(new ClusterError('cancelled', 'the caller gave up'));
+      signal.addEventListener('abort', onAbort, { once: true });
+      (pending.signals ??= []).push({ signal, onAbort });
+    }
+    this.#attempt(pending, pending.origin.input);
+  }
+
+  #attempt(pending: PendingCall, input: unknown): void {
+    const { rings, membership, config } = this.#parts;
+    const { target } = pending.origin;
+    pending.attempts += 1;
+    if (rings.owns(target.slot)) {
+      // What a running turn calls is part of work that was admitted before.
+      const isNested = pending.origin.chain.length > 0;
+      if (isNested ? membership.mayAct() : membership.mayAdmit()) this.#here(pending, input);
+      else pending.fail(new ClusterError('not_serving', 'this node may not begin new work', notBegun));
+      return;
+    }
+    const owner = rings.ring.ownerOf(target.slot);
+    if (owner === undefined) {
+      pending.fail(new ClusterError('no_owner', 'no member of the view takes actors', notBegun));
+      return;
+    }
+    try {
+      const body = encodeMessage(pending.origin.method.input, input, config.messageBytesMax);
+      this.counts.remoteCalls += 1;
+      pending.remote = this.#parts.links.call(owner, this.#outgoing(pending, body));
+      // It may have failed within: then nothing is out.
+      if (pending.done) pending.cancelAttempt();
+    } catch (error) {
+      pending.stop(toClusterError(error, 'bad_message'));
+    }
+  }
+
+  #here(pending: PendingCall, input: unknown): void {
+    const { origin } = pending;
+    const { target } = origin;
+    this.counts.localCalls += 1;
+    const call = new Call(target, {
+      ...origin,
+      input,
+      bytes: 0,
+      credit: this.#parts.config.callCreditBytes,
+      sink: pending,
+    });
+    pending.local = call;
+    try {
+      this.#parts.table.deliver(target.kind.name, target.text, target.slot, call, 0);
+    } catch (error) {
+      call.fail(toClusterError(error));
+    }
+  }
+
+  #outgoing(pending: PendingCall, body: Uint8Array) {
+    const { origin } = pending;
+    const { address } = origin.target;
+    return {
+      mode: 'routed' as const,
+      kind: address.kind,
+      method: origin.method,
+      group: address.group,
+      key: address.key,
+      body,
+      deadlineMs: origin.deadlineAtMs - this.#parts.time.monotonicMs(),
+      requestId: origin.requestId,
+      repeatable: origin.repeatable || origin.method.idempotent,
+      traceparent: origin.traceparent,
+      tracestate: origin.tracestate,
+      callerGroup: origin.group === address.group ? '' : origin.group,
+      chain: origin.chain,
+      credit: origin.method.streams ? this.#parts.config.callCreditBytes : 0,
+      answer: pending.remoteAnswer(),
+    };
+  }
+
+  // ── what a pending call asks
+
+  ended(pending: PendingCall): void {
+    this.#parts.deadlines.remove(pending);
+    this.#paused.delete(pending);
+    for (const { signal, onAbort } of pending.signals ?? []) signal.removeEventListener('abort', onAbort);
+  }
+
+  attemptFailed(pending: PendingCall, error: ClusterError): void {
+    const decision = retryAfter(error, pending.origin.method);
+    pending.lastError = error;
+    if (decision === 'hop') {
+      this.counts.movedAnswers += 1;
+      pending.hops += 1;
+    }
+    if (decision === 'end' || pending.hops > this.#parts.config.hopsMax) {
+      pending.stop(error);
+      return;
+    }
+    if (pending.nextInput() === undefined) {
+      // Messages were read already, and the method does not say how to go on behind them.
+      pending.stop(error);
+      return;
+    }
+    this.counts.retries += 1;
+    const pauseMs =
+      decision === 'hop'
+        ? this.#parts.config.movedRetryMs
+        : Math.max(error.retryAfterMs ?? 0, backoffMs(pending.attempts, retryPause, this.#parts.random));
+    this.#paused.add(pending);
+    pending.pause = this.#parts.time.after(pauseMs, () => this.#resume(pending));
+  }
+
+  #resume(pending: PendingCall): void {
+    this.#paused.delete(pending);
+    pending.pause = undefined;
+    if (pending.done) return;
+    const next = pending.nextInput();
+    if (next === undefined) return;
+    pending.attachStream();
+    this.#attempt(pending, next.input);
+  }
+}
+
+const notBegun = { notBegun: true } as const;
+const noChain: readonly string[] = [];
+const nobody = { grant() {}, cancel() {} };

@@ -1,0 +1,109 @@
+import type { Time, Timer } from '../time/time.js';
+import type { VirtualTime } from './virtual-time.js';
+
+export type HostState = 'running' | 'frozen' | 'dead';
+
+/**
+ * One process of a simulation. Everything that reaches it comes as data (frames, answers of stores) or as a
+ * timer, so that it can be frozen and killed between any two steps. After a freeze the data comes first, then
+ * the timers: so does a real event loop that was stopped.
+ */
+export class SimulatedHost {
+  readonly name: string;
+  readonly time: Time;
+  readonly #world: VirtualTime;
+  readonly #data: (() => void)[] = [];
+  readonly #timers: (() => void)[] = [];
+  readonly #onDeath: (() => void)[] = [];
+  #state: HostState = 'running';
+  /** How fast its monotonic clock runs, and how far its wall clock is off. */
+  readonly #rate: number;
+  #wallOffsetMs: number;
+
+  constructor(
+    world: VirtualTime,
+    name: string,
+    clock: { readonly rate?: number; readonly wallOffsetMs?: number } = {},
+  ) {
+    this.#world = world;
+    this.name = name;
+    this.#rate = clock.rate ?? 1;
+    this.#wallOffsetMs = clock.wallOffsetMs ?? 0;
+    this.time = {
+      monotonicMs: () => world.monotonicMs() * this.#rate,
+      wallMs: () => world.wallMs() + this.#wallOffsetMs,
+      after: (delayMs, action) => this.#after(delayMs / this.#rate, action),
+      soon: (action) => {
+        this.#after(0, action);
+      },
+    };
+  }
+
+  get state(): HostState {
+    return this.#state;
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead';
+  }
+
+  /** What reaches the process from outside. */
+  deliver(action: () => void): void {
+    if (this.#state === 'running') action();
+    else if (this.#state === 'frozen') this.#data.push(action);
+  }
+
+  /** A promise of the world outside, as this process sees it settle. */
+  async receive<Value>(promise: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      promise.then(
+        (value) => this.deliver(() => resolve(value)),
+        (error: unknown) =>
+          this.deliver(() => reject(error instanceof Error ? error : new Error(String(error)))),
+      );
+    });
+  }
+
+  freeze(): void {
+    if (this.#state === 'running') this.#state = 'frozen';
+  }
+
+  thaw(): void {
+    if (this.#state !== 'frozen') return;
+    this.#state = 'running';
+    for (const queue of [this.#data, this.#timers]) {
+      // One event each, as the loop would take them: promises run in between.
+      for (const action of queue.splice(0)) this.#world.soon(() => this.deliver(action));
+    }
+  }
+
+  kill(): void {
+    this.#state = 'dead';
+    for (const listener of this.#onDeath.splice(0)) listener();
+  }
+
+  onDeath(listener: () => void): void {
+    this.#onDeath.push(listener);
+  }
+
+  setWallOffset(offsetMs: number): void {
+    this.#wallOffsetMs = offsetMs;
+  }
+
+  #after(delayMs: number, action: () => void): Timer {
+    let cancelled = false;
+    const run = (): void => {
+      if (!cancelled) action();
+    };
+    const timer = this.#world.after(delayMs, () => {
+      if (this.#state === 'running') run();
+      else if (this.#state === 'frozen') this.#timers.push(run);
+    });
+    return {
+      cancel() {
+        cancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+}

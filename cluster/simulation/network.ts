@@ -1,0 +1,254 @@
+import { ClusterError } from '../errors.js';
+import type { Frame, Listener, Pipe, Transport } from '../links/pipe.js';
+import type { PeerProbe, ProbeAnswer, ProbeReply, ProbeRequest } from '../membership/peer-probe.js';
+import type { Member } from '../membership/membership.js';
+import type { SimulatedHost } from './host.js';
+import type { SeededRandom, VirtualTime } from './virtual-time.js';
+
+interface Endpoint {
+  readonly host: SimulatedHost;
+  readonly accept: (pipe: Pipe) => void;
+}
+
+type ProbeHandler = (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>;
+
+/**
+ * The network between simulated processes. A connection is like one of TCP: frames arrive in order or not at
+ * all. A cut holds what is sent until it heals; a killed process's connections break at its peers, those of
+ * a machine that vanished fall silent.
+ */
+export class SimulatedNetwork {
+  readonly #world: VirtualTime;
+  readonly #random: SeededRandom;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #probes = new Map<string, { readonly host: SimulatedHost; handler: ProbeHandler | undefined }>();
+  readonly #cuts = new Set<string>();
+  readonly #healed = new Set<() => void>();
+  readonly #vanished = new Set<string>();
+  #nextPort = 1;
+  latencyMs: readonly [number, number] = [0.2, 2];
+
+  constructor(world: VirtualTime, random: SeededRandom) {
+    this.#world = world;
+    this.#random = random;
+  }
+
+  transport(host: SimulatedHost): Transport {
+    return {
+      dial: (peer, signal) => this.#dial(host, peer, signal),
+      listen: (accept) => Promise.resolve(this.#listen(host, accept)),
+    };
+  }
+
+  probe(host: SimulatedHost): PeerProbe {
+    const entry: { readonly host: SimulatedHost; handler: ProbeHandler | undefined } = {
+      host,
+      handler: undefined,
+    };
+    this.#probes.set(host.name, entry);
+    return {
+      ask: (peer, request, signal) => host.receive(this.#ask(host, peer, request, signal)),
+      answerWith: (handler) => {
+        entry.handler = handler;
+      },
+    };
+  }
+
+  /** From here on nothing that `from` sends reaches `to`; what is sent waits for the heal. */
+  cut(from: string, to: string): void {
+    this.#cuts.add(`${from}>${to}`);
+  }
+
+  heal(from: string, to: string): void {
+    this.#cuts.delete(`${from}>${to}`);
+    for (const retry of this.#healed) retry();
+  }
+
+  healAll(): void {
+    this.#cuts.clear();
+    for (const retry of this.#healed) retry();
+  }
+
+  /** The machine is gone: no connection breaks, everything to it falls silent. */
+  vanish(name: string): void {
+    this.#vanished.add(name);
+  }
+
+  isCut(from: string, to: string): boolean {
+    return this.#cuts.has(`${from}>${to}`) || this.#vanished.has(from) || this.#vanished.has(to);
+  }
+
+  delayMs(): number {
+    const [least, most] = this.latencyMs;
+    return least + this.#random.fraction() * (most - least);
+  }
+
+  #listen(host: SimulatedHost, accept: (pipe: Pipe) => void): Listener {
+    const address = `${host.name}:${this.#nextPort}`;
+    this.#nextPort += 1;
+    this.#endpoints.set(address, { host, accept });
+    host.onDeath(() => this.#endpoints.delete(address));
+    return {
+      address,
+      close: () => {
+        this.#endpoints.delete(address);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  #dial(host: SimulatedHost, peer: Member, signal: AbortSignal): Promise<Pipe> {
+    return new Promise((resolve, reject) => {
+      signal.addEventListener(
+        'abort',
+        () => reject(new ClusterError('peer_lost', 'the dial was given up', { notBegun: true })),
+        { once: true },
+      );
+      const target = peer.address.split(':')[0] ?? '';
+      // A packet that is lost makes no sound: the dialer's own time-out ends the attempt.
+      if (this.isCut(host.name, target) || this.isCut(target, host.name)) return;
+      this.#world.after(this.delayMs(), () => {
+        const endpoint = this.#endpoints.get(peer.address);
+        if (endpoint === undefined || endpoint.host.isDead) {
+          const refused = new ClusterError('peer_lost', `${peer.address} refuses`, {
+            notBegun: true,
+            refused: true,
+          });
+          this.#world.after(this.delayMs(), () => host.deliver(() => reject(refused)));
+          return;
+        }
+        const [near, far] = this.#pair(host, endpoint.host);
+        endpoint.host.deliver(() => endpoint.accept(far));
+        this.#world.after(this.delayMs(), () => host.deliver(() => resolve(near)));
+      });
+    });
+  }
+
+  #pair(one: SimulatedHost, other: SimulatedHost): [Pipe, Pipe] {
+    const near = new SimulatedPipe(this, this.#world, one, other);
+    const far = new SimulatedPipe(this, this.#world, other, one);
+    near.peer = far;
+    far.peer = near;
+    return [near, far];
+  }
+
+  /** A wait for the end of a cut; returns what gives it up. */
+  whenHealed(retry: () => void): () => void {
+    this.#healed.add(retry);
+    return () => this.#healed.delete(retry);
+  }
+
+  #ask(host: SimulatedHost, peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
+    return new Promise((resolve, reject) => {
+      signal.addEventListener(
+        'abort',
+        () => reject(new ClusterError('deadline_exceeded', 'the peer did not answer the probe')),
+        { once: true },
+      );
+      const target = peer.address.split(':')[0] ?? '';
+      if (this.isCut(host.name, target)) return;
+      this.#world.after(this.delayMs(), () => {
+        const entry = this.#probes.get(target);
+        const answer = (value: ProbeAnswer): void => {
+          if (this.isCut(target, host.name)) return;
+          this.#world.after(this.delayMs(), () => resolve(value));
+        };
+        if (entry === undefined || entry.host.isDead || !this.#endpoints.has(peer.address)) {
+          answer({ outcome: 'refused' });
+          return;
+        }
+        entry.host.deliver(() => {
+          const { handler } = entry;
+          if (handler === undefined) return;
+          void Promise.resolve(handler(request)).then(
+            (reply) => entry.host.deliver(() => answer({ outcome: 'replied', reply })),
+            // A handler that fails answers nothing; the asker's time-out covers it.
+            () => undefined,
+          );
+        });
+      });
+    });
+  }
+}
+
+class SimulatedPipe implements Pipe {
+  peer: SimulatedPipe | undefined;
+  readonly #network: SimulatedNetwork;
+  readonly #world: VirtualTime;
+  readonly #from: SimulatedHost;
+  readonly #to: SimulatedHost;
+  readonly #early: (readonly Frame[])[] = [];
+  #onFrames: ((frames: readonly Frame[]) => void) | undefined;
+  #onClose: ((error: Error | undefined) => void) | undefined;
+  #closed = false;
+  #told = false;
+  /** What was sent and has not arrived, in order; `undefined` is the end of the connection. */
+  readonly #way: (readonly Frame[] | undefined)[] = [];
+  #moving = false;
+  #stopWaiting: (() => void) | undefined;
+
+  constructor(network: SimulatedNetwork, world: VirtualTime, from: SimulatedHost, to: SimulatedHost) {
+    this.#network = network;
+    this.#world = world;
+    this.#from = from;
+    this.#to = to;
+    from.onDeath(() => this.#send(undefined));
+  }
+
+  write(frames: readonly Frame[]): boolean {
+    if (!this.#closed && !this.#from.isDead) this.#send(frames);
+    return true;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#send(undefined);
+  }
+
+  onFrames(listener: (frames: readonly Frame[]) => void): void {
+    this.#onFrames = listener;
+    for (const frames of this.#early.splice(0)) listener(frames);
+  }
+
+  onDrain(): void {}
+
+  onClose(listener: (error: Error | undefined) => void): void {
+    this.#onClose = listener;
+    if (this.#told) listener(undefined);
+  }
+
+  #send(what: readonly Frame[] | undefined): void {
+    this.#way.push(what);
+    this.#move();
+  }
+
+  #move(): void {
+    if (this.#moving || this.#way.length === 0) return;
+    if (this.#network.isCut(this.#from.name, this.#to.name)) {
+      this.#stopWaiting ??= this.#network.whenHealed(() => {
+        this.#stopWaiting?.();
+        this.#stopWaiting = undefined;
+        this.#move();
+      });
+      return;
+    }
+    this.#moving = true;
+    this.#world.after(this.#network.delayMs(), () => {
+      this.#moving = false;
+      const batch = this.#way.splice(0);
+      for (const what of batch) this.#to.deliver(() => this.peer?.arrive(what));
+      this.#move();
+    });
+  }
+
+  arrive(what: readonly Frame[] | undefined): void {
+    if (this.#closed) return;
+    if (what === undefined) {
+      this.#closed = true;
+      this.#told = true;
+      this.#onClose?.(undefined);
+    } else if (this.#onFrames === undefined) this.#early.push(what);
+    else this.#onFrames(what);
+  }
+}

@@ -1,0 +1,16 @@
+import type { View } from '../membership/membership.js';
+import { buildRing, Ring } from '../ring/ring.js';
+import type { BuildRing } from '../routing/ring-keeper.js';
+
+/** Placement is a function of the view alone, so the nodes of one process may share their tables. */
+export function sharedRings(max = 512): BuildRing {
+  const owners = new Map<string, Uint16Array>();
+  return (view: View) => {
+    const known = owners.get(view.hash);
+    if (known !== undefined) return Promise.resolve(new Ring(view, known));
+    const ring = buildRing(view);
+    if (owners.size >= max) owners.clear();
+    owners.set(view.hash, ring.owners);
+    return Promise.resolve(ring);
+  };
+}

@@ -1,0 +1,155 @@
+import test from 'ava';
+import { volatileActor } from '../../../cluster/activation/kind.js';
+import type { Call } from '../../../cluster/activation/call.js';
+import { volatileCounter } from '../../../cluster/example/counter.js';
+import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+
+async function threeNodes(changes: object = {}) {
+  const cluster = new SimulatedCluster(changes);
+  const kind = volatileCounter(cluster.time);
+  for (const name of ['n1', 'n2', 'n3']) await cluster.add(cluster.host(name), [kind]);
+  await cluster.join();
+  return { cluster, kind };
+}
+
+function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
+  const node = cluster.nodes[index];
+  if (node === undefined) throw new Error(`there is no node ${index}`);
+  return node;
+}
+
+test('a call reaches the one owner of its actor from every node', async (t) => {
+  const { cluster, kind } = await threeNodes();
+  for (let key = 0; key < 20; key += 1) {
+    const places = new Set<string>();
+    for (const { node } of cluster.nodes) {
+      const counter = node.actor(kind, 'acme', `c${key}`);
+      places.add((await cluster.settle(counter.where({}))).process);
+      await cluster.settle(counter.add({ amount: 2 }));
+    }
+    t.is(places.size, 1);
+    t.is((await cluster.settle(nodeAt(cluster, 0).node.actor(kind, 'acme', `c${key}`).read({}))).sum, 6);
+  }
+});
+
+test('the same key in two groups is two actors', async (t) => {
+  const { cluster, kind } = await threeNodes();
+  const { node } = nodeAt(cluster, 0);
+  await cluster.settle(node.actor(kind, 'one', 'k').add({ amount: 5 }));
+  t.is((await cluster.settle(node.actor(kind, 'two', 'k').read({}))).sum, 0);
+});
+
+test('a stream crosses nodes in order and ends once, here and there', async (t) => {
+  const { cluster, kind } = await threeNodes();
+  for (const { node } of cluster.nodes) {
+    const stream = node.actor(kind, 'acme', 'streamed').count({ after: 0, to: 1_000, pauseMs: 0 });
+    const seen: number[] = [];
+    const read = (async () => {
+      for await (const { number } of stream) seen.push(number);
+    })();
+    await cluster.settle(read);
+    t.deepEqual(
+      seen,
+      Array.from({ length: 1_000 }, (_, index) => index + 1),
+    );
+    t.deepEqual(stream.end, { how: 'completed' });
+  }
+});
+
+test('a reader that stops reading a remote stream holds its producer, and cancels it by leaving', async (t) => {
+  let made = 0;
+  let stopped = false;
+  const cluster = new SimulatedCluster({ callCreditBytes: 20_000 });
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    methods: { count: { lane: 'control' } },
+    create: () => ({
+      add: () => ({ sum: 0 }),
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {
+        try {
+          for (;;) {
+            made += 1;
+            yield { number: made };
+          }
+        } finally {
+          stopped = true;
+        }
+      },
+    }),
+  });
+  for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
+  await cluster.join();
+  for (const { node } of cluster.nodes) {
+    made = 0;
+    stopped = false;
+    const stream = node.actor(kind, 'acme', 'held').count({ after: 0, to: 0, pauseMs: 0 });
+    await cluster.settle(stream.next());
+    await cluster.time.advance(1_000);
+    t.true(made < 1_000, `${made} messages were made for one that was read`);
+    stream.cancel();
+    await cluster.time.advance(100);
+    t.true(stopped);
+    t.deepEqual(stream.end, { how: 'cancelled' });
+  }
+});
+
+test('long messages go in chunks and come out whole', async (t) => {
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: () => ({ sum: 1 }),
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: 'abc'.repeat(300_000) }),
+      async *count() {},
+    }),
+  });
+  for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
+  await cluster.join();
+  for (const { node } of cluster.nodes) {
+    const answers = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((key) => cluster.settle(node.actor(kind, 'acme', key).where({}))),
+    );
+    for (const answer of answers) t.is(answer.process, 'abc'.repeat(300_000));
+  }
+});
+
+test('trace context and request id reach the handler, nested calls inherit them with the deadline', async (t) => {
+  const seen: unknown[] = [];
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: ({ address }) => ({
+      add: async (input: { amount: number }, call: Call) => {
+        seen.push([
+          address.key,
+          call.traceparent,
+          call.tracestate,
+          call.deadlineAtMs - cluster.time.monotonicMs() <= 400,
+        ]);
+        if (address.key === 'inner') return { sum: 1 };
+        await nodeAt(cluster, 1)
+          .node.actor(kind, 'acme', 'inner')
+          .add(input, { within: call, deadlineMs: 9_000 });
+        return { sum: 2 };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
+  await cluster.join();
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'outer');
+  await cluster.settle(
+    counter.add({ amount: 1 }, { traceparent, tracestate: 'v=1', deadlineMs: 400, requestId: 'r' }),
+  );
+  t.deepEqual(seen, [
+    ['outer', traceparent, 'v=1', true],
+    ['inner', traceparent, 'v=1', true],
+  ]);
+});

@@ -1,0 +1,164 @@
+import test from 'ava';
+import { volatileActor, type ActorKindOf } from '../../../cluster/activation/kind.js';
+import type { Call } from '../../../cluster/activation/call.js';
+import { ClusterError } from '../../../cluster/errors.js';
+import { type CounterService } from '../../../cluster/example/counter.js';
+import { sleep } from '../../../cluster/time/time.js';
+import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+
+function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
+  const node = cluster.nodes[index];
+  if (node === undefined) throw new Error(`there is no node ${index}`);
+  return node;
+}
+
+test('turns run one at a time in order, while control calls pass them', async (t) => {
+  const order: string[] = [];
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    methods: { read: { lane: 'control' } },
+    create: () => ({
+      add: async ({ amount }: { amount: number }) => {
+        order.push(`begin${amount}`);
+        await sleep(cluster.time, 100);
+        order.push(`end${amount}`);
+        return { sum: amount };
+      },
+      read: () => {
+        order.push('read');
+        return { sum: 0 };
+      },
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'ordered');
+  const calls = [1, 2, 3].map((amount) => counter.add({ amount }));
+  await cluster.time.advance(50);
+  await cluster.settle(counter.read({}));
+  await cluster.settle(Promise.all(calls));
+  t.deepEqual(order, ['begin1', 'read', 'end1', 'begin2', 'end2', 'begin3', 'end3']);
+});
+
+test('a turn that lets the next in keeps its own answer back until it returns', async (t) => {
+  const order: string[] = [];
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: async ({ amount }: { amount: number }, call: Call) => {
+        order.push(`begin${amount}`);
+        call.letNextIn();
+        await sleep(cluster.time, 100);
+        return { sum: amount };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'open');
+  const calls = [1, 2].map(async (amount) => {
+    await counter.add({ amount });
+    order.push(`answer${amount}`);
+  });
+  await cluster.settle(Promise.all(calls));
+  t.deepEqual(order, ['begin1', 'begin2', 'answer1', 'answer2']);
+});
+
+test('a full mailbox refuses at once and says when to come again', async (t) => {
+  const cluster = new SimulatedCluster({ mailboxCountMax: 5 });
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: async () => {
+        await sleep(cluster.time, 1_000);
+        return { sum: 0 };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'full');
+  const calls = Array.from({ length: 7 }, () => counter.add({ amount: 1 }));
+  const error = await t.throwsAsync(calls[6] ?? Promise.resolve(), { instanceOf: ClusterError });
+  t.is(error?.tag, 'overloaded');
+  t.is(error?.retryAfterMs, cluster.config.overloadRetryMs);
+  await cluster.settle(Promise.all(calls.slice(0, 6)));
+});
+
+test('a turn that comes back to itself through another actor is refused instead of waiting for itself', async (t) => {
+  const cluster = new SimulatedCluster();
+  const kind: ActorKindOf<CounterService> = volatileActor({
+    service: CounterServiceDefinition,
+    create: ({ address }) => ({
+      add: async ({ amount }: { amount: number }, call: Call) => {
+        const next = address.key === 'a' ? 'b' : 'a';
+        const node = nodeAt(cluster, amount % cluster.nodes.length).node;
+        return node.actor(kind, 'acme', next).add({ amount }, { within: call });
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  for (const name of ['n1', 'n2', 'n3']) await cluster.add(cluster.host(name), [kind]);
+  await cluster.join();
+  const error = await t.throwsAsync(
+    cluster.settle(nodeAt(cluster, 0).node.actor(kind, 'acme', 'a').add({ amount: 1 })),
+    { instanceOf: ClusterError },
+  );
+  t.is(error?.tag, 'call_cycle');
+});
+
+test('a request id that is repeated gets the first answer, joins a running call, and refuses other payloads', async (t) => {
+  let runs = 0;
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: async ({ amount }: { amount: number }) => {
+        runs += 1;
+        await sleep(cluster.time, 100);
+        return { sum: amount };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
+  await cluster.join();
+  for (const [index, { node }] of cluster.nodes.entries()) {
+    runs = 0;
+    const counter = node.actor(kind, 'acme', 'same');
+    const options = { requestId: `r-${index}` };
+    const both = await cluster.settle(
+      Promise.all([counter.add({ amount: 4 }, options), counter.add({ amount: 4 }, options)]),
+    );
+    t.deepEqual(both, [{ sum: 4 }, { sum: 4 }]);
+    t.deepEqual(await cluster.settle(counter.add({ amount: 4 }, options)), { sum: 4 });
+    t.is(runs, 1);
+  }
+  const remote = cluster.nodes.map(({ node }) =>
+    node.actor(kind, 'acme', 'same').add({ amount: 9 }, { requestId: 'r-0' }),
+  );
+  const outcomes = await cluster.settle(Promise.allSettled(remote));
+  t.true(
+    outcomes.some(
+      (one) =>
+        one.status === 'rejected' &&
+        one.reason instanceof ClusterError &&
+        one.reason.tag === 'request_conflict',
+    ),
+  );
+});

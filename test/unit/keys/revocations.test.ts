@@ -1,0 +1,66 @@
+// A revocation reaches a node whose feed of changes is cut off, slow, or has lost its place.
+import test from 'ava';
+import { insertTenant } from '../../support/callers.js';
+import { databaseOfFile } from '../../support/database.js';
+import { eventually } from '../../support/eventually.js';
+import { type KeysNode, newKey, startKeysNode } from '../../support/keys-node.js';
+import { sql } from '../../../src/storage/index.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+
+const database = databaseOfFile(test);
+let node: KeysNode;
+
+test.serial.before(async () => {
+  node = await startKeysNode(database.url);
+  database.atEnd(() => node.close());
+});
+
+test('a node that hears no changes refuses a revoked key as soon as its memory is two seconds old', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  const deaf = await startKeysNode(database.url, { feedUrl: proxy.url });
+  t.teardown(async () => {
+    await deaf.close();
+    await proxy.close();
+  });
+  const scope = await insertTenant(node.store);
+  const [revoked, kept] = [await newKey(node, scope), await newKey(node, scope)];
+  for (const { apiKey } of [revoked, kept]) {
+    t.is((await deaf.withKey(apiKey)('GET', '/api/quota')).status, 200);
+  }
+  proxy.mode = 'silent';
+  const startedAt = performance.now();
+  t.is((await node.asUser(scope, 'admin')('DELETE', `/api/keys/${revoked.id}`)).status, 200);
+  await eventually(async () => (await deaf.withKey(revoked.apiKey)('GET', '/api/quota')).status === 401, {
+    timeoutMs: 5_000,
+    what: 'the deaf node refuses',
+  });
+  t.true(performance.now() - startedAt < 4_000);
+  t.is((await deaf.withKey(kept.apiKey)('GET', '/api/quota')).status, 200, 'others work, from the store');
+});
+
+test('a node whose feed has lost its place asks which of its keys ended, and tells of them', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  const other = await startKeysNode(database.url, { feedUrl: proxy.url });
+  t.teardown(async () => {
+    await other.close();
+    await proxy.close();
+  });
+  const scope = await insertTenant(node.store);
+  const keys = [await newKey(node, scope), await newKey(node, scope), await newKey(node, scope)];
+  for (const { apiKey } of keys) await other.withKey(apiKey)('GET', '/api/quota');
+  const ended: string[] = [];
+  other.keys.onRevoked(({ keyId, tenantId }) => {
+    if (tenantId === scope.tenantId) ended.push(keyId);
+  });
+  proxy.mode = 'down';
+  proxy.cutAll();
+  const gone = keys.slice(0, 2);
+  for (const { id } of gone) await node.asUser(scope, 'admin')('DELETE', `/api/keys/${id}`);
+  // As after an hour away: what it missed is no longer kept.
+  await node.store.directory((tx) => tx.query(sql.typeAlias('nothing')`delete from changes`));
+  proxy.mode = 'open';
+  await eventually(() => ended.length >= 2, { what: 'both are told of' });
+  t.deepEqual(ended.toSorted(), gone.map(({ id }) => id).toSorted());
+  t.is((await other.withKey(keys[2]?.apiKey ?? '')('GET', '/api/quota')).status, 200);
+  t.is((await other.withKey(gone[0]?.apiKey ?? '')('GET', '/api/quota')).status, 401);
+});
