@@ -31,3 +31,5 @@ export { ReplyStream, type StreamEnd } from './streams/reply-stream.js';
 export * from './time/backoff.js';
 export * from './time/system.js';
 export * from './time/time.js';
+export { GrpcPeers } from './links/grpc/peers.js';
+export type { GrpcSettings, GrpcTls } from './links/grpc/settings.js';

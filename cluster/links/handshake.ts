@@ -139,9 +139,9 @@ class Inbox {
     });
     pipe.onClose((error) => {
       this.#closed = { error };
-      this.#fail(
-        new ClusterError('peer_lost', 'the link closed while greeting', { cause: error, notBegun: true }),
-      );
+      const refused = error instanceof ClusterError && error.refused;
+      const details = { cause: error, notBegun: true, refused };
+      this.#fail(new ClusterError('peer_lost', 'the link closed while greeting', details));
       this.#onClose?.(error);
     });
     this.#timer = time.after(timeoutMs, () => {

@@ -16,6 +16,7 @@ import { Receiver } from '../routing/receiver.js';
 import { referencesTo } from '../routing/reference.js';
 import { RingKeeper, ringBuilder, type BuildRing } from '../routing/ring-keeper.js';
 import { Router } from '../routing/router.js';
+import { targetOf } from '../routing/target.js';
 import { Deadlines } from '../time/deadlines.js';
 import type { Random, Time } from '../time/time.js';
 import { describeNode, type NodeDescription } from './describe.js';
@@ -126,6 +127,10 @@ export class ClusterNode {
 
   owns(slot: Slot): boolean {
     return this.#rings.owns(slot);
+  }
+
+  slotOf(kind: Kind, group: string, key: string): Slot {
+    return targetOf(kind, group, key).slot;
   }
 
   get ring(): Ring {

@@ -1,0 +1,72 @@
+import type {
+  Member as MemberMessage,
+  ProbeRequest as ProbeRequestMessage,
+  ProbeResponse as ProbeResponseMessage,
+} from '../../../generated/troupe/cluster/v1/link.js';
+import { ClusterError } from '../../errors.js';
+import { processId, viewNumber } from '../../ids/ids.js';
+import type { Member, Role } from '../../membership/membership.js';
+import type { ProbeReply, ProbeRequest } from '../../membership/peer-probe.js';
+
+/** Between what memberships say and what travels. */
+export function requestTo(
+  request: ProbeRequest,
+  envelope: { cluster: string; to: string; nonce: Uint8Array; proof: Uint8Array },
+): ProbeRequestMessage {
+  return {
+    ...envelope,
+    from: request.from,
+    view: { number: request.view.number, hash: request.view.hash },
+    confirm: request.confirm,
+    exited: request.exited ?? '',
+  };
+}
+
+export function requestFrom(message: ProbeRequestMessage): ProbeRequest {
+  if (message.view === undefined) throw new ClusterError('bad_message', 'a probe names no view');
+  return {
+    from: processId(message.from),
+    view: { number: viewNumber(message.view.number), hash: message.view.hash },
+    confirm: message.confirm,
+    exited: message.exited === '' ? undefined : processId(message.exited),
+  };
+}
+
+export function replyTo(reply: ProbeReply, proof: Uint8Array): ProbeResponseMessage {
+  return {
+    from: reply.from,
+    proof,
+    confirmed: reply.confirmed,
+    reachesMemberStore: reply.reachesMemberStore,
+    view: {
+      number: reply.view.number,
+      hash: reply.view.hash,
+      members: reply.view.members.map((member) => ({ ...member, roles: [...member.roles] })),
+    },
+  };
+}
+
+export function replyFrom(message: ProbeResponseMessage): ProbeReply {
+  if (message.view === undefined) throw new ClusterError('bad_message', 'an answer to a probe holds no view');
+  return {
+    from: processId(message.from),
+    confirmed: message.confirmed,
+    reachesMemberStore: message.reachesMemberStore,
+    view: {
+      number: viewNumber(message.view.number),
+      hash: message.view.hash,
+      members: message.view.members.map(memberFrom),
+    },
+  };
+}
+
+function memberFrom(message: MemberMessage): Member {
+  return {
+    process: processId(message.process),
+    address: message.address,
+    weight: message.weight,
+    roles: message.roles.filter((role): role is Role => role === 'edge' || role === 'worker'),
+    host: message.host,
+    pid: message.pid,
+  };
+}
