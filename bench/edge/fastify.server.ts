@@ -16,7 +16,7 @@ const durations = new Histogram({
 });
 const app = fastify({
   genReqId: () => randomUUID(),
-  loggerInstance: pino(pino.destination({ dest: '/dev/null', sync: false, minLength: 4096 })),
+  loggerInstance: pino(pino.destination({ dest: '/dev/null', sync: false, minLength: 16_000 })),
   disableRequestLogging: true,
 });
 

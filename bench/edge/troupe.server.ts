@@ -1,9 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { readSettings } from '../../src/config/index.js';
-import { createLog } from '../../src/diagnostics/index.js';
+import { createLog, LogDestination } from '../../src/diagnostics/index.js';
 import { startNode } from '../../src/main.js';
 import { startEmbeddedPostgres } from '../../src/storage/embedded/index.js';
 import { serveBench } from '../support/servers.js';
@@ -20,10 +19,7 @@ const settings = readSettings({
   TROUPE_SEED: 'demo',
   TROUPE_OPERATOR_TOKEN: operatorToken,
 });
-const log = createLog({
-  level: 'info',
-  destination: pino.destination({ dest: '/dev/null', sync: false, minLength: 4096 }),
-});
+const log = createLog({ level: 'info', destination: new LogDestination('/dev/null') });
 const node = await startNode({ settings, nodeId: 'bench', log });
 const { bootstrap } = node;
 if (bootstrap === undefined) throw new Error('the node was not seeded');

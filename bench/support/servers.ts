@@ -22,9 +22,12 @@ const pins = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'tru
 /** Starts a server program of the bench in a process of its own, on the first core where that can be said. */
 export async function startServer(name: string, module: string, base: string): Promise<BenchServer> {
   const path = fileURLToPath(new URL(module, base));
+  // BENCH_PROFILE=<folder> writes a CPU profile of each server into it.
+  const folder = process.env['BENCH_PROFILE'];
+  const program = [...(folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]), path];
   const [command, args] = pins
-    ? ['taskset', ['-c', '0', process.execPath, path]]
-    : [process.execPath, [path]];
+    ? ['taskset', ['-c', '0', process.execPath, ...program]]
+    : [process.execPath, program];
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const started = await message<Started>(child, name);
   return {
@@ -58,6 +61,8 @@ function message<Message>(child: ChildProcess, name: string): Promise<Message> {
 /** The other half: called by a server program once it listens. */
 export function serveBench(started: Started, stop: () => Promise<void>): void {
   process.send?.(started);
+  // A bench that was interrupted takes its servers along.
+  process.on('disconnect', () => void stop().then(() => process.exit(0)));
   process.on('message', (order) => {
     if (order === 'cpu') {
       const { user, system } = process.cpuUsage();

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { pino } from 'pino';
 import { type Environment, readSettings, type Settings } from '../config/index.js';
-import { createLog } from '../diagnostics/index.js';
+import { createLog, LogDestination } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
 import type { Bootstrap } from '../seed/index.js';
 import { startEmbeddedPostgres } from '../storage/index.js';
@@ -60,16 +59,14 @@ async function runNode(
   databaseEnded: Promise<void> | undefined,
 ): Promise<void> {
   // The terminal belongs to the reader, so the log goes to the error stream.
-  const log = createLog({
-    level: settings.logLevel,
-    destination: pino.destination({ dest: 2, sync: true }),
-  });
+  const log = createLog({ level: settings.logLevel, destination: new LogDestination(2) });
   const node = await startNode({ settings, nodeId: settings.nodeId ?? randomUUID(), log });
   process.stdout.write(greeting(node.baseUrl, node.bootstrap, settings.dataDir));
   const ended = databaseEnded?.then(() => new Error('the database ended by itself'));
   const why = await Promise.race(ended === undefined ? [stopping] : [stopping, ended]);
   process.stdout.write('\nStopping…\n');
   await node.stop(AbortSignal.timeout(drainMsMax));
+  log.flush();
   process.stdout.write('Stopped. The data is kept.\n');
   if (why instanceof Error) throw why;
 }

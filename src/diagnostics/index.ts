@@ -8,7 +8,8 @@ export {
   redactValue,
 } from './redaction.js';
 export { readiness, type ReadinessCheck } from './health.js';
-export { createLog, type Log, type Logger } from './logger.js';
+export { LogDestination } from './log-destination.js';
+export { createLog, type LineTarget, type Log, type Logger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { diagnosticsOperations, type DiagnosticsParts } from './operations.js';
 export { RecentErrors } from './recent-errors.js';

@@ -1,4 +1,5 @@
-import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { type Logger as PinoLogger, pino } from 'pino';
+import { LogDestination } from './log-destination.js';
 
 export type Logger = PinoLogger;
 
@@ -22,19 +23,20 @@ export interface RequestFacts {
 
 export type RequestLine = (facts: RequestFacts) => void;
 
+/** Takes whole lines. */
+export type LineTarget = Pick<LogDestination, 'write' | 'writeAscii' | 'flushSync'>;
+
 export interface LogOptions {
   readonly level: string;
-  readonly destination?: DestinationStream & { flushSync?: () => void };
+  readonly destination?: LineTarget;
   readonly fields?: Readonly<Record<string, string>>;
 }
 
 /**
- * One JSON line per event. Lines are gathered and written together, because a write per line costs more than the
- * request that it tells of.
+ * One JSON line per event.
  */
 export function createLog(options: LogOptions): Log {
-  const destination =
-    options.destination ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 500 });
+  const destination = options.destination ?? new LogDestination(1);
   const fields = options.fields ?? {};
   const logger = pino(
     {
@@ -48,7 +50,7 @@ export function createLog(options: LogOptions): Log {
   return {
     logger,
     requestLine: requestLines(logger, destination, fields),
-    flush: () => destination.flushSync?.(),
+    flush: () => destination.flushSync(),
   };
 }
 
@@ -58,7 +60,7 @@ export function createLog(options: LogOptions): Log {
  */
 function requestLines(
   logger: Logger,
-  destination: DestinationStream,
+  destination: LineTarget,
   fields: Readonly<Record<string, string>>,
 ): RequestLine {
   const base = JSON.stringify(fields).slice(1, -1);
@@ -66,7 +68,7 @@ function requestLines(
   return ({ requestId, operation, status, milliseconds, errorCode, who }) => {
     if (!logger.isLevelEnabled('info')) return;
     const code = errorCode === undefined ? '' : `,"code":"${errorCode}"`;
-    destination.write(
+    destination.writeAscii(
       `${head}${Date.now()},"request_id":"${requestId}","operation":"${operation}","status":${status},"ms":${milliseconds.toFixed(2)}${who}${code},"msg":"request"}\n`,
     );
   };

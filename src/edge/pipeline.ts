@@ -1,4 +1,5 @@
 import type { Caller } from '../context/caller.js';
+import { type Ready, whenReady } from '../context/ready.js';
 import { PlatformError } from '../errors.js';
 import {
   type Admission,
@@ -52,20 +53,24 @@ export class Pipeline {
     this.#parts = parts;
   }
 
-  async run(incoming: Incoming): Promise<void> {
+  run(incoming: Incoming): void {
     const { operation, exchange } = incoming;
     const progress: Progress = { caller: undefined, figures: undefined };
+    const fail = (error: unknown): void =>
+      this.refuse(exchange, operation.name, operation.dialect, progress, error);
     try {
       const reading = this.#beginBody(operation, exchange);
-      const caller = await this.#admit(incoming, progress, reading !== undefined);
-      const body = reading === undefined ? undefined : await reading.bytes;
-      const request = this.#validated(incoming, caller, body);
-      if (operation.rate === 'model-work') await this.#admitModelWork(caller, progress);
-      const answer = operation.handle(request);
-      const streaming = this.#reply(incoming, progress, answer instanceof Promise ? await answer : answer);
-      if (streaming !== undefined) await streaming;
+      const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (caller) =>
+        whenReady(reading?.bytes, (bytes) => {
+          const request = this.#validated(incoming, caller, bytes);
+          return whenReady(this.#admitModelWork(operation, caller, progress), () =>
+            whenReady(operation.handle(request), (answer) => this.#reply(incoming, progress, answer)),
+          );
+        }),
+      );
+      if (done instanceof Promise) done.catch(fail);
     } catch (error) {
-      this.refuse(incoming.exchange, operation.name, operation.dialect, progress, error);
+      fail(error);
     }
   }
 
@@ -78,42 +83,35 @@ export class Pipeline {
     return { bytes };
   }
 
-  async #admit(
+  #admit(
     { operation, credentials, exchange }: Incoming,
     progress: Progress,
     hasBody: boolean,
-  ): Promise<Caller> {
+  ): Ready<Caller> {
     const found = this.#parts.authenticator.authenticate(credentials, operation.access);
-    let caller: Caller;
-    if (found instanceof Promise) {
-      if (hasBody) exchange.pause();
-      try {
-        caller = await found;
-      } finally {
-        // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
-        if (hasBody) exchange.resume();
-      }
-    } else caller = found;
-    progress.caller = caller;
-    const admitting = this.#parts.admission.admitRequest(caller, operation.rate);
-    const admitted = admitting instanceof Promise ? await admitting : admitting;
-    progress.figures = admitted.figures;
-    if (admitted.refusal !== undefined) throw admitted.refusal;
-    const { permission } = operation.access;
-    if (permission !== null && 'role' in caller && !allows(caller.role, permission)) {
-      throw new PlatformError('insufficient_permissions', {
-        message: `The role ${caller.role} does not hold the permission ${permission}.`,
-        details: { permission, role: caller.role },
-      });
+    if (found instanceof Promise && hasBody) {
+      exchange.pause();
+      // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
+      const resume = (): void => exchange.resume();
+      found.then(resume, resume);
     }
-    return caller;
+    return whenReady(found, (caller) => {
+      progress.caller = caller;
+      return whenReady(this.#parts.admission.admitRequest(caller, operation.rate), (admitted) => {
+        progress.figures = admitted.figures;
+        if (admitted.refusal !== undefined) throw admitted.refusal;
+        refuseWithoutPermission(operation, caller);
+        return caller;
+      });
+    });
   }
 
-  async #admitModelWork(caller: Caller, progress: Progress): Promise<void> {
-    const admitting = this.#parts.admission.admitModelWork(caller);
-    const admitted = admitting instanceof Promise ? await admitting : admitting;
-    progress.figures = admitted.figures;
-    if (admitted.refusal !== undefined) throw admitted.refusal;
+  #admitModelWork({ rate }: Operation, caller: Caller, progress: Progress): Ready<void> {
+    if (rate !== 'model-work') return;
+    return whenReady(this.#parts.admission.admitModelWork(caller), (admitted) => {
+      progress.figures = admitted.figures;
+      if (admitted.refusal !== undefined) throw admitted.refusal;
+    });
   }
 
   #validated(incoming: Incoming, caller: Caller, bytes: Uint8Array | undefined): RequestView {
@@ -128,7 +126,7 @@ export class Pipeline {
     return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
   }
 
-  #reply({ operation, exchange }: Incoming, progress: Progress, answer: unknown): Promise<void> | undefined {
+  #reply({ operation, exchange }: Incoming, progress: Progress, answer: unknown): Ready<void> {
     if (answer instanceof StreamReply) return this.#stream(operation, exchange, progress, answer);
     const close = this.#parts.closing();
     if (answer instanceof RawReply) {
@@ -152,7 +150,6 @@ export class Pipeline {
       errorCode: undefined,
       failure: undefined,
     });
-    return undefined;
   }
 
   async #stream(
@@ -232,6 +229,15 @@ export class Pipeline {
       crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin),
     };
   }
+}
+
+function refuseWithoutPermission({ access }: Operation, caller: Caller): void {
+  const { permission } = access;
+  if (permission === null || !('role' in caller) || allows(caller.role, permission)) return;
+  throw new PlatformError('insufficient_permissions', {
+    message: `The role ${caller.role} does not hold the permission ${permission}.`,
+    details: { permission, role: caller.role },
+  });
 }
 
 interface Progress {

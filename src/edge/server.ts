@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import * as uWS from 'uWebSockets.js';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import { PlatformError } from '../errors.js';
@@ -9,6 +8,7 @@ import { CrossOrigin } from './cors.js';
 import { Exchange, type RequestHead } from './exchange.js';
 import { OverloadGuard } from './overload.js';
 import { listenExclusively } from './native.js';
+import { requestIds } from './request-ids.js';
 import { Pipeline, type PipelineParts } from './pipeline.js';
 import type { Incoming } from './incoming.js';
 
@@ -36,6 +36,7 @@ export class EdgeServer {
   readonly #crossOrigin: CrossOrigin;
   readonly #app = uWS.App();
   readonly #running = new Set<Exchange>();
+  readonly #nextRequestId = requestIds();
   readonly overload = new OverloadGuard();
   #listening: us_listen_socket | undefined;
   #closing = false;
@@ -110,7 +111,7 @@ export class EdgeServer {
         overloaded(),
       );
     }
-    void this.#pipeline.run(incomingOf(exchange, request, operation, params));
+    this.#pipeline.run(incomingOf(exchange, request, operation, params));
   }
 
   /** Reads only what somebody will look at: each header read crosses into native code. */
@@ -125,7 +126,7 @@ export class EdgeServer {
       path: request.getUrl(),
       query: request.getQuery() ?? '',
       address: this.#addresses.read(response.getRemoteAddress(), forwardedFor),
-      requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID(),
+      requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
       origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
       contentType: hasBody ? request.getHeader('content-type') : '',
       contentLength: Number.isFinite(contentLength) ? contentLength : 0,

@@ -11,9 +11,34 @@ export function dayOf(wallMs: number): string {
   return latest.text;
 }
 
+interface Month {
+  /** The first instant of the next one, in words. */
+  readonly ends: string;
+  readonly name: string;
+  readonly startsMs: number;
+  readonly endsMs: number;
+}
+
+/** The month asked for last: nearly every question is about the present one, and dates are slow to make. */
+let lastMonth: Month = { name: '', ends: '', startsMs: 0, endsMs: 0 };
+
+function monthAt(wallMs: number): Month {
+  if (wallMs >= lastMonth.startsMs && wallMs < lastMonth.endsMs) return lastMonth;
+  const date = new Date(wallMs);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  const endsMs = Date.UTC(year, month + 1, 1);
+  lastMonth = {
+    ends: new Date(endsMs).toISOString(),
+    name: `${date.toISOString().slice(0, 7)}-01`,
+    startsMs: Date.UTC(year, month, 1),
+    endsMs,
+  };
+  return lastMonth;
+}
+
 /** The first day of the month, `2026-11-01`. */
 export function monthOf(wallMs: number): string {
-  return `${new Date(wallMs).toISOString().slice(0, 7)}-01`;
+  return monthAt(wallMs).name;
 }
 
 export function nextDayMs(wallMs: number): number {
@@ -21,6 +46,10 @@ export function nextDayMs(wallMs: number): number {
 }
 
 export function nextMonthMs(wallMs: number): number {
-  const date = new Date(wallMs);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+  return monthAt(wallMs).endsMs;
+}
+
+/** When the tokens of the month start anew. */
+export function monthResetAt(wallMs: number): string {
+  return monthAt(wallMs).ends;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import { declare, type Operation, tenantCaller } from '../operations/index.js';
-import { nextMonthMs } from './calendar.js';
+import { monthResetAt } from './calendar.js';
 import type { MonthlyUsage } from './monthly-usage.js';
 
 const quota = z.object({
@@ -29,7 +29,7 @@ export function quotaOperations(usage: MonthlyUsage, time: Time): readonly Opera
               limit,
               used,
               remaining: Math.max(0, limit - used),
-              reset_date: new Date(nextMonthMs(time.wallMs())).toISOString(),
+              reset_date: monthResetAt(time.wallMs()),
             },
           };
         };

@@ -52,7 +52,11 @@ export async function startTestNode(
     ...options.environment,
   });
   const lines: string[] = [];
-  const log = createLog({ level: 'debug', destination: { write: (line) => lines.push(line) } });
+  const take = (line: string): void => void lines.push(line);
+  const log = createLog({
+    level: 'debug',
+    destination: { write: take, writeAscii: take, flushSync: () => undefined },
+  });
   const clock = movableTime();
   const node = await startNode({ settings, nodeId: 'test-node', log, time: clock.time });
   const stop = (): Promise<void> => node.stop(AbortSignal.timeout(5_000));
