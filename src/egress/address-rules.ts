@@ -1,0 +1,107 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * Which addresses a tenant may aim at: global unicast, and what the operator allowed. Everything else is refused by
+ * being absent from that list, so a special range that nobody thought of is refused too.
+ */
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+interface Range {
+  readonly base: Address;
+  readonly prefixLength: number;
+}
+
+/**
+ * Doors to a machine's own credentials that look like ordinary addresses, or that a broad allow-list would open by
+ * accident. Only an entry of the allow-list that names exactly this address opens one.
+ */
+const metadataServices = new Set([
+  '169.254.169.254', // AWS, Azure, Google Cloud and most others
+  '169.254.170.2', // AWS ECS tasks
+  '169.254.170.23', // AWS EKS pods
+  '100.100.100.200', // Alibaba Cloud
+  '168.63.129.16', // Azure's host; a public address in form
+  '192.0.0.192', // Oracle Cloud
+  'fd00:ec2::254', // AWS
+  'fd00:ec2::23', // AWS EKS pods
+  'fd20:ce::254', // Google Cloud
+]);
+
+/** IPv6 has one range of public addresses; whatever lies outside needs no name to be refused. */
+const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
+
+export class AddressRules {
+  readonly #allowed: readonly Range[];
+
+  /** `allowed` are CIDRs, such as `10.1.0.0/16`; throws on one that cannot be read. */
+  constructor(allowed: readonly string[]) {
+    this.#allowed = allowed.map(parseRange);
+  }
+
+  /** Why the address may not be reached, in words for the tenant; undefined when it may. */
+  refusalOf(text: string): string | undefined {
+    // Zones (`fe80::1%eth0`) name an interface of this machine, which no tenant has business with.
+    if (isIP(text) === 0 || text.includes('%')) return 'is not an address';
+    const address = unmapped(ipaddr.parse(text));
+    if (this.#isAllowed(address)) return undefined;
+    if (metadataServices.has(address.toString())) return 'is a metadata service';
+    const range = address.range();
+    if (range !== 'unicast') return `lies in a ${wordsFor(range)} range`;
+    if (address.kind() === 'ipv6' && !matches(address, globalUnicast)) return 'is not a public address';
+    return undefined;
+  }
+
+  #isAllowed(address: Address): boolean {
+    const exactOnly = metadataServices.has(address.toString());
+    return this.#allowed.some(({ base, prefixLength }) => {
+      if (exactOnly && prefixLength !== (base.kind() === 'ipv4' ? 32 : 128)) return false;
+      return matches(address, [base, prefixLength]);
+    });
+  }
+}
+
+/** `::ffff:10.0.0.1` reaches 10.0.0.1, and is judged as it. */
+function unmapped(address: Address): Address {
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+function matches(address: Address, [base, prefixLength]: [Address, number]): boolean {
+  if (address instanceof ipaddr.IPv4 && base instanceof ipaddr.IPv4) return address.match(base, prefixLength);
+  if (address instanceof ipaddr.IPv6 && base instanceof ipaddr.IPv6) return address.match(base, prefixLength);
+  return false;
+}
+
+function parseRange(text: string): Range {
+  const whole =
+    text.includes('/') || !ipaddr.isValid(text) ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+  // "10/8" is how some write 10.0.0.0/8 and others 0.0.0.10; neither should be guessed.
+  const readable = whole.includes(':') || ipaddr.IPv4.isValidCIDRFourPartDecimal(whole);
+  if (!readable || !ipaddr.isValidCIDR(whole)) {
+    throw new Error(`"${text}" is not a CIDR such as 10.1.0.0/16 or fd00:1::/64`);
+  }
+  const [base, prefixLength] = ipaddr.parseCIDR(whole);
+  return { base, prefixLength };
+}
+
+function wordsFor(range: string): string {
+  switch (range) {
+    case 'linkLocal':
+      return 'link-local';
+    case 'carrierGradeNat':
+      return 'carrier-grade NAT';
+    case 'uniqueLocal':
+      return 'private';
+    case '6to4':
+    case 'teredo':
+    case 'rfc6145':
+    case 'rfc6052':
+      return 'IPv4-translating';
+    case 'loopback':
+    case 'private':
+    case 'multicast':
+      return range;
+    default:
+      return 'reserved';
+  }
+}

@@ -1,0 +1,248 @@
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import type { AddressRules } from './address-rules.js';
+import { cancelled } from './connection.js';
+import { EgressError } from './egress-error.js';
+import { failureOf } from './failure.js';
+import { checkHeaders } from './header-rules.js';
+import { dropsBody, locationOf, nextTarget } from './redirect-rules.js';
+import { readUrl, type Target } from './target-rules.js';
+
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+export type OutboundMethod = (typeof methods)[number];
+
+export interface OutboundRequest {
+  readonly url: string | URL;
+  readonly method?: OutboundMethod;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** From the first look-up to the last byte of the answer, redirects included. */
+  readonly timeoutMs: number;
+  /** How long the other side may keep silent; never longer than `timeoutMs`. */
+  readonly silenceMs?: number;
+  /** Of the answer, after decompression. */
+  readonly bodyBytesMax?: number;
+  /** What becomes of a larger answer: an error, or its beginning. */
+  readonly oversize?: 'refuse' | 'cut';
+  /** Redirects on the same host that are followed; with 0 the redirect is the answer. */
+  readonly redirectsMax?: number;
+  /** Any of these ends the call. */
+  readonly signal?: AbortSignal | readonly AbortSignal[];
+}
+
+export interface StreamedAnswer {
+  readonly status: number;
+  /** Names in lower case; a header given several times is joined with commas. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Where the answer came from, after redirects. */
+  readonly url: string;
+  /** Bounded in size and time. To leave it early ends the connection. */
+  readonly body: AsyncGenerator<Uint8Array, void, void>;
+  /** True once the body was cut. */
+  readonly truncated: () => boolean;
+}
+
+const bodyBytesMaxDefault = 1024 * 1024;
+const redirectsMaxDefault = 3;
+
+/** Sends the request, follows redirects on the same host, and answers once the headers are there. */
+export async function exchange(
+  rules: AddressRules,
+  dispatcher: Dispatcher,
+  request: OutboundRequest,
+): Promise<StreamedAnswer> {
+  const target = targetOf(rules, String(request.url));
+  checkHeaders(request.headers ?? {}, 'headers');
+  const clock = new Clock(target.host, request);
+  try {
+    return await follow(rules, dispatcher, request, target, clock);
+  } catch (error) {
+    clock.stop();
+    throw failureOf(error, target.host, clock.signal);
+  }
+}
+
+async function follow(
+  rules: AddressRules,
+  dispatcher: Dispatcher,
+  request: OutboundRequest,
+  first: Target,
+  clock: Clock,
+): Promise<StreamedAnswer> {
+  const redirectsMax = request.redirectsMax ?? redirectsMaxDefault;
+  let { method = 'GET', body } = request;
+  let headers = outgoing(request.headers ?? {});
+  let target = first;
+  for (let redirects = 0; ; redirects += 1) {
+    const answer = await send(dispatcher, request, { target, method, headers, body }, clock.signal);
+    const location = locationOf(answer.statusCode, answer.headers['location']);
+    if (location === undefined || redirectsMax === 0) return streamed(request, target, answer, clock);
+    drop(answer.body);
+    if (redirects === redirectsMax) {
+      throw new EgressError('redirect_refused', `${target.host} redirects more than ${redirectsMax} times.`);
+    }
+    target = nextTarget(rules, target, location);
+    if (dropsBody(answer.statusCode, method)) {
+      if (method !== 'HEAD') method = 'GET';
+      body = undefined;
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
+    }
+  }
+}
+
+interface Attempt {
+  readonly target: Target;
+  readonly method: OutboundMethod;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+}
+
+function send(
+  dispatcher: Dispatcher,
+  request: OutboundRequest,
+  { target, method, headers, body }: Attempt,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const silenceMs = Math.min(request.silenceMs ?? request.timeoutMs, request.timeoutMs);
+  return dispatcher.request({
+    origin: target.url.origin,
+    path: target.url.pathname + target.url.search,
+    method,
+    headers,
+    body: body ?? null,
+    signal,
+    headersTimeout: silenceMs,
+    bodyTimeout: silenceMs,
+  });
+}
+
+function streamed(
+  request: OutboundRequest,
+  target: Target,
+  answer: Dispatcher.ResponseData,
+  clock: Clock,
+): StreamedAnswer {
+  const headers = flattened(answer.headers);
+  const state = { truncated: false };
+  const source = decompressed(answer.body, headers);
+  return {
+    status: answer.statusCode,
+    headers,
+    url: target.url.href,
+    body: bounded(source, request, target.host, clock, state),
+    truncated: () => state.truncated,
+  };
+}
+
+async function* bounded(
+  source: Readable,
+  { bodyBytesMax = bodyBytesMaxDefault, oversize = 'refuse' }: OutboundRequest,
+  host: string,
+  clock: Clock,
+  state: { truncated: boolean },
+): AsyncGenerator<Uint8Array, void, void> {
+  let left = bodyBytesMax;
+  try {
+    for await (const chunk of source as AsyncIterable<Uint8Array>) {
+      if (chunk.length <= left) {
+        left -= chunk.length;
+        yield chunk;
+        continue;
+      }
+      if (oversize === 'refuse') {
+        throw new EgressError('too_large', `The answer of ${host} is larger than ${bodyBytesMax} bytes.`);
+      }
+      state.truncated = true;
+      if (left > 0) yield chunk.subarray(0, left);
+      return;
+    }
+  } catch (error) {
+    throw failureOf(error, host, clock.signal);
+  } finally {
+    clock.stop();
+  }
+}
+
+/** One deadline for the whole, and the caller's own signal, as one signal whose reason says which it was. */
+class Clock {
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #outer: readonly AbortSignal[];
+  readonly #onAbort: () => void;
+
+  constructor(host: string, { timeoutMs, signal = [] }: OutboundRequest) {
+    this.#timer = setTimeout(
+      () =>
+        this.#controller.abort(new EgressError('timeout', `${host} did not answer within ${timeoutMs} ms.`)),
+      timeoutMs,
+    );
+    this.#outer = signal instanceof AbortSignal ? [signal] : signal;
+    this.#onAbort = () => {
+      const { reason } = this.#outer.find(({ aborted }) => aborted) ?? {};
+      this.#controller.abort(cancelled(host, reason));
+    };
+    if (this.#outer.some(({ aborted }) => aborted)) this.#onAbort();
+    for (const one of this.#outer) one.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    for (const one of this.#outer) one.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+function targetOf(rules: AddressRules, url: string): Target {
+  const target = readUrl(rules, url);
+  if (typeof target !== 'string') return target;
+  throw new EgressError('forbidden_target', `The address ${target}.`, { neverSent: true });
+}
+
+function outgoing(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const lower = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  return { 'user-agent': 'Troupe', 'accept-encoding': 'identity', ...lower };
+}
+
+function flattened(headers: Dispatcher.ResponseData['headers']): Record<string, string> {
+  const flat = Object.entries(headers).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(', ') : (value ?? ''),
+  ]);
+  return Object.fromEntries(flat) as Record<string, string>;
+}
+
+/** Some compress although they were asked not to. The headers are made to fit what is handed on. */
+function decompressed(body: Readable, headers: Record<string, string>): Readable {
+  // An error that strikes while nobody reads would end the process; a reader gets it in any case.
+  body.on('error', () => undefined);
+  const decoder = decoderFor(headers['content-encoding']?.trim().toLowerCase());
+  if (decoder === undefined) return body;
+  delete headers['content-encoding'];
+  delete headers['content-length'];
+  return pipeline(body, decoder, () => undefined);
+}
+
+function decoderFor(encoding: string | undefined) {
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip();
+    case 'deflate':
+      return createInflate();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      return undefined;
+  }
+}
+
+function drop(body: Readable): void {
+  body.on('error', () => undefined).destroy();
+}

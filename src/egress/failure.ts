@@ -1,0 +1,56 @@
+import { errors } from 'undici';
+import { connectionFailure } from './connection.js';
+import { EgressError, type EgressFailure } from './egress-error.js';
+
+/** What undici, the socket, TLS or a decompressor threw, in the one vocabulary of outbound calls. */
+export function failureOf(error: unknown, host: string, signal: AbortSignal): unknown {
+  // The clock's or the caller's abort shows up as all sorts of errors; its reason says what happened.
+  if (signal.aborted) return signal.reason;
+  if (error instanceof EgressError || !(error instanceof Error)) return error;
+  if (error instanceof errors.ConnectTimeoutError) {
+    return made('timeout', `${host} did not accept a connection in time.`, error, true);
+  }
+  if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
+    return made('timeout', `${host} kept silent for too long.`, error);
+  }
+  if (error instanceof errors.HeadersOverflowError) {
+    return made('too_large', `The headers of the answer of ${host} are too large.`, error);
+  }
+  const code = codeOf(error);
+  if (error instanceof errors.HTTPParserError || error instanceof errors.ResponseContentLengthMismatchError) {
+    return made('bad_answer', `What ${host} answered is not valid HTTP.`, error);
+  }
+  if (code.startsWith('Z_') || code.startsWith('ERR__ERROR_FORMAT') || code.startsWith('ERR_BROTLI')) {
+    return made('bad_answer', `The answer of ${host} does not decompress.`, error);
+  }
+  if (isCertificateProblem(code)) {
+    return made('connection_failed', `The certificate of ${host} is not accepted (${code}).`, error, true);
+  }
+  if (Reflect.get(error, 'syscall') === 'connect' || Reflect.get(error, 'syscall') === 'getaddrinfo') {
+    return connectionFailure(host, error);
+  }
+  if (error instanceof errors.UndiciError || code !== '') {
+    return made(
+      'connection_failed',
+      `The connection to ${host} broke${code === '' ? '' : ` (${code})`}.`,
+      error,
+    );
+  }
+  // A mistake of ours, not an event of the network.
+  return error;
+}
+
+function made(failure: EgressFailure, message: string, cause: Error, neverSent = false): EgressError {
+  return new EgressError(failure, message, { neverSent, cause });
+}
+
+function codeOf(error: Error): string {
+  const code: unknown = Reflect.get(error, 'code');
+  return typeof code === 'string' ? code : '';
+}
+
+function isCertificateProblem(code: string): boolean {
+  return /^(?:ERR_TLS_CERT|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/.test(
+    code,
+  );
+}

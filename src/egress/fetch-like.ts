@@ -1,0 +1,47 @@
+import { methods, type OutboundMethod, type OutboundRequest, type StreamedAnswer } from './exchange.js';
+
+/** The part of `fetch` that client packages of protocols over HTTP use. */
+export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+export type FetchLimits = Pick<
+  OutboundRequest,
+  'timeoutMs' | 'silenceMs' | 'bodyBytesMax' | 'redirectsMax'
+> & { readonly signal?: AbortSignal };
+
+const withoutBody: ReadonlySet<number> = new Set([101, 204, 205, 304]);
+
+/** A `fetch` for such packages that obeys the rules and these limits, whatever the package asks for. */
+export function fetchLike(
+  stream: (request: OutboundRequest) => Promise<StreamedAnswer>,
+  limits: FetchLimits,
+): FetchLike {
+  return async (url, init = {}) => {
+    const answer = await stream({
+      ...limits,
+      url,
+      method: methodOf(init.method ?? 'GET'),
+      headers: Object.fromEntries(new Headers(init.headers)),
+      ...bodyOf(init.body),
+      signal: [limits.signal, init.signal ?? undefined].filter((signal) => signal !== undefined),
+    });
+    const head = { status: answer.status, headers: answer.headers };
+    if (withoutBody.has(answer.status)) {
+      await answer.body.return();
+      return new Response(null, head);
+    }
+    return new Response(ReadableStream.from<Uint8Array>(answer.body), head);
+  };
+}
+
+function methodOf(text: string): OutboundMethod {
+  const found = methods.find((method) => method === text.toUpperCase());
+  if (found === undefined) throw new TypeError(`The method ${text} is not sent`);
+  return found;
+}
+
+function bodyOf(body: unknown): { body?: string | Uint8Array } {
+  if (body === undefined || body === null) return {};
+  if (typeof body === 'string' || body instanceof Uint8Array) return { body };
+  if (body instanceof URLSearchParams) return { body: body.toString() };
+  throw new TypeError('Only text and bytes are sent');
+}

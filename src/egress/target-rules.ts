@@ -1,0 +1,80 @@
+import { isIP } from 'node:net';
+import type { AddressRules } from './address-rules.js';
+
+const urlLengthMax = 8_192;
+
+/**
+ * Ports of protocols that a crafted HTTP request can speak by accident (mail above all), so that nobody sends mail or
+ * commands through us: the part of the Fetch standard's list that still has servers.
+ */
+const foreignPorts = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+]);
+
+export interface Target {
+  readonly url: URL;
+  /** The name, or the address without brackets. */
+  readonly host: string;
+}
+
+/** The target that the text names, or why it may not be one. Says nothing yet of what a name resolves to. */
+export function readUrl(rules: AddressRules, text: string): Target | string {
+  if (text.length > urlLengthMax) return `is longer than ${urlLengthMax} characters`;
+  // The URL parser drops line ends and tabs, so the text would not be what is fetched.
+  if (/\p{Cc}/u.test(text)) return 'holds control characters';
+  const url = parse(text);
+  if (url === undefined) return 'is not an absolute URL';
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
+  if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
+  if (url.port !== '' && foreignPorts.has(Number(url.port)))
+    return `names port ${url.port}, which is not one of HTTP`;
+  const host = plainHost(url.hostname);
+  const refusal = refusalOfHost(rules, host);
+  return refusal === undefined ? { url, host } : refusal;
+}
+
+/** The host as it is connected to, for protocols other than HTTP; or why it may not be. */
+export function readHost(rules: AddressRules, text: string, port: number): { host: string } | string {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) return 'names no port between 1 and 65535';
+  // Read as a URL's host is, so that 0x7f.1, 2130706433 and their kin become the address that they mean.
+  const url = text.length > 255 ? undefined : parse(`http://${isIP(text) === 6 ? `[${text}]` : text}/`);
+  const whole = url?.pathname === '/' && url.search === '' && url.hash === '' && url.port === '';
+  if (url === undefined || !whole || url.username !== '' || url.password !== '' || /[/?#@\\]/.test(text)) {
+    return 'is not a host name or address';
+  }
+  const host = plainHost(url.hostname);
+  const refusal = refusalOfHost(rules, host);
+  return refusal === undefined ? { host } : refusal;
+}
+
+function parse(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+export function plainHost(hostname: string): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
+}
+
+/** The addresses of names that mean this machine without asking anybody (RFC 6761). */
+export function fixedAddresses(host: string): readonly string[] | undefined {
+  return host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined;
+}
+
+function refusalOfHost(rules: AddressRules, host: string): string | undefined {
+  if (isIP(host) !== 0) {
+    const refusal = rules.refusalOf(host);
+    return refusal === undefined ? undefined : forbidden(host, refusal);
+  }
+  if (!/^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/.test(host))
+    return 'has a host that is no name or address';
+  const refusals = fixedAddresses(host)?.map((address) => rules.refusalOf(address));
+  const refusal = refusals?.every((found) => found !== undefined) === true ? refusals[0] : undefined;
+  return refusal === undefined ? undefined : forbidden(host, refusal);
+}
+
+export function forbidden(host: string, refusal: string): string {
+  return `points to ${host}, which ${refusal} and may not be reached from here`;
+}
