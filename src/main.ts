@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { systemRandom, systemTime, type Time } from '../cluster/index.js';
 import { createAgents } from './agents/index.js';
 import { createAuthenticator } from './authentication/index.js';
@@ -16,7 +16,9 @@ import {
 import { createDocuments } from './documents/index.js';
 import { createRequestReporter, EdgeServer } from './edge/index.js';
 import { createIdentity } from './identity/index.js';
+import { createInvites } from './invites/index.js';
 import { createKeys } from './keys/index.js';
+import { createMail } from './mail/index.js';
 import { PlatformError } from './errors.js';
 import { OperationTable } from './operations/index.js';
 import { createQuota } from './quota/index.js';
@@ -96,16 +98,32 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     providers: () => ['openai', 'anthropic', 'google', 'xai', 'openrouter'],
   });
   await vault.prepare();
+  const random = { uuid: randomUUID, bytes: randomBytes };
   const identity = await createIdentity({
     store,
     changes: feed,
     sealer,
     time,
-    random: { uuid: randomUUID, bytes: randomBytes },
+    random,
     outsideIssuer: outsideIssuerOf(settings),
     onProblem: (error) => report('keeping identities in order', error),
   });
   atEnd(() => identity.close());
+  let baseUrl = '';
+  const publicUrl = (): string => baseUrl;
+  const mail = createMail({
+    store,
+    sealer,
+    time,
+    random: systemRandom,
+    newId: randomUUID,
+    smtpUrl: settings.smtpUrl,
+    outboxFolder: join(dataDir, 'outbox'),
+    publicUrl,
+    onProblem: (error) => report('sending mails', error),
+  });
+  atEnd(() => mail.close());
+  const invites = createInvites({ store, accounts: identity.accounts, mail, time, random, publicUrl });
   const quota = createQuota({ store, time, dailyLimits: settings.dailyLimits, report });
   atEnd(() => quota.stop());
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
@@ -113,7 +131,6 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
   const agents = createAgents({ store, feed });
 
   let stopping = false;
-  let baseUrl = '';
   const recentErrors = new RecentErrors();
   const metrics = new Metrics({
     runningRequests: () => edge.runningRequests,
@@ -131,6 +148,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
   const documents = createDocuments({ version, url: () => baseUrl });
   const table = new OperationTable([
     ...identity.operations,
+    ...invites.operations,
     ...keys.operations,
     ...quota.operations,
     ...vault.operations,
@@ -166,6 +184,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     return edge.close(signal);
   });
   baseUrl = settings.publicUrl ?? `http://${hostInAddress(settings.httpHost)}:${port}`;
+  mail.start();
   const bootstrap =
     settings.seed === 'demo'
       ? await seedDemo({

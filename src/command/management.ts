@@ -4,6 +4,7 @@ import { systemRandom, systemTime } from '../../cluster/index.js';
 import { type Environment, readSettings, type Settings } from '../config/index.js';
 import { createIdentity, type Identity } from '../identity/index.js';
 import { KeyAdministration } from '../keys/index.js';
+import { createMail, type Mail } from '../mail/index.js';
 import { createSealer } from '../sealing/index.js';
 import { createVault, type Vault } from '../vault/index.js';
 import {
@@ -25,6 +26,8 @@ export interface Management {
   readonly changes: ChangeFeed;
   readonly identity: Identity;
   readonly keys: KeyAdministration;
+  /** Queues and seals; only nodes send. */
+  readonly mail: Mail;
   readonly vault: Vault;
 }
 
@@ -52,14 +55,26 @@ export async function withManagement<Result>(
     };
     const changes = await openChangeFeed({ databaseUrl, time: systemTime, random: systemRandom, onProblem });
     closing.push(() => changes.close());
+    const sealer = createSealer({
+      masterKey: settings.masterKey ?? new Uint8Array(),
+      formerMasterKeys: settings.previousMasterKeys,
+      randomBytes,
+    });
+    const mail = createMail({
+      store,
+      sealer,
+      time: systemTime,
+      random: systemRandom,
+      newId: randomUUID,
+      smtpUrl: settings.smtpUrl,
+      outboxFolder: join(resolve(settings.dataDir), 'outbox'),
+      publicUrl: () => settings.publicUrl ?? '',
+      onProblem,
+    });
     const identity = await createIdentity({
       store,
       changes,
-      sealer: createSealer({
-        masterKey: settings.masterKey ?? new Uint8Array(),
-        formerMasterKeys: settings.previousMasterKeys,
-        randomBytes,
-      }),
+      sealer,
       time: systemTime,
       random: { uuid: randomUUID, bytes: randomBytes },
       onProblem,
@@ -73,7 +88,7 @@ export async function withManagement<Result>(
       providers: () => [],
     });
     await vault.prepare();
-    return await work({ settings, store, changes, identity, keys, vault });
+    return await work({ settings, store, changes, identity, keys, mail, vault });
   } finally {
     for (const close of closing.toReversed()) await close();
   }

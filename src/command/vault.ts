@@ -11,9 +11,10 @@ export const vaultCommand: Command = {
   run: async (rest, environment) => {
     if (rest.length !== 1 || rest[0] !== 'rotate')
       throw wrongWords(`there is no action ${rest.join(' ')}`, words);
-    await withManagement(environment, async ({ vault, identity }) => {
+    await withManagement(environment, async ({ vault, identity, mail }) => {
       const { wrapped } = await vault.rotateMasterKey('operator');
       await identity.resealSigningKeys();
+      await mail.reseal();
       process.stdout.write(`${wrapped} data keys were wrapped anew. The previous key is no longer needed.\n`);
     });
   },

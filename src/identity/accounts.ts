@@ -1,7 +1,8 @@
 import { recordAudit } from '../audit/index.js';
+import type { Role } from '../context/caller.js';
 import { PlatformError } from '../errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../storage/index.js';
-import { announceUser, settled } from './changes.js';
+import { announceMembership, announceUser, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
 import type { Passwords } from './passwords.js';
 import type { SecretRandom } from './secrets.js';
@@ -18,10 +19,24 @@ export interface Accounts {
   signIn(email: string, password: string, address: string): Promise<SignedIn>;
   /** The user of an address and password; `invalid_credentials` for every way in which that can be wrong. */
   userByPassword(email: string, password: string, address: string): Promise<UserRow>;
+  findByEmail(email: string): Promise<UserRow | null>;
+  /** Hashes the password ahead of the transaction that makes the account. */
+  prepare(account: Omit<NewAccount, 'tenantName'>): Promise<PreparedAccount>;
+  /** A part of another transaction; null when the address has an account already. */
+  insert(tx: DirectoryTransaction, account: PreparedAccount): Promise<UserRow | null>;
+  /** A part of another transaction; false when the user belongs to the tenant already. */
+  join(
+    tx: DirectoryTransaction,
+    membership: { readonly tenantId: string; readonly userId: string; readonly role: Role },
+  ): Promise<boolean>;
   overview(userId: string): Promise<Pick<SignedIn['data'], 'user' | 'tenants'>>;
   /** A part of another transaction that lets a user in; the answer is made after its commit. */
   letIn(tx: DirectoryTransaction, user: UserRow): Promise<LetIn>;
   answerFor(entry: LetIn): Promise<SignedIn>;
+  /** Tells all nodes that a user joined a tenant: the last thing of a transaction. Then see `settled`. */
+  announceJoined(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<number>;
+  /** After the commit: waits until this node acts on the change. */
+  settled(change: number): Promise<void>;
   /** Shuts a user out on every node. False when there is no such user. */
   disable(userId: string, actor: string): Promise<boolean>;
 }
@@ -31,6 +46,12 @@ export interface NewAccount {
   readonly password: string;
   readonly name?: string | undefined;
   readonly tenantName?: string | undefined;
+}
+
+export interface PreparedAccount {
+  readonly email: string;
+  readonly name: string;
+  readonly passwordHash: string;
 }
 
 export interface LetIn {
@@ -60,25 +81,34 @@ export function createAccounts(dependencies: {
   }
 
   async function userByPassword(email: string, password: string, address: string): Promise<UserRow> {
-    const user = await store.directory((tx) => findUserByEmail(tx, email));
+    const user = await findByEmail(email);
     const matches = await passwords.verify(user?.password_hash, password, () => limits.check(email, address));
     if (user !== null && matches && !user.disabled) return user;
     await limits.recordFailure(email, address);
     throw new PlatformError('invalid_credentials');
   }
 
+  const findByEmail = (email: string): Promise<UserRow | null> =>
+    store.directory((tx) => findUserByEmail(tx, email));
+
+  async function prepare({ email, password, name }: NewAccount): Promise<PreparedAccount> {
+    return { email, name: name ?? localPartOf(email), passwordHash: await passwords.hash(password) };
+  }
+
+  const insert = (tx: DirectoryTransaction, account: PreparedAccount): Promise<UserRow | null> =>
+    insertUser(tx, { id: random.uuid(), ...account });
+
   return {
-    async register({ email, password, name, tenantName }) {
+    async register(account) {
       // Only saves the cost of a hash; whether the address is free is decided by the insert.
-      if ((await store.directory((tx) => findUserByEmail(tx, email))) !== null) throw addressTaken();
-      const passwordHash = await passwords.hash(password);
+      if ((await findByEmail(account.email)) !== null) throw addressTaken();
+      const prepared = await prepare(account);
       const entry = await store.directory(async (tx) => {
-        const called = name ?? localPartOf(email);
-        const user = await insertUser(tx, { id: random.uuid(), email, name: called, passwordHash });
+        const user = await insert(tx, prepared);
         if (user === null) throw addressTaken();
         const tenant = await insertTenant(tx, {
           id: random.uuid(),
-          name: tenantName ?? `${called}'s team`,
+          name: account.tenantName ?? `${prepared.name}'s team`,
           plan: 'free',
         });
         await insertMembership(tx, { tenantId: tenant.id, userId: user.id, role: 'owner' });
@@ -119,8 +149,14 @@ export function createAccounts(dependencies: {
       return { user: userFrom(user), tenants: tenants.map(ownTenantFrom) };
     },
 
+    findByEmail,
+    prepare,
+    insert,
+    join: insertMembership,
     letIn,
     answerFor,
+    announceJoined: announceMembership,
+    settled: (change) => settled(changes, change),
 
     async disable(userId, actor) {
       const change = await store.directory(async (tx) => {

@@ -20,10 +20,14 @@ import { createTenants, type Tenants } from './tenants.js';
 import { createTokenFamilies } from './token-families.js';
 import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js';
 
+export type { Accounts } from './accounts.js';
+export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
+export { signedInShape, type SignedIn } from './shapes.js';
+export type { UserRow } from './users.store.js';
 export type { PlanChange } from './tenants.js';
 export type { Membership } from './memberships.js';
 export { defaultPasswordSettings, type PasswordSettings } from './passwords.js';
-export type { SecretRandom } from './secrets.js';
+export { hashOfToken, newToken, type SecretRandom } from './secrets.js';
 export type { VerifiedUser } from './verified-tokens.js';
 
 export interface IdentityDependencies {
@@ -50,7 +54,7 @@ export interface Identity {
   readonly tenants: Pick<Tenants, 'listAll' | 'createEmpty' | 'setPlan'>;
   /** Makes a new signing key, which takes over after ten minutes; answers its id. */
   rotateSigningKey(): Promise<string>;
-  /** Seals the signing keys anew under the current master key. */
+  /** Seals the signing keys anew under the current master key. Not before every node knows it. */
   resealSigningKeys(): Promise<void>;
   close(): Promise<void>;
 }
@@ -86,7 +90,13 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
   });
 
   const subscriptions = subscribe(changes, { verified, memberships, keys, onProblem });
-  await keys.open();
+  const unsubscribe = (): void => {
+    for (const end of subscriptions) end();
+  };
+  await keys.open().catch((error: unknown) => {
+    unsubscribe();
+    throw error;
+  });
   const sweeper = repeat(
     time,
     sweepEveryMs,
@@ -110,7 +120,7 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
     rotateSigningKey: keys.rotate,
     resealSigningKeys: keys.reseal,
     async close() {
-      for (const unsubscribe of subscriptions) unsubscribe();
+      unsubscribe();
       await sweeper.stop();
     },
   };

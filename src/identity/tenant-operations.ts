@@ -51,7 +51,7 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       handle: async ({ caller }) => list((await tenants.listOf(caller.userId)).map(tenantFrom)),
     }),
     declare({
-      name: 'tenants.get',
+      name: 'tenants.read',
       method: 'GET',
       path: '/api/tenants/:id',
       title: 'One tenant',

@@ -35,6 +35,8 @@ export type IdentityNode = NodeParts & {
 export async function startIdentityNode(
   databaseUrl: string,
   options: Partial<IdentityDependencies> & {
+    /** Where the feed of changes connects to, when that is not the database itself. */
+    readonly feedUrl?: string;
     readonly more?: (
       parts: NodeParts & Pick<IdentityNode, 'identity'>,
     ) => Promise<{ readonly operations: readonly Operation[]; close(): Promise<void> }>;
@@ -44,8 +46,13 @@ export async function startIdentityNode(
   const onProblem = (error: unknown): void => void problems.push(error);
   const time = options.time ?? systemTime;
   const store = await openStore({ databaseUrl });
-  const changes = await openChangeFeed({ databaseUrl, time: systemTime, random: systemRandom, onProblem });
-  const sealer = createSealer({ masterKey, randomBytes: (count) => randomBytes(count) });
+  const changes = await openChangeFeed({
+    databaseUrl: options.feedUrl ?? databaseUrl,
+    time: systemTime,
+    random: systemRandom,
+    onProblem,
+  });
+  const sealer = options.sealer ?? createSealer({ masterKey, randomBytes: (count) => randomBytes(count) });
   const identity = await createIdentity({
     store,
     changes,
@@ -55,6 +62,10 @@ export async function startIdentityNode(
     passwords: cheapPasswords,
     onProblem,
     ...options,
+  }).catch(async (error: unknown) => {
+    await changes.close();
+    await store.close();
+    throw error;
   });
   const parts = { store, changes, sealer, time, problems, identity };
   const more = await options.more?.(parts);
@@ -83,7 +94,9 @@ export async function startIdentityNode(
 }
 
 /** A clock that runs with the machine's, ahead by as much as the test says. */
-export function shiftedTime(): Time & { aheadMs: number } {
+export type ShiftedTime = Time & { aheadMs: number };
+
+export function shiftedTime(): ShiftedTime {
   return {
     ...systemTime,
     aheadMs: 0,

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { type DirectoryTransaction, sql, type Transaction } from '../storage/index.js';
+
+export interface QueuedMail {
+  readonly tenantId: string;
+  readonly id: string;
+  readonly messageId: string;
+  readonly recipient: string;
+  readonly sealedContent: Buffer;
+  readonly queuedAt: Date;
+}
+
+const dueMail = z.object({
+  tenant_id: z.string(),
+  id: z.string(),
+  message_id: z.string(),
+  recipient: z.string(),
+  sealed_content: z.instanceof(Buffer),
+  queued_at: z.date(),
+  attempts: z.number(),
+});
+
+export type DueMail = z.output<typeof dueMail>;
+
+export async function insertMail(tx: Transaction, mail: QueuedMail): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      insert into mails (tenant_id, id, message_id, recipient, sealed_content, queued_at, next_attempt_at)
+      values (${mail.tenantId}, ${mail.id}, ${mail.messageId}, ${mail.recipient},
+        ${sql.binary(mail.sealedContent)}, ${sql.timestamp(mail.queuedAt)}, ${sql.timestamp(mail.queuedAt)})`,
+  );
+}
+
+/** Takes mails that are due and not in other hands, until `heldUntil`. Counts the attempt before it is made. */
+export function claimMails(
+  tx: DirectoryTransaction,
+  now: Date,
+  heldUntil: Date,
+  rowsMax: number,
+): Promise<readonly DueMail[]> {
+  return tx.any(
+    sql.type(dueMail)`
+      update mails set attempts = attempts + 1, next_attempt_at = ${sql.timestamp(heldUntil)}
+      where (tenant_id, id) in (
+        select tenant_id, id from mails
+        where sealed_content is not null and next_attempt_at <= ${sql.timestamp(now)}
+        order by next_attempt_at limit ${rowsMax}
+        for update skip locked)
+      returning tenant_id, id, message_id, recipient, sealed_content, queued_at, attempts`,
+  );
+}
+
+export type MailOutcome =
+  | { readonly kind: 'sent'; readonly at: Date }
+  | { readonly kind: 'given-up'; readonly at: Date; readonly error: string }
+  | { readonly kind: 'later'; readonly at: Date; readonly error: string };
+
+/** Does nothing when another worker took the mail meanwhile: then the outcome is its to record. */
+export async function recordOutcome(
+  tx: DirectoryTransaction,
+  mail: DueMail,
+  outcome: MailOutcome,
+): Promise<void> {
+  const at = sql.timestamp(outcome.at);
+  const changes = {
+    sent: sql.fragment`sent_at = ${at}, sealed_content = null, last_error = null`,
+    'given-up': sql.fragment`given_up_at = ${at}, sealed_content = null, last_error = ${errorOf(outcome)}`,
+    later: sql.fragment`next_attempt_at = ${at}, last_error = ${errorOf(outcome)}`,
+  };
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update mails set ${changes[outcome.kind]}
+      where tenant_id = ${mail.tenant_id} and id = ${mail.id} and attempts = ${mail.attempts}
+        and sealed_content is not null`,
+  );
+}
+
+function errorOf(outcome: MailOutcome): string | null {
+  return outcome.kind === 'sent' ? null : outcome.error.slice(0, 500);
+}
+
+const sealedMail = z.object({
+  tenant_id: z.string(),
+  id: z.string(),
+  sealed_content: z.instanceof(Buffer),
+});
+
+/** All that wait, locked: for sealing them anew. */
+export function lockWaitingMails(tx: DirectoryTransaction): Promise<readonly z.output<typeof sealedMail>[]> {
+  return tx.any(
+    sql.type(sealedMail)`
+      select tenant_id, id, sealed_content from mails where sealed_content is not null for update`,
+  );
+}
+
+export async function replaceSealedContent(
+  tx: DirectoryTransaction,
+  mail: { readonly tenantId: string; readonly id: string; readonly sealedContent: Buffer },
+): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update mails set sealed_content = ${sql.binary(mail.sealedContent)}
+      where tenant_id = ${mail.tenantId} and id = ${mail.id}`,
+  );
+}
+
+/** Removes what was sent or given up long ago. */
+export async function sweepMails(tx: DirectoryTransaction, before: Date, rowsMax: number): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      delete from mails where (tenant_id, id) in (
+        select tenant_id, id from mails
+        where queued_at < ${sql.timestamp(before)} and sealed_content is null limit ${rowsMax})`,
+  );
+}

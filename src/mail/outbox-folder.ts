@@ -1,0 +1,50 @@
+import { mkdir, open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { createTransport } from 'nodemailer';
+import { MailError, type MailTransport, messageOf } from './transport.js';
+
+/**
+ * Writes mails as `.eml` files, for machines without a mail server. A file is named by its mail, so a repeat replaces
+ * it; and it appears whole or not at all.
+ */
+export function createOutboxFolder(directory: string): MailTransport {
+  const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
+  return {
+    async send(mail) {
+      try {
+        const { message } = await composer.sendMail(messageOf(mail));
+        await mkdir(directory, { recursive: true, mode: 0o700 });
+        const at = mail.date.toISOString().replaceAll(/[-:]/g, '').slice(0, 15);
+        const path = join(directory, `${at}-${mail.id}.eml`);
+        await writeDurably(`${path}.part`, Buffer.isBuffer(message) ? message : await buffer(message));
+        await rename(`${path}.part`, path);
+        await syncFolder(directory);
+      } catch (cause) {
+        throw new MailError(`The mail could not be written to ${directory}.`, { final: false, cause });
+      }
+    },
+    close: async () => undefined,
+  };
+}
+
+/** A mail may let somebody in: only the owner of the folder reads it. */
+async function writeDurably(path: string, content: Uint8Array): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** The new name itself must outlast a power cut too. */
+async function syncFolder(directory: string): Promise<void> {
+  const folder = await open(directory, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,45 @@
+import { createTransport } from 'nodemailer';
+import { MailError, type MailTransport, messageOf } from './transport.js';
+
+/**
+ * Hands mails to another mail server. Every wait is bounded, and all of them together stay below the time for which a
+ * worker holds a mail.
+ */
+const connectionTimeoutMs = 10_000;
+const greetingTimeoutMs = 10_000;
+const socketTimeoutMs = 30_000;
+const connectionsMax = 2;
+
+export function createSmtpTransport(smtpUrl: string): MailTransport {
+  const transport = createTransport({
+    url: smtpUrl,
+    pool: true,
+    maxConnections: connectionsMax,
+    connectionTimeout: connectionTimeoutMs,
+    greetingTimeout: greetingTimeoutMs,
+    socketTimeout: socketTimeoutMs,
+    dnsTimeout: connectionTimeoutMs,
+  });
+  return {
+    async send(mail) {
+      try {
+        await transport.sendMail(messageOf(mail));
+      } catch (cause) {
+        throw mailErrorFrom(cause);
+      }
+    },
+    async close() {
+      transport.close();
+    },
+  };
+}
+
+/** Only a refusal of this very mail is final; a wrong password or a missing certificate is the operator's to mend. */
+function mailErrorFrom(cause: unknown): MailError {
+  if (!(cause instanceof Error)) return new MailError('The mail server failed.', { final: false, cause });
+  const code: unknown = Reflect.get(cause, 'code');
+  const responseCode: unknown = Reflect.get(cause, 'responseCode');
+  const refused = typeof responseCode === 'number' && responseCode >= 500 && responseCode < 600;
+  const final = refused && (code === 'EENVELOPE' || code === 'EMESSAGE');
+  return new MailError(`The mail server did not take the mail: ${cause.message}`, { final, cause });
+}

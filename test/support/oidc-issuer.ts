@@ -1,0 +1,100 @@
+// A real OIDC issuer on loopback: discovery, a key set that can be rotated, signed tokens.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+
+export interface OidcIssuer {
+  readonly issuer: string;
+  /** How often the key set was fetched. */
+  readonly keyFetches: number;
+  /** What discovery says instead of the truth. */
+  claimedIssuer: string | undefined;
+  /** Answers 500 to everything. */
+  broken: boolean;
+  rotate(): Promise<void>;
+  token(claims: Readonly<Record<string, unknown>>, options?: TokenOptions): Promise<string>;
+  close(): Promise<void>;
+}
+
+interface TokenOptions {
+  readonly audience?: string;
+  readonly expiresInSeconds?: number;
+  readonly issuer?: string;
+}
+
+export const oidcAudience = 'the-platform';
+
+interface SigningKey {
+  readonly id: string;
+  readonly privateKey: CryptoKey;
+  readonly publicKey: JWK;
+}
+
+export async function startOidcIssuer(): Promise<OidcIssuer> {
+  const keys: SigningKey[] = [await makeKey(1)];
+  const server = createServer((request, response) => answer(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The issuer listens on TCP');
+  const issuer = `http://127.0.0.1:${address.port}`;
+  let keyFetches = 0;
+
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    const bodies: Readonly<Record<string, () => object>> = {
+      '/.well-known/openid-configuration': () => ({
+        issuer: oidc.claimedIssuer ?? issuer,
+        jwks_uri: `${issuer}/keys`,
+        authorization_endpoint: `${issuer}/authorize`,
+      }),
+      '/keys': () => {
+        keyFetches += 1;
+        return { keys: keys.map(({ publicKey }) => publicKey) };
+      },
+    };
+    const body = oidc.broken ? undefined : bodies[request.url ?? ''];
+    response.writeHead(body === undefined ? 500 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(body?.() ?? {}));
+  }
+
+  const oidc: OidcIssuer = {
+    issuer,
+    get keyFetches() {
+      return keyFetches;
+    },
+    claimedIssuer: undefined,
+    broken: false,
+    async rotate() {
+      keys.splice(0, keys.length, await makeKey(keys.length + 1));
+    },
+    token(claims, options = {}) {
+      const [key] = keys;
+      if (key === undefined) throw new Error('The issuer has a key');
+      const now = Math.floor(Date.now() / 1_000);
+      return new SignJWT({ ...claims })
+        .setProtectedHeader({ alg: 'RS256', kid: key.id })
+        .setIssuer(options.issuer ?? issuer)
+        .setAudience(options.audience ?? oidcAudience)
+        .setSubject('somebody')
+        .setIssuedAt(now)
+        .setExpirationTime(now + (options.expiresInSeconds ?? 600))
+        .sign(key.privateKey);
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+  return oidc;
+}
+
+async function makeKey(number: number): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
+  const id = `key-${number}-${Math.random()}`;
+  return {
+    id,
+    privateKey,
+    publicKey: { ...(await exportJWK(publicKey)), kid: id, alg: 'RS256', use: 'sig' },
+  };
+}
