@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { inputTokens, outputTokens, type AttemptReport } from '../../../src/llm/index.js';
 import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
@@ -113,6 +114,7 @@ for (const [vendor, model, make] of vendors) {
     t.is(done.outcome.kind, 'completed');
     t.is(done.answer.text, 'Hello world');
     t.is(done.reports[0]?.error?.failure, 'overload');
+    t.is(done.events.filter(({ type }) => type === 'start').length, 1);
   });
 
   test(`${vendor}: after content there is no other attempt, only an error`, async (t) => {
@@ -168,6 +170,17 @@ test('an answer whose connection stays open after the last event ends at once', 
     t.is(done.outcome.kind, 'completed');
     t.true((done.reports[0]?.durationMs ?? Infinity) < 10_000);
   }
+});
+
+test('a secret of any shape that a vendor sends back is in no error and no report', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  const secret = 'no key would look like this';
+  server.keys.add('another');
+  const done = await call([target('openai.gpt-4.1', server, { reveal: () => secret })]);
+  const seen = inspect([done.outcome, done.reports], { depth: 10 });
+  t.true(server.requests[0]?.key === secret);
+  t.true(seen.includes('[REDACTED]'));
+  t.false(seen.includes(secret), seen);
 });
 
 test('a key that is refused gives way to the next one of the same model, never to another model', async (t) => {

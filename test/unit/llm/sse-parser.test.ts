@@ -46,6 +46,17 @@ test('events are read with LF, CRLF and CR, with comments, ids, names and severa
   }
 });
 
+test('a cut between CR and LF ends no line twice', (t) => {
+  const bytes = Buffer.from('event: named\r\ndata: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n');
+  const expected = [
+    { event: 'named', data: 'a\nb' },
+    { event: '', data: 'c' },
+  ];
+  for (let at = 0; at <= bytes.length; at += 1) {
+    t.deepEqual(parse([bytes.subarray(0, at), bytes.subarray(at)]), expected, `cut at ${at}`);
+  }
+});
+
 test('whatever the cuts, the events are the same', (t) => {
   const field = fc.constantFrom('data: ', 'data:', 'event: ', ': ', 'id: ', '');
   const line = fc
