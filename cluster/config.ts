@@ -24,6 +24,20 @@ const settings = {
     'no outside effect or outgoing frame later than this after the last renewal',
   ),
   memberStoreTimeoutMs: setting(800, 'ms', 'one command of the member store; less than a renewal period'),
+  memberStoreAwayMs: setting(
+    2_000,
+    'ms',
+    'without a renewal for so long a process may confirm peers; above two periods of looking, so that a look tells who cannot have',
+  ),
+  memberStoreStartMs: setting(
+    8_000,
+    'ms',
+    'a node that cannot reach the member store for so long at start gives up',
+  ),
+  confirmRetryMs: setting(250, 'ms', 'peers notice at different moments that the store is away'),
+  voiceMs: setting(3_000, 'ms', 'two refusals further apart may have two reasons'),
+  viewRankDelayMs: setting(200, 'ms', 'the first in order makes the view, the next only when it did not'),
+  exitsToldMax: setting(16, 'count', 'peers told of an exit that was seen; the others find out by silence'),
   earlyRemovalSilenceMs: setting(1_500, 'ms', 'a refusing process that missed a renewal as well is dead'),
   watchdogMs: setting(3_000, 'ms', 'no tick of the main loop for so long ends the process; below leaseActMs'),
   viewCoalesceMinMs: setting(300, 'ms', 'several members that come or go together make one view'),
@@ -116,6 +130,14 @@ function relations(config: ClusterConfig): readonly (readonly [boolean, string])
     [
       config.leaseRenewMs + config.memberStoreTimeoutMs < config.leaseAdmitMs,
       'leaseRenewMs + memberStoreTimeoutMs < leaseAdmitMs: one lost renewal must not stop admission',
+    ],
+    [
+      config.leaseRenewMs + config.viewPollMs < config.memberStoreAwayMs,
+      'leaseRenewMs + viewPollMs < memberStoreAwayMs: a living member must look free at each look',
+    ],
+    [
+      config.memberStoreAwayMs + config.confirmRetryMs < config.leaseActMs,
+      'memberStoreAwayMs + confirmRetryMs < leaseActMs: peers must be able to confirm in time',
     ],
     [config.leaseRenewMs < config.earlyRemovalSilenceMs, 'leaseRenewMs < earlyRemovalSilenceMs'],
     [config.watchdogMs < config.leaseActMs, 'watchdogMs < leaseActMs: the watchdog must act first'],

@@ -11,6 +11,8 @@ export interface Lease {
   readonly renewals: number;
   /** How long the confirmations that the process gave still bind it (protocol 2.5). */
   readonly promisedMs: number;
+  /** Number of the view that it had adopted: peers that lose the store may go on confirming that one. */
+  readonly holds: ViewNumber;
   /** It takes no slots any more, and keeps the lease only until its running turns have ended. */
   readonly leaving: boolean;
 }
@@ -30,8 +32,8 @@ export interface Renewal extends Snapshot {
 export interface Publication {
   readonly generation: string;
   /**
-   * The view that the new one follows: published only while the store holds exactly it. Without it the view
-   * is brought back: taken if the store holds none or one of a lower number.
+   * The view that the new one follows: published only while the store holds exactly it (number 0: none at
+   * all). Without it the view is brought back: taken if the store holds none or one of a lower number.
    */
   readonly follows: ViewName | undefined;
 }

@@ -1,0 +1,387 @@
+import { ClusterError } from '../errors.js';
+import type { ProcessId } from '../ids/ids.js';
+import { sleep, type Timer } from '../time/time.js';
+import { within } from '../time/within.js';
+import { GoneProcesses } from './gone-processes.js';
+import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
+import type { Snapshot } from './member-store.js';
+import type { Member, Membership, Standing, View, ViewName } from './membership.js';
+import { Observer } from './observer.js';
+import { confirmedByPeers } from './peer-confirmation.js';
+import type { ProbeReply, ProbeRequest } from './peer-probe.js';
+import { waitMs, type MembershipEvent, type MembershipParts, type Perspective } from './perspective.js';
+import { Promises } from './promises.js';
+import { Quorum, type Electors } from './quorum.js';
+import { Removal } from './removal.js';
+import { StoreContact, type ContactHost } from './store-contact.js';
+import { emptyView, sameView } from './view.js';
+import { ViewMaker } from './view-maker.js';
+
+/**
+ * Membership over a store that may forget, lag or be away (protocol 2).
+ *
+ * Calm: each process renews its lease every second and learns in the same step who else did. Its right to act
+ * counts from the start of the last confirmed renewal and is looked at before every effect; once it has run
+ * out, the process id is finished for good: its actors end, and it may join again only under a new id.
+ *
+ * Somebody dies: peers that were refused take its lease away after a short silence, else lease and margin
+ * pass on each observer's own clock (`removal.ts`). Then the next view is made (`view-maker.ts`), unless
+ * those of whom nothing is known could be going on without the store (`quorum.ts`).
+ *
+ * The store is away: peers confirm each other (`peer-confirmation.ts`). The store forgot everything: the
+ * living re-create their leases and bring the highest view back.
+ *
+ * Not promised: that two activations never exist at once. That is for the fence to decide.
+ */
+export class ClusterMembership implements Membership {
+  readonly self: Member;
+  readonly #parts: MembershipParts;
+  readonly #lease: LeaseClock;
+  readonly #contact: StoreContact;
+  readonly #observer = new Observer();
+  readonly #gone = new GoneProcesses();
+  readonly #quorum = new Quorum();
+  readonly #promises: Promises;
+  readonly #removal: Removal;
+  readonly #maker: ViewMaker;
+  readonly #viewListeners = new Set<(view: View) => void>();
+  readonly #fencedListeners = new Set<() => void>();
+  #standing: Standing = 'joining';
+  #view: View = emptyView;
+  #storeView: View | undefined;
+  #leaving = false;
+  #ticker: Timer | undefined;
+  #asking = false;
+  #askAtMs = 0;
+
+  constructor(parts: MembershipParts) {
+    this.#parts = parts;
+    this.self = parts.self;
+    this.#lease = new LeaseClock(parts.time);
+    this.#contact = new StoreContact(parts.store, parts.time, parts.config, this.#contactHost());
+    this.#promises = new Promises(parts.time);
+    const perspective = this.#perspective();
+    this.#removal = new Removal(perspective);
+    this.#maker = new ViewMaker(perspective);
+    parts.probe.answerWith((request) => this.#answer(request));
+  }
+
+  view(): View {
+    return this.#view;
+  }
+
+  standing(): Standing {
+    return this.#standing;
+  }
+
+  onView(listener: (view: View) => void): () => void {
+    this.#viewListeners.add(listener);
+    return () => this.#viewListeners.delete(listener);
+  }
+
+  onFenced(listener: () => void): () => void {
+    this.#fencedListeners.add(listener);
+    return () => this.#fencedListeners.delete(listener);
+  }
+
+  mayAdmit(): boolean {
+    if (this.#leaving || !this.mayAct()) return false;
+    if (!this.#isWorker()) return true;
+    return this.#isMember() && this.#lease.ageMs() < this.#parts.config.leaseAdmitMs;
+  }
+
+  /** After a long stop this is called before any timer runs, so it is here that a lost lease is found. */
+  mayAct(): boolean {
+    if (this.#isOver()) return false;
+    if (!this.#isWorker() || this.#standing === 'joining') return true;
+    if (this.#lease.ageMs() < this.#parts.config.leaseActMs) return true;
+    this.#fence('no renewal was confirmed in time');
+    return false;
+  }
+
+  surelyGone(process: ProcessId): boolean {
+    if (this.#gone.has(process)) return true;
+    if (process === this.self.process || this.#includes(this.#view, process)) return false;
+    if (this.#observer.silentMs(process) < waitMs(this.#parts.config)) return false;
+    // What was learned of its death hastens a removal, but to be sure of it takes the whole rule.
+    if (this.#oppositionWith((other) => other !== process && this.#isGone(other)).length > 0) return false;
+    this.#gone.add(process);
+    return true;
+  }
+
+  async whenSurelyGone(process: ProcessId, signal: AbortSignal): Promise<void> {
+    if (!this.surelyGone(process)) await this.#gone.wait(process, signal);
+  }
+
+  reportRefused(process: ProcessId): void {
+    if (!this.#isOver()) this.#removal.reportRefused(process);
+  }
+
+  reportExited(process: ProcessId): void {
+    if (!this.#isOver() && process !== this.self.process) this.#removal.reportExited(process);
+  }
+
+  async catchUp(name: ViewName, signal: AbortSignal): Promise<void> {
+    while (this.#view.number < name.number) {
+      signal.throwIfAborted();
+      if (this.#isOver()) throw new ClusterError('not_serving', 'this process is no member any more');
+      await this.#contact.look();
+      if (this.#view.number < name.number)
+        await sleep(this.#parts.time, this.#parts.config.movedRetryMs, signal);
+    }
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const { time, config } = this.#parts;
+    const startedMs = time.monotonicMs();
+    this.#contact.start();
+    this.#tick();
+    while (this.#standing === 'joining' && !(this.#view.number > 0 && !this.#isWorker())) {
+      if (signal.aborted) {
+        this.#stop();
+        signal.throwIfAborted();
+      }
+      const reached = this.#contact.ageMs() !== Number.POSITIVE_INFINITY;
+      if (!reached && time.monotonicMs() - startedMs > config.memberStoreStartMs) {
+        this.#stop();
+        throw new ClusterError('membership_unavailable', 'the member store cannot be reached', {
+          cause: this.#contact.lastError,
+        });
+      }
+      await sleep(time, 20);
+    }
+    if (this.#standing === 'fenced') throw new ClusterError('not_serving', 'removed while joining');
+    if (!this.#isWorker() && this.#standing === 'joining') this.#standing = 'member';
+  }
+
+  async beginLeave(): Promise<void> {
+    const { time, config } = this.#parts;
+    if (this.#leaving || this.#isOver()) return;
+    this.#leaving = true;
+    // Others must hear of it; should the store be away they find out when this process ends.
+    const untilMs = time.monotonicMs() + waitMs(config);
+    await this.#contact.beat();
+    while (this.#includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
+      await sleep(time, 20);
+    }
+  }
+
+  async leave(): Promise<void> {
+    const { store, time, config } = this.#parts;
+    if (this.#standing === 'left') return;
+    const wasFenced = this.#standing === 'fenced';
+    this.#leaving = true;
+    this.#stop();
+    if (!wasFenced) this.#standing = 'left';
+    try {
+      await within(
+        time,
+        config.memberStoreTimeoutMs,
+        'giving the lease back',
+        store.release(this.self.process),
+      );
+    } catch (error) {
+      // The lease then runs out on the observers' clocks.
+      this.#tell({ event: 'store_failed', error });
+    }
+  }
+
+  /** One loop for everything that time brings; each step decides by itself whether it is due. */
+  readonly #tick = (): void => {
+    if (this.#isOver()) return;
+    const { time, config } = this.#parts;
+    const nowMs = time.monotonicMs();
+    this.#ticker = time.after(Math.min(config.confirmRetryMs, config.leaseRenewMs / 4), this.#tick);
+    if (!this.mayAct()) return;
+    this.#contact.tick();
+    if (this.#contact.isAway() && nowMs >= this.#askAtMs) void this.#askPeers();
+  };
+
+  #contactHost(): ContactHost {
+    return {
+      lease: (renewals) => ({
+        member: this.self,
+        renewals,
+        promisedMs: this.#promises.remainingMs(),
+        holds: this.#view.number,
+        leaving: this.#leaving,
+      }),
+      renewed: (start) => {
+        this.#lease.extend(start);
+        if (this.#standing === 'confirmed_by_peers') this.#standing = 'member';
+      },
+      // A process without slots lost nothing that somebody else may hold; it joins again.
+      refused: () => {
+        if (this.#isWorker()) this.#fence('the lease was taken away');
+        else this.#contact.forgetGeneration();
+      },
+      observe: (snapshot, start) => this.#observe(snapshot, start),
+      failed: (error) => this.#tell({ event: 'store_failed', error }),
+      back: (awayMs) => this.#tell({ event: 'store_back', awayMs }),
+      isOver: () => this.#isOver(),
+    };
+  }
+
+  #observe(snapshot: Snapshot, start: Instant): void {
+    const look = { startedMs: start.monotonicMs, receivedMs: this.#parts.time.monotonicMs() };
+    const seen = this.#observer.observe(snapshot, look);
+    if (seen === undefined || this.#isOver()) return;
+    if (seen.newGeneration) this.#tell({ event: 'new_generation', generation: snapshot.generation });
+    this.#storeView = snapshot.view;
+    const inStore = snapshot.view;
+    if (inStore === undefined || inStore.number < this.#view.number) this.#bringBack(snapshot.generation);
+    else this.#adopt(inStore);
+    if (this.#isOver()) return;
+    this.#removal.consider();
+    this.#maker.consider();
+    for (const process of this.#gone.awaited()) this.surelyGone(process);
+  }
+
+  #bringBack(generation: string): void {
+    if (this.#view.number > 0 && this.#isWorker()) void this.#contact.bringBack(this.#view, generation);
+  }
+
+  #adopt(view: View): void {
+    if (view.number === this.#view.number && view.hash !== this.#view.hash && view.number > 0) {
+      this.#tell({ event: 'void_view', number: view.number });
+    }
+    if (view.number <= this.#view.number || this.#isOver()) return;
+    const bound = this.#promises.holders();
+    // A promise not to change the view without a process binds until it is over; the next look tries again.
+    if (bound.some((process) => this.#includes(this.#view, process) && !this.#includes(view, process)))
+      return;
+    this.#view = view;
+    this.#quorum.remember(view);
+    const included = this.#includes(view, this.self.process);
+    if (included && this.#standing === 'joining') this.#standing = 'member';
+    if (!included && this.#isMember() && this.#isWorker() && !this.#leaving) {
+      this.#fence('a view was made without this process');
+      return;
+    }
+    this.#tell({ event: 'view', view });
+    for (const listener of this.#viewListeners) listener(view);
+  }
+
+  async #askPeers(): Promise<void> {
+    if (this.#asking || !this.#isWorker() || !this.#isMember()) return;
+    const { time, config } = this.#parts;
+    this.#asking = true;
+    this.#askAtMs = time.monotonicMs() + config.confirmRetryMs;
+    const start = instantOf(time);
+    const view = this.#view;
+    try {
+      const confirmed = await confirmedByPeers(this.#parts, view);
+      // A view adopted meanwhile asks for the consent of other peers.
+      if (this.#isOver() || !sameView(view, this.#view)) return;
+      this.#tell({ event: confirmed ? 'confirmed' : 'not_confirmed', view: view.number });
+      if (!confirmed || !this.mayAct()) return;
+      this.#lease.extend(start);
+      this.#askAtMs = start.monotonicMs + config.leaseRenewMs;
+      if (this.#contact.isAway()) this.#standing = 'confirmed_by_peers';
+    } finally {
+      this.#asking = false;
+    }
+  }
+
+  #answer(request: ProbeRequest): ProbeReply {
+    if (request.exited !== undefined && request.exited !== this.self.process) this.#gone.add(request.exited);
+    const confirmed = request.confirm && this.#mayPromise(request);
+    if (confirmed) this.#promises.give(request.from, this.#parts.config.leaseMs);
+    const reachesMemberStore = !this.#contact.isAway();
+    return { from: this.self.process, confirmed, reachesMemberStore, view: this.#view };
+  }
+
+  /** Only who cannot reach the store itself may promise (protocol 2.5). */
+  #mayPromise(request: ProbeRequest): boolean {
+    return (
+      this.#contact.isAway() &&
+      this.#isMember() &&
+      this.#includes(this.#view, this.self.process) &&
+      request.from !== this.self.process &&
+      sameView(request.view, this.#view) &&
+      this.mayAct()
+    );
+  }
+
+  #fence(reason: string): void {
+    if (this.#isOver()) return;
+    this.#standing = 'fenced';
+    this.#stop();
+    this.#tell({ event: 'fenced', reason });
+    for (const listener of this.#fencedListeners) listener();
+    // Nobody need wait for a lease that its holder knows to be lost; should this fail it runs out.
+    this.#parts.store
+      .release(this.self.process)
+      .catch((error: unknown) => this.#tell({ event: 'store_failed', error }));
+  }
+
+  #stop(): void {
+    this.#ticker?.cancel();
+    this.#contact.stop();
+    this.#maker.stop();
+  }
+
+  #isOver(): boolean {
+    return this.#standing === 'fenced' || this.#standing === 'left';
+  }
+
+  #isMember(): boolean {
+    return this.#standing === 'member' || this.#standing === 'confirmed_by_peers';
+  }
+
+  #isWorker(): boolean {
+    return this.self.roles.includes('worker');
+  }
+
+  #includes(view: View, process: ProcessId): boolean {
+    return view.members.some((member) => member.process === process);
+  }
+
+  #tell(event: MembershipEvent): void {
+    this.#parts.report?.(event);
+  }
+
+  /** A refusal or a lease taken away tells that it promises no more; what it promised before must be over too. */
+  #isGone(process: ProcessId): boolean {
+    const { config } = this.#parts;
+    const goneMs = Math.max(this.#removal.refusedMs(process) ?? 0, this.#observer.vanishedMs(process) ?? 0);
+    return goneMs >= config.leaseActMs + config.leaseMarginMs;
+  }
+
+  #opposition(): ProcessId[] {
+    return this.#oppositionWith((process) => this.#isGone(process));
+  }
+
+  #oppositionWith(isGone: (process: ProcessId) => boolean): ProcessId[] {
+    const { time, config } = this.#parts;
+    const nowMs = time.monotonicMs();
+    const electors: Electors = {
+      isFree: (process) =>
+        process === this.self.process
+          ? !this.#contact.isAway() && this.#promises.remainingMs() === 0
+          : this.#observer.isFree(process, nowMs, config.memberStoreAwayMs),
+      isGone,
+      holds: (process) => this.#observer.holds(process),
+    };
+    return this.#quorum.opposition(electors, this.#maker.seized);
+  }
+
+  #perspective(): Perspective {
+    return {
+      ...this.#parts,
+      observer: this.#observer,
+      gone: this.#gone,
+      view: () => this.#view,
+      storeView: () => this.#storeView,
+      mayChange: () =>
+        this.#isWorker() && !this.#leaving && !this.#isOver() && !this.#contact.isAway() && this.mayAct(),
+      opposition: () => this.#opposition(),
+      adopt: (view) => {
+        this.#storeView = view;
+        this.#adopt(view);
+      },
+      look: () => this.#contact.look(),
+      tell: (event) => this.#tell(event),
+    };
+  }
+}

@@ -1,0 +1,67 @@
+import type { ClusterConfig } from '../config.js';
+import type { Time } from '../time/time.js';
+import { within } from '../time/within.js';
+import type { ViewNumbers } from './member-store.js';
+import type { Member, View } from './membership.js';
+import type { PeerProbe } from './peer-probe.js';
+
+export interface ConfirmationParts {
+  readonly self: Member;
+  readonly probe: PeerProbe;
+  readonly numbers: ViewNumbers;
+  readonly time: Time;
+  readonly config: ClusterConfig;
+}
+
+/**
+ * Whether this process may go on for a lease without the member store (protocol 2.5): most workers of its
+ * view promise not to change it, and nobody has seized a newer number to change it without them. Where the
+ * durable store is away as well the number is unknown, and all workers must promise: then nobody is left
+ * who could have seized one. The caller counts the lease from before this was called.
+ */
+export function confirmedByPeers(parts: ConfirmationParts, view: View): Promise<boolean> {
+  const { self, numbers, time, config } = parts;
+  const workers = view.members.length;
+  const peers = view.members.filter((member) => member.process !== self.process);
+  return new Promise((resolve) => {
+    let promises = workers - peers.length;
+    let unseized = false;
+    let outstanding = peers.length + 1;
+    const settle = (): void => {
+      outstanding -= 1;
+      const enough = promises === workers || (unseized && promises * 2 > workers);
+      if (enough || outstanding === 0) resolve(enough);
+    };
+    const seized = within(time, config.probeTimeoutMs, 'the seized view number', numbers.seized());
+    seized.then(
+      (number) => {
+        unseized = number <= view.number;
+        settle();
+      },
+      // Unknown is treated as seized; only the promise of every worker outweighs it.
+      settle,
+    );
+    for (const peer of peers) {
+      promiseOf(parts, view, peer).then((promised) => {
+        if (promised) promises += 1;
+        settle();
+      }, settle);
+    }
+  });
+}
+
+async function promiseOf(
+  { self, probe, time, config }: ConfirmationParts,
+  view: View,
+  peer: Member,
+): Promise<boolean> {
+  const controller = new AbortController();
+  const timer = time.after(config.probeTimeoutMs, () => controller.abort());
+  try {
+    const request = { from: self.process, view, confirm: true, exited: undefined };
+    const answer = await probe.ask(peer, request, controller.signal);
+    return answer.outcome === 'replied' && answer.reply.confirmed && answer.reply.from === peer.process;
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,62 @@
+import type { ClusterConfig } from '../config.js';
+import type { ProcessId, ViewNumber } from '../ids/ids.js';
+import type { Random, Time } from '../time/time.js';
+import type { GoneProcesses } from './gone-processes.js';
+import type { MemberStore, ViewNumbers } from './member-store.js';
+import type { Member, View } from './membership.js';
+import type { Observer } from './observer.js';
+import type { PeerProbe } from './peer-probe.js';
+
+/** What happened, for logs and counters. */
+export type MembershipEvent =
+  | { readonly event: 'view'; readonly view: View }
+  | { readonly event: 'fenced'; readonly reason: string }
+  | { readonly event: 'store_failed'; readonly error: unknown }
+  | { readonly event: 'store_back'; readonly awayMs: number }
+  | { readonly event: 'confirmed'; readonly view: ViewNumber }
+  | { readonly event: 'not_confirmed'; readonly view: ViewNumber }
+  | {
+      readonly event: 'removed';
+      readonly process: ProcessId;
+      readonly because: 'refused' | 'silent' | 'exited';
+    }
+  | { readonly event: 'opposed'; readonly by: readonly ProcessId[] }
+  | { readonly event: 'seized'; readonly number: ViewNumber }
+  | { readonly event: 'void_view'; readonly number: ViewNumber }
+  | { readonly event: 'new_generation'; readonly generation: string };
+
+export interface MembershipParts {
+  readonly self: Member;
+  readonly store: MemberStore;
+  readonly numbers: ViewNumbers;
+  readonly probe: PeerProbe;
+  readonly time: Time;
+  readonly random: Random;
+  readonly config: ClusterConfig;
+  /** Whether a process of this host is known to have ended; never true by mistake. */
+  readonly hasExited?: (member: Member) => boolean;
+  readonly report?: (event: MembershipEvent) => void;
+}
+
+/** How the parts of one membership see the cluster and act on it. */
+export interface Perspective extends MembershipParts {
+  readonly observer: Observer;
+  readonly gone: GoneProcesses;
+  /** The view that this process goes by. */
+  view(): View;
+  /** The view in the store, as last seen. */
+  storeView(): View | undefined;
+  /** A worker or joiner with a lease, not leaving, not fenced: it may change things. */
+  mayChange(): boolean;
+  /** Processes that stand in the way of any change of view. */
+  opposition(): ProcessId[];
+  adopt(view: View): void;
+  /** Looks at the store now; false when that failed. */
+  look(): Promise<boolean>;
+  tell(event: MembershipEvent): void;
+}
+
+/** Lease and margin: how long a successor waits. */
+export function waitMs(config: ClusterConfig): number {
+  return config.leaseMs + config.leaseMarginMs;
+}

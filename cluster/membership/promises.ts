@@ -1,0 +1,33 @@
+import type { ProcessId } from '../ids/ids.js';
+import type { Time } from '../time/time.js';
+
+/** The confirmations that this process gave, each for one lease (protocol 2.5). */
+export class Promises {
+  readonly #time: Time;
+  readonly #untilMs = new Map<ProcessId, number>();
+
+  constructor(time: Time) {
+    this.#time = time;
+  }
+
+  give(process: ProcessId, forMs: number): void {
+    this.#untilMs.set(process, this.#time.monotonicMs() + forMs);
+  }
+
+  /** Those to whom it is still bound. */
+  holders(): ProcessId[] {
+    this.#dropPast();
+    return [...this.#untilMs.keys()];
+  }
+
+  remainingMs(): number {
+    this.#dropPast();
+    const nowMs = this.#time.monotonicMs();
+    return Math.max(0, ...[...this.#untilMs.values()].map((untilMs) => Math.ceil(untilMs - nowMs)));
+  }
+
+  #dropPast(): void {
+    const nowMs = this.#time.monotonicMs();
+    for (const [process, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(process);
+  }
+}

@@ -1,0 +1,174 @@
+import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
+import type {
+  Lease,
+  MemberStore,
+  Publication,
+  RemovalOutcome,
+  RemovalRequest,
+  Renewal,
+  Snapshot,
+  ViewNumbers,
+} from '../membership/member-store.js';
+import type { View } from '../membership/membership.js';
+import { sameView } from '../membership/view.js';
+import type { Random, Time } from '../time/time.js';
+
+/** How a step reaches the store and its answer comes back: at once, late, or never. */
+export type Transit = <Result>(step: () => Result) => Promise<Result>;
+
+const atOnce: Transit = (step) => Promise.resolve().then(step);
+
+interface Entry {
+  lease: Lease;
+  renewedMs: number;
+  voices: Map<ProcessId, number>;
+}
+
+/** The store itself, in memory: what Redis holds, with each of its steps atomic. */
+export class MemoryMembers {
+  readonly #time: Time;
+  readonly #random: Random;
+  readonly #listeners = new Set<() => void>();
+  #generation: string;
+  #entries = new Map<ProcessId, Entry>();
+  #view: View | undefined;
+
+  constructor(time: Time, random: Random) {
+    this.#time = time;
+    this.#random = random;
+    this.#generation = random.id();
+  }
+
+  /** As one process sees it. */
+  client(transit: Transit = atOnce): MemberStore {
+    const listeners = new Set<() => void>();
+    return {
+      renew: (lease, known) => transit(() => this.#renew(lease, known)),
+      snapshot: () => transit(() => this.#snapshot()),
+      publish: (view, publication) => transit(() => this.#publish(view, publication)),
+      remove: (request) => transit(() => this.#remove(request)),
+      release: (process) =>
+        transit(() => {
+          if (this.#entries.delete(process)) this.#hint();
+        }),
+      onChange: (listener) => {
+        // Hints take the same way as answers, and may be lost on it.
+        const heard = (): void => {
+          transit(() => undefined).then(listener, () => undefined);
+        };
+        listeners.add(heard);
+        this.#listeners.add(heard);
+        return () => {
+          listeners.delete(heard);
+          this.#listeners.delete(heard);
+        };
+      },
+      close: () => {
+        for (const listener of listeners) this.#listeners.delete(listener);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  /** Everything is forgotten, the mark too. */
+  flush(): void {
+    this.#generation = this.#random.id();
+    this.#entries = new Map();
+    this.#view = undefined;
+  }
+
+  /** What a copy that lags would hold: hand it to `restore` later. */
+  copy(): () => void {
+    const generation = this.#generation;
+    const view = this.#view;
+    const entries = [...this.#entries].map(
+      ([process, entry]) => [process, { ...entry, voices: new Map() }] as const,
+    );
+    return () => {
+      this.#generation = generation;
+      this.#view = view;
+      this.#entries = new Map(entries);
+    };
+  }
+
+  #hint(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #snapshot(): Snapshot {
+    return {
+      generation: this.#generation,
+      leases: [...this.#entries.values()].map((entry) => entry.lease),
+      view: this.#view,
+    };
+  }
+
+  #renew(lease: Lease, knownGeneration: string | undefined): Renewal {
+    const entry = this.#entries.get(lease.member.process);
+    const renewed = entry !== undefined || knownGeneration !== this.#generation;
+    if (renewed && (entry === undefined || lease.renewals >= entry.lease.renewals)) {
+      this.#entries.set(lease.member.process, {
+        lease,
+        renewedMs: this.#time.monotonicMs(),
+        voices: new Map(),
+      });
+      if (entry === undefined || entry.lease.leaving !== lease.leaving) this.#hint();
+    }
+    return { renewed, ...this.#snapshot() };
+  }
+
+  #publish(view: View, { generation, follows }: Publication): boolean {
+    if (generation !== this.#generation) return false;
+    const current = this.#view;
+    const fits =
+      follows === undefined || follows.number === 0
+        ? current === undefined || (follows === undefined && current.number < view.number)
+        : current !== undefined && sameView(current, follows);
+    if (!fits) return false;
+    this.#view = view;
+    this.#hint();
+    return true;
+  }
+
+  #remove(request: RemovalRequest): RemovalOutcome {
+    const entry = this.#entries.get(request.process);
+    if (request.generation !== this.#generation || entry === undefined)
+      return { outcome: 'refuted', silentMs: 0 };
+    const nowMs = this.#time.monotonicMs();
+    const silentMs = nowMs - entry.renewedMs;
+    if (entry.lease.renewals !== request.renewals) return { outcome: 'refuted', silentMs };
+    entry.voices.set(request.voice, nowMs);
+    const voices = [...entry.voices.values()].filter(
+      (spokenMs) => nowMs - spokenMs <= request.voiceMs,
+    ).length;
+    if (voices < request.voices) return { outcome: 'more_voices', silentMs };
+    if (silentMs < request.silenceMs) return { outcome: 'too_early', silentMs };
+    this.#entries.delete(request.process);
+    this.#hint();
+    return { outcome: 'removed', silentMs };
+  }
+}
+
+/** View numbers in memory: what PostgreSQL gives out. */
+export class MemoryNumbers {
+  #last = 0;
+  #seized = 0;
+
+  client(transit: Transit = atOnce): ViewNumbers {
+    return {
+      next: (atLeast) => transit(() => this.#next(atLeast)),
+      seize: (atLeast) =>
+        transit(() => {
+          const number = this.#next(atLeast);
+          this.#seized = number;
+          return number;
+        }),
+      seized: () => transit(() => viewNumber(this.#seized)),
+    };
+  }
+
+  #next(atLeast: ViewNumber): ViewNumber {
+    this.#last = Math.max(this.#last, atLeast) + 1;
+    return viewNumber(this.#last);
+  }
+}

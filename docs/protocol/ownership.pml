@@ -1,0 +1,476 @@
+/*
+ * Ownership of one actor by three nodes: lease, view, confirmation, epoch and busy handoff.
+ *
+ * What is promised, as assertions that every reachable state must satisfy:
+ *   EFFECT   no outside effect under an older epoch follows one under a newer epoch
+ *   WRITE    a commit builds on the last commit: nothing acknowledged is lost, nothing is written by an old epoch
+ *   TURN     an epoch is not raised over a turn whose process may still act
+ *   VIEW     a view number never names two member sets
+ *
+ * Time is a tick that may come between any two steps, so every node may be arbitrarily slow at any point.
+ * A node counts its right to act down (`own`), everyone else counts its silence up (`quiet`). Each step of a
+ * node is atomic; what is not atomic in the real system (a transaction, an activation) is several steps here.
+ *
+ * Broken variants, to be given with -D to spin: NO_FENCE, NO_LOCK, ONE_STATEMENT, LEASE_EARLY, IGNORE_BUSY,
+ * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK.
+ * Bounds: KILLS, CUTS, FLUSHES, JOINS, LEAVES, VIEWS, EPOCHS, COMMITS.
+ */
+
+#ifndef KILLS
+#define KILLS 1
+#endif
+#ifndef CUTS
+#define CUTS 1
+#endif
+#ifndef FLUSHES
+#define FLUSHES 1
+#endif
+#ifndef LEAVES
+#define LEAVES 1
+#endif
+#ifndef VIEWS
+#define VIEWS 4
+#endif
+#ifndef EPOCHS
+#define EPOCHS 3
+#endif
+#ifndef COMMITS
+#define COMMITS 2
+#endif
+#ifndef FIRST
+#define FIRST 7                 /* members of view 1; a node that is none may join */
+#endif
+
+#define N      3
+#define AWAY   1                /* so long without a renewal before a node says that it cannot reach Redis */
+#define ACT    2                /* acting stops */
+#define LEASE  3                /* a promise lasts */
+#ifdef LEASE_EARLY
+#define WAIT   1
+#else
+#define WAIT   3                /* lease and margin: a successor waits so long */
+#endif
+#define BUSY   4                /* deadline of a turn */
+
+#define bit(n)          (1 << (n))
+#define in(set, n)      (((set) >> (n)) & 1)
+#define ALL             7
+
+/* Nodes */
+byte up = ALL;                  /* processes that run */
+byte reach = ALL;               /* nodes that Redis answers */
+byte out;                       /* processes that are no members and never will be again */
+byte joined;                    /* processes that have joined */
+byte draining;                  /* no members any more, but with a lease until their turn has ended */
+byte own[N];                    /* ticks for which the node may act, by its own count */
+byte quiet[N];                  /* ticks since the last renewal, as observers count */
+byte away[N];                   /* ticks since the last renewal, as the node itself counts, up to AWAY */
+byte promised[N];               /* ticks for which a confirmation that the node gave may still be relied on */
+byte knows[N];                  /* number of the view that the node holds */
+byte sure[N];                   /* processes that the node knows to be surely gone */
+
+/* Redis: leases, and the published view; 0 when it was forgotten. Under a new mark nothing changes for
+   `window` ticks. A lease that is missing under a mark that its process has renewed under was taken away. */
+byte current = 1;
+byte window;
+byte leased;
+byte marked;                    /* processes that have renewed under this mark */
+
+/* PostgreSQL: view numbers and, as the history that assertions need, the members of each number */
+byte numbers = 1;
+byte members[VIEWS + 2];
+byte seized;                    /* highest number taken for removing a silent majority */
+byte seizer;                    /* 1 + the node that took it */
+byte seizing;                   /* ticks until it may publish */
+
+/* PostgreSQL: the actor's row */
+byte epoch;
+byte revision;
+byte busy;                      /* 1 + the process whose turn is stamped */
+byte busyLeft;
+
+/* Activations */
+#define NONE    0
+#define BEGUN   1
+#define READY   2
+#define TURN    3
+#define CHECKED 4
+byte phase[N];
+byte mine[N];                   /* epoch of the activation */
+byte loaded[N];                 /* revision that it has loaded */
+byte left[N];                   /* ticks until the turn's deadline, as its runner counts */
+byte lastEffect;
+
+byte kills, cuts, flushes, leaves;
+hidden byte i, m, votes, size, w;
+
+/* Placement: the first of 2, 0, 1 that is a member, so that a join and a leave both move the actor. */
+#define owner(set) (in(set, 2) -> 2 : (in(set, 0) -> 0 : 1))
+
+inline forget(n) { phase[n] = NONE; mine[n] = 0; loaded[n] = 0; left[n] = 0 }
+
+inline end(n) { out = out | bit(n); draining = draining & ~bit(n); own[n] = 0; sure[n] = 0; knows[n] = 0; forget(n) }
+
+#ifdef NO_PROMISE
+#define unbound(n) true
+#else
+#define unbound(n) (promised[n] == 0)
+#endif
+
+/* Counts into `votes` the workers of a member set that may be confirming each other right now. */
+inline possible(set) {
+  votes = 0; size = 0;
+  for (i : 0 .. N - 1) {
+    if
+    :: in(set, i) ->
+      size++;
+      if
+      :: !in(up, i) && unbound(i) -> skip              /* its port refuses, and its promises are over */
+      :: in(up, i) && in(joined & ~out, i) && away[i] < AWAY && unbound(i) -> skip /* renewed just now, and bound by nothing */
+      :: else -> votes++
+      fi
+    :: else -> skip
+    fi
+  }
+}
+
+#ifdef NO_QUORUM
+#define mayChange true
+#else
+#define mayChange (2 * votes <= size)
+#endif
+
+/* Gives the next view the members `set`; looked at before the number changes. */
+inline publish(n, set) {
+  w = set;
+#ifdef VIEW_FROM_REDIS
+  assert(members[current + 1] == 0 || members[current + 1] == w);         /* VIEW */
+  current++;
+  if :: numbers < current -> numbers = current :: else -> skip fi;
+#else
+  numbers++;
+  current = numbers;
+#endif
+  members[current] = w;
+  leased = leased & (w | draining | ~members[knows[n]]);
+  seizer = 0; seizing = 0;
+  knows[n] = current
+}
+
+/* What a node learns about who is surely gone, at the moment it hears from Redis. */
+inline learn(n) {
+  if
+  :: window == 0 && current != 0 && knows[n] == current ->
+    for (m : 0 .. N - 1) {
+      if
+      :: m != n && !in(members[current], m) && !in(sure[n], m) && quiet[m] >= WAIT ->
+        w = current;
+        do
+        :: w > 0 && !in(members[w], m) -> w--
+        :: else -> break
+        od;
+        if
+        :: w > 0 -> possible(members[w]); if :: mayChange -> sure[n] = sure[n] | bit(m) :: else -> skip fi
+        :: else -> sure[n] = sure[n] | bit(m)
+        fi
+      :: else -> skip
+      fi
+    }
+  :: else -> skip
+  fi
+}
+
+#define runs(n)    (in(up, n) && !in(out, n) && own[n] > 0)
+#define hears(n)   (runs(n) && in(reach, n))
+#define steady     (window == 0 && current != 0)
+
+#ifdef CONFIRM_ALWAYS
+#define confirms(i, n) (runs(i) && knows[i] == knows[n])
+#else
+#define confirms(i, n) (runs(i) && knows[i] == knows[n] && away[i] >= AWAY && !in(reach, i))
+#endif
+
+#ifdef NO_NUMBER_CHECK
+#define untaken(n) true
+#else
+#define untaken(n) (seized <= knows[n])
+#endif
+
+#ifdef IGNORE_BUSY
+#define released(n) true
+#else
+#define released(n) (busy == 0 || busy == n + 1 || busyLeft == 0 || in(sure[n], busy - 1))
+#endif
+
+proctype node(byte n) {
+  byte other;
+  byte agree;
+  do
+  /* Renew: the right to act counts from here; under a new mark the node brings its view back. */
+  :: d_step {
+      hears(n) && in(joined, n) &&
+      (away[n] > 0 || own[n] < ACT || current != knows[n] || !in(leased, n) || sure[n] != (ALL & ~bit(n))) ->
+      if
+      :: in(marked, n) && !in(leased, n) -> end(n)
+      :: else ->
+        marked = marked | bit(n); leased = leased | bit(n);
+        quiet[n] = 0; away[n] = 0; own[n] = ACT;
+        if
+        :: current < knows[n] -> current = knows[n]
+        :: else -> knows[n] = current
+        fi;
+        if
+        :: !in(members[current], n) && !in(draining, n) -> end(n)
+        :: else -> learn(n)
+        fi
+      fi
+    }
+
+  /* Confirm: Redis does not answer, most workers of the view promise to wait, and no newer number was taken. */
+  :: d_step {
+      runs(n) && in(joined, n) && !in(reach, n) && away[n] >= AWAY && own[n] < ACT && untaken(n) ->
+      agree = 0; size = 0;
+      for (i : 0 .. N - 1) {
+        if :: in(members[knows[n]], i) -> size++ :: else -> skip fi;
+        if
+        :: in(members[knows[n]], i) && (i == n || confirms(i, n)) -> agree++
+        :: else -> skip
+        fi
+      }
+      if
+      :: 2 * agree > size ->
+        own[n] = ACT;
+        for (i : 0 .. N - 1) {
+          if
+          :: i != n && in(members[knows[n]], i) && confirms(i, n) -> promised[i] = LEASE
+          :: else -> skip
+          fi
+        }
+      :: else -> skip
+      fi;
+      agree = 0; size = 0
+    }
+
+  /* Remove a silent member, after lease and margin, or at once when its port refuses. */
+  :: d_step {
+      hears(n) && steady && knows[n] == current && numbers < VIEWS && away[n] < AWAY ->
+      possible(members[current]);
+      other = N;
+      for (m : 0 .. N - 1) {
+        if
+        :: m != n && in(members[current], m) && (quiet[m] >= WAIT || (!in(up, m) && quiet[m] >= 1)) -> other = m
+        :: else -> skip
+        fi
+      }
+      if
+      :: other < N && mayChange -> publish(n, members[current] & ~bit(other))
+      :: else -> skip
+      fi;
+      other = 0
+    }
+
+  /* A silent majority may be confirming each other: a number that they will read, then a whole lease. */
+  :: d_step {
+      hears(n) && steady && knows[n] == current && seizer == 0 && numbers < VIEWS && away[n] < AWAY ->
+      possible(members[current]);
+      other = N;
+      for (m : 0 .. N - 1) {
+        if
+        :: m != n && in(members[current], m) && quiet[m] >= WAIT -> other = m
+        :: else -> skip
+        fi
+      }
+      if
+      :: other < N && !mayChange -> numbers++; seized = numbers; seizer = n + 1; seizing = WAIT
+      :: else -> skip
+      fi;
+      other = 0
+    }
+  :: d_step {
+      hears(n) && steady && knows[n] == current && seizer == n + 1 && seizing == 0 ->
+      w = members[current];
+      for (m : 0 .. N - 1) {
+        if
+        :: m != n && in(members[current], m) && quiet[m] >= WAIT -> w = w & ~bit(m); sure[n] = sure[n] | bit(m)
+        :: else -> skip
+        fi
+      }
+      if
+      :: w != members[current] && current < seized -> numbers--; publish(n, w)
+      :: else -> seizer = 0
+      fi
+    }
+
+  /* Join. */
+  :: d_step {
+      in(up, n) && !in(out, n) && !in(joined, n) && in(reach, n) && steady && numbers < VIEWS ->
+      possible(members[current]);
+      if
+      :: mayChange ->
+        joined = joined | bit(n); leased = leased | bit(n); marked = marked | bit(n); own[n] = ACT; quiet[n] = 0; away[n] = 0;
+        publish(n, members[current] | bit(n))
+      :: else -> skip
+      fi
+    }
+
+  /* Leave: out of the view at once, but a running turn keeps the lease until it has ended. */
+  :: d_step {
+      hears(n) && in(joined, n) && steady && knows[n] == current && leaves < LEAVES && numbers < VIEWS &&
+      members[current] != bit(n) && in(members[current], n) ->
+      possible(members[current]);
+      if
+      :: mayChange -> leaves++; draining = draining | bit(n); publish(n, members[current] & ~bit(n))
+      :: else -> skip
+      fi
+    }
+  :: d_step {
+      in(draining, n) && in(up, n) && phase[n] != TURN && phase[n] != CHECKED ->
+      leased = leased & ~bit(n); end(n)
+    }
+
+  /* Activate: raise the epoch unless a turn is stamped by a process that may be alive; then load. */
+  :: d_step {
+      runs(n) && in(joined & members[knows[n]], n) && phase[n] == NONE && owner(members[knows[n]]) == n && epoch < EPOCHS && released(n) ->
+      assert(busy == 0 || busy == n + 1 || busyLeft == 0 ||
+             phase[busy - 1] != TURN || own[busy - 1] == 0);              /* TURN */
+#ifdef ONE_STATEMENT
+      loaded[n] = revision;
+#else
+      epoch++; mine[n] = epoch; busy = 0; busyLeft = 0;
+#endif
+      phase[n] = BEGUN
+    }
+  :: d_step {
+      runs(n) && phase[n] == BEGUN ->
+#ifdef ONE_STATEMENT
+      epoch++; mine[n] = epoch; busy = 0; busyLeft = 0;
+#else
+      loaded[n] = revision;
+#endif
+      phase[n] = READY
+    }
+
+  /* A new owner is known: an idle activation is forgotten; a turn goes on where it is. */
+  :: d_step { runs(n) && phase[n] == READY && owner(members[knows[n]]) != n -> forget(n) }
+
+  /* Claim a turn: a write under the fence. */
+  :: d_step {
+      runs(n) && phase[n] == READY && revision < COMMITS && !in(draining, n) ->
+      if
+      :: epoch != mine[n] -> forget(n)
+      :: else -> busy = n + 1; busyLeft = BUSY; left[n] = BUSY; phase[n] = TURN
+      fi
+    }
+
+  /* An outside effect: the lease and the deadline are looked at right before it. */
+  :: d_step {
+      runs(n) && phase[n] == TURN && left[n] > 0 && lastEffect != mine[n] ->
+      assert(lastEffect < mine[n]);                                       /* EFFECT */
+      lastEffect = mine[n]
+    }
+
+  /* Commit: the row is locked from the look at its epoch to the write. */
+#ifdef NO_LOCK
+  :: d_step {
+      runs(n) && phase[n] == TURN && revision < COMMITS ->
+      if :: epoch != mine[n] -> forget(n) :: else -> phase[n] = CHECKED fi
+    }
+  :: d_step {
+      in(up, n) && phase[n] == CHECKED && revision < COMMITS ->
+      assert(loaded[n] == revision && epoch == mine[n]);                  /* WRITE */
+      revision++; loaded[n] = revision; phase[n] = TURN
+    }
+#else
+  :: d_step {
+      in(up, n) && phase[n] == TURN && revision < COMMITS ->
+      if
+#ifndef NO_FENCE
+      :: epoch != mine[n] -> forget(n)
+#endif
+      :: else ->
+        assert(loaded[n] == revision && epoch == mine[n]);                /* WRITE */
+        revision++; loaded[n] = revision
+      fi
+    }
+#endif
+
+  /* End of the turn: the stamp is released. */
+  :: d_step {
+      in(up, n) && phase[n] == TURN ->
+      if :: epoch == mine[n] && busy == n + 1 -> busy = 0; busyLeft = 0 :: else -> skip fi;
+      left[n] = 0; phase[n] = READY
+    }
+  od
+}
+
+/* Faults and time. */
+active proctype world() {
+  byte k;
+  d_step {
+    members[1] = FIRST;
+    joined = FIRST; leased = FIRST; marked = FIRST;
+    for (k : 0 .. N - 1) {
+      if :: in(FIRST, k) -> own[k] = ACT; knows[k] = 1 :: else -> skip fi
+    }
+    k = 0
+  }
+  atomic { run node(0); run node(1); run node(2) }
+  do
+  :: d_step {
+      for (k : 0 .. N - 1) {
+        if
+        :: own[k] == 1 -> end(k)
+        :: own[k] > 1 -> own[k]--
+        :: else -> skip
+        fi;
+        if :: in(joined, k) && quiet[k] < WAIT -> quiet[k]++ :: else -> skip fi;
+        if :: in(joined, k) && away[k] < AWAY -> away[k]++ :: else -> skip fi;
+        if :: promised[k] > 0 -> promised[k]-- :: else -> skip fi;
+        if :: left[k] > 0 -> left[k]-- :: else -> skip fi
+      }
+      if :: window > 0 -> window-- :: else -> skip fi;
+      if :: busyLeft > 0 -> busyLeft-- :: else -> skip fi;
+      if :: seizing > 0 -> seizing-- :: else -> skip fi;
+      k = 0
+    }
+  :: atomic {
+      kills < KILLS ->
+      if :: in(up, 0) -> k = 0 :: in(up, 1) -> k = 1 :: in(up, 2) -> k = 2 fi;
+      kills++; up = up & ~bit(k); end(k); k = 0
+    }
+  :: atomic {
+      cuts < CUTS ->
+      if
+      :: reach = 0                            /* Redis is away for all */
+      :: in(reach, 0) -> reach = reach & ~1
+      :: in(reach, 1) -> reach = reach & ~2
+      :: in(reach, 2) -> reach = reach & ~4
+      fi;
+      cuts++
+    }
+  :: atomic {                                 /* back for all, or for one after the other */
+      reach != ALL ->
+      if
+      :: reach = ALL
+      :: !in(reach, 0) -> reach = reach | 1
+      :: !in(reach, 1) -> reach = reach | 2
+      :: !in(reach, 2) -> reach = reach | 4
+      fi
+    }
+  :: d_step {
+      flushes < FLUSHES ->
+      flushes++; current = 0; window = WAIT; leased = 0; marked = 0;
+      for (k : 0 .. N - 1) {
+#ifdef NO_GENERATION
+        quiet[k] = WAIT
+#else
+        quiet[k] = 0
+#endif
+      }
+#ifdef NO_GENERATION
+      window = 0; current = numbers;
+#endif
+      k = 0
+    }
+  od
+}

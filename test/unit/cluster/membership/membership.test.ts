@@ -1,0 +1,249 @@
+import test from 'ava';
+import type { MemberNode } from '../../../support/member-world.js';
+import { MemberWorld, msUntil, standings } from '../../../support/member-world.js';
+
+function countViews(node: MemberNode): number {
+  return node.events.filter((event) => event.event === 'view').length;
+}
+
+test('a first process alone makes view 1 and is its member within a second', async (t) => {
+  const world = new MemberWorld();
+  const node = world.add('p0');
+  const started = node.start();
+  await world.time.until(() => node.membership.standing() === 'member', 1_000);
+  await world.finish(started);
+  t.is(node.viewNames(), 'p0');
+  t.is(Number(node.membership.view().number), 1);
+  t.true(node.membership.mayAdmit());
+  t.true(node.membership.mayAct());
+});
+
+test('processes that start together come into few views, since changes are gathered', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await world.settled(5);
+  t.deepEqual(new Set(nodes.map((node) => node.viewNames())), new Set(['p0 p1 p2 p3 p4']));
+  t.true(Math.max(...nodes.map(countViews)) <= 3);
+});
+
+test('an edge-only process knows the view and is no member of it', async (t) => {
+  const world = new MemberWorld();
+  const [worker] = await world.settled(1);
+  const edge = world.add('edge', ['edge']);
+  const started = edge.start();
+  await world.time.advance(3_000);
+  await world.finish(started);
+  t.is(edge.viewNames(), 'p0');
+  t.is(worker?.viewNames(), 'p0');
+  t.true(edge.membership.mayAdmit());
+});
+
+test('a killed process is out of the view within 2 s, when peers are refused', async (t) => {
+  for (let seed = 1; seed <= 5; seed += 1) {
+    const world = new MemberWorld(seed);
+    const [one, two, three] = await world.settled(3);
+    if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+    await world.time.advance(world.random.fraction() * 1_000);
+    three.kill();
+    one.membership.reportRefused(three.member.process);
+    two.membership.reportRefused(three.member.process);
+    const tookMs = await msUntil(
+      world,
+      () => one.viewNames() === 'p0 p1' && two.viewNames() === 'p0 p1',
+      4_000,
+    );
+    t.true(tookMs <= 2_000, `seed ${seed}: ${tookMs} ms`);
+    t.false(one.membership.surelyGone(three.member.process), 'a refusal alone does not make sure');
+    const sureMs = await msUntil(world, () => one.membership.surelyGone(three.member.process), 8_000);
+    t.true(tookMs + sureMs >= 4_500);
+    t.deepEqual(standings([one, two]), ['member', 'member']);
+  }
+});
+
+test('a killed process that nobody calls is found by probes and out of the view within 4 s', async (t) => {
+  const world = new MemberWorld(3);
+  const [one, two, three] = await world.settled(3);
+  three?.kill();
+  const tookMs = await msUntil(
+    world,
+    () => one?.viewNames() === 'p0 p1' && two?.viewNames() === 'p0 p1',
+    6_000,
+  );
+  t.true(tookMs <= 4_000, `${tookMs} ms`);
+});
+
+test('of two processes one refusal is enough', async (t) => {
+  const world = new MemberWorld();
+  const [one, two] = await world.settled(2);
+  two?.kill();
+  if (two !== undefined) one?.membership.reportRefused(two.member.process);
+  const tookMs = await msUntil(world, () => one?.viewNames() === 'p0', 4_000);
+  t.true(tookMs <= 2_000, `${tookMs} ms`);
+});
+
+test('an exit that a peer on the host saw makes sure at once, for all', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, three] = await world.settled(3);
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  three.kill();
+  one.membership.reportExited(three.member.process);
+  const tookMs = await msUntil(
+    world,
+    () => two.viewNames() === 'p0 p1' && two.membership.surelyGone(three.member.process),
+    3_000,
+  );
+  t.true(tookMs <= 1_000, `${tookMs} ms`);
+});
+
+test('a living process whose listener refuses two peers is out, and fences itself at its next renewal', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, three] = await world.settled(3);
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  three.freeze();
+  one.membership.reportRefused(three.member.process);
+  two.membership.reportRefused(three.member.process);
+  await world.time.until(() => one.viewNames() === 'p0 p1', 3_000);
+  t.is(three.fencedAtMs, undefined);
+  three.thaw();
+  await world.time.advance(1_500);
+  t.is(three.membership.standing(), 'fenced');
+  t.false(three.membership.mayAct());
+});
+
+test('refusals of a process that goes on renewing take nothing away', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, three] = await world.settled(3);
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  for (let round = 0; round < 20; round += 1) {
+    one.membership.reportRefused(three.member.process);
+    two.membership.reportRefused(three.member.process);
+    await world.time.advance(300);
+  }
+  t.is(one.viewNames(), 'p0 p1 p2');
+  t.deepEqual(standings([one, two, three]), ['member', 'member', 'member']);
+});
+
+test('a frozen process is replaced within 8 s and finds itself fenced before it can act again', async (t) => {
+  for (let seed = 1; seed <= 5; seed += 1) {
+    const world = new MemberWorld(seed);
+    const [one, two, three] = await world.settled(3);
+    if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+    await world.time.advance(world.random.fraction() * 1_000);
+    three.freeze();
+    const tookMs = await msUntil(
+      world,
+      () => one.viewNames() === 'p0 p1' && two.viewNames() === 'p0 p1',
+      10_000,
+    );
+    t.true(tookMs > 4_500 && tookMs <= 8_000, `seed ${seed}: ${tookMs} ms`);
+    t.true(one.membership.surelyGone(three.member.process));
+    // Before any of its timers runs.
+    t.false(three.membership.mayAct());
+    t.is(three.membership.standing(), 'fenced');
+  }
+});
+
+test('a process whose machine was paused is fenced by the wall clock alone', async (t) => {
+  const world = new MemberWorld();
+  const [one] = await world.settled(2);
+  if (one === undefined) throw new Error('two nodes');
+  one.freeze();
+  await world.time.advance(3_000);
+  one.time.pausedMs = 3_000;
+  t.true(one.membership.mayAct(), '3 s are within the right to act');
+  t.false(one.membership.mayAdmit());
+  await world.time.advance(800);
+  one.time.pausedMs = 3_800;
+  t.false(one.membership.mayAct());
+});
+
+test('a wall clock that was set back does not lengthen the right to act', async (t) => {
+  const world = new MemberWorld();
+  const [one] = await world.settled(2);
+  if (one === undefined) throw new Error('two nodes');
+  one.freeze();
+  one.time.wallOffMs = -60_000;
+  await world.time.advance(3_600);
+  t.false(one.membership.mayAct());
+});
+
+test('a process that is cut off from the store alone stops acting at 3.5 s, and is replaced after the lease', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, three] = await world.settled(3);
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  three.reachesStore = false;
+  const startedMs = world.time.monotonicMs();
+  await world.time.until(() => three.fencedAtMs !== undefined, 5_000);
+  t.true((three.fencedAtMs ?? 0) - startedMs <= 3_800);
+  t.is(one.viewNames(), 'p0 p1 p2', 'nobody has taken over yet');
+  await world.time.until(() => one.viewNames() === 'p0 p1', 6_000);
+  t.deepEqual(standings([one, two]), ['member', 'member']);
+});
+
+test('a leaving process is out of the view at once and keeps its lease until it gives it back', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, three] = await world.settled(3);
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  const leaving = three.membership.beginLeave();
+  await world.time.until(() => one.viewNames() === 'p0 p1' && three.viewNames() === 'p0 p1', 2_000);
+  await world.finish(leaving ?? Promise.resolve());
+  await world.time.advance(20_000);
+  t.true(three.membership.mayAct());
+  t.false(three.membership.mayAdmit());
+  t.false(one.membership.surelyGone(three.member.process));
+  const left = three.membership.leave();
+  await world.time.advance(100);
+  await world.finish(left ?? Promise.resolve());
+  t.false(three.membership.mayAct());
+  t.is(three.membership.standing(), 'left');
+  t.is(three.fencedAtMs, undefined);
+});
+
+test('all processes are replaced one after the other, and every view has a higher number', async (t) => {
+  const world = new MemberWorld();
+  let nodes = await world.settled(3);
+  const numbers: number[] = [];
+  const follow = (node: MemberNode): void => void node.membership.onView((view) => numbers.push(view.number));
+  const [first] = nodes;
+  if (first !== undefined) follow(first);
+  for (let round = 0; round < 3; round += 1) {
+    const fresh = world.add(`q${round}`);
+    const started = fresh.start();
+    await world.time.until(() => fresh.membership.standing() === 'member', 6_000);
+    await world.finish(started);
+    const [, ...rest] = nodes.toReversed();
+    const old = nodes.at(-1);
+    const leaving = old?.membership.beginLeave();
+    const kept = rest.toReversed();
+    nodes = [fresh, ...kept];
+    await world.time.until(
+      () => nodes.every((node) => !node.viewNames().includes(String(old?.member.process))),
+      6_000,
+    );
+    await world.finish(leaving ?? Promise.resolve());
+    const left = old?.membership.leave();
+    await world.time.advance(100);
+    await world.finish(left ?? Promise.resolve());
+  }
+  t.deepEqual(
+    numbers,
+    [...new Set(numbers)].toSorted((a, b) => a - b),
+  );
+  t.deepEqual(standings(nodes), ['member', 'member', 'member']);
+});
+
+test('who waits for a process hears when it is surely gone', async (t) => {
+  const world = new MemberWorld();
+  const [one, two] = await world.settled(2);
+  if (one === undefined || two === undefined) throw new Error('two nodes');
+  const controller = new AbortController();
+  let heard = false;
+  const waiting = one.membership.whenSurelyGone(two.member.process, controller.signal).then(() => {
+    heard = true;
+  });
+  two.freeze();
+  await world.time.advance(4_000);
+  t.false(heard);
+  await world.time.advance(5_000);
+  await world.finish(waiting);
+  t.true(heard);
+});
