@@ -15,10 +15,9 @@ export interface ReplySink {
   end(): void;
 }
 
+/** What a call is, whichever way it comes. */
 export interface CallOrigin {
   readonly method: Method;
-  readonly input: unknown;
-  readonly bytes: number;
   readonly group: string;
   readonly requestId: RequestId;
   /** Given by a caller that may repeat it; else the id only names the call in logs. */
@@ -28,8 +27,11 @@ export interface CallOrigin {
   readonly tracestate: string | undefined;
   /** Texts of the actors whose turns wait for this call. */
   readonly chain: readonly string[];
-  readonly credit: number;
-  readonly sink: ReplySink;
+}
+
+/** Where a call runs: what may be asked of it from within a handler. */
+export interface CallRunner {
+  letNextIn(call: Call): void;
 }
 
 export interface CallTarget {
@@ -40,19 +42,11 @@ export interface CallTarget {
 
 /** One call on its way through an actor; handlers see the public part of it. */
 export class Call implements Mail, Deadlined {
-  readonly method: Method;
   readonly input: unknown;
-  readonly lane: Lane;
-  readonly group: string;
   readonly bytes: number;
-  readonly requestId: RequestId;
-  readonly repeatable: boolean;
-  readonly deadlineAtMs: number;
-  readonly traceparent: string | undefined;
-  readonly tracestate: string | undefined;
-  readonly chain: readonly string[];
   readonly credit: number;
   readonly #to: CallTarget;
+  readonly #origin: CallOrigin;
   readonly #sink: ReplySink;
   readonly #deadlines: Deadlines | undefined;
 
@@ -62,33 +56,70 @@ export class Call implements Mail, Deadlined {
   ended = false;
   /** A handler has begun; before that the call may be sent elsewhere whatever it does. */
   begun = false;
-  /** Told when the call ended while it waited; set by the cell that holds it. */
+  /** Told when the call ended while it waited; set by the mailbox's owner. */
   onEndedWaiting: ((call: Call) => void) | undefined = undefined;
   /** Told how the call ended, for those who joined it by request id. */
   onOutcome: ((error: ClusterError | undefined, value: unknown) => void) | undefined = undefined;
-  /** Lets the next message into the turn lane; set while the handler runs. */
-  release: (() => void) | undefined = undefined;
+  /** Set while the handler runs. */
+  runner: CallRunner | undefined = undefined;
+  /** The actor in memory that runs it. */
+  cell: object | undefined = undefined;
   outflow: Outflow<unknown> | undefined = undefined;
-  #abort: AbortController | undefined;
+  #abort: AbortController | undefined = undefined;
 
   /** Without `deadlines` the maker of the call watches its deadline. */
-  constructor(to: CallTarget, origin: CallOrigin, deadlines?: Deadlines) {
+  constructor(
+    to: CallTarget,
+    origin: CallOrigin,
+    input: unknown,
+    size: { readonly bytes: number; readonly credit: number },
+    sink: ReplySink,
+    deadlines?: Deadlines,
+  ) {
     this.#to = to;
-    this.method = origin.method;
-    this.input = origin.input;
-    this.lane = origin.method.lane;
-    this.group = origin.group;
-    this.bytes = origin.bytes;
-    this.requestId = origin.requestId;
-    this.repeatable = origin.repeatable;
-    this.deadlineAtMs = origin.deadlineAtMs;
-    this.traceparent = origin.traceparent;
-    this.tracestate = origin.tracestate;
-    this.chain = origin.chain;
-    this.credit = origin.credit;
-    this.#sink = origin.sink;
+    this.#origin = origin;
+    this.input = input;
+    this.bytes = size.bytes;
+    this.credit = size.credit;
+    this.#sink = sink;
     this.#deadlines = deadlines;
     deadlines?.add(this);
+  }
+
+  get method(): Method {
+    return this.#origin.method;
+  }
+
+  get lane(): Lane {
+    return this.#origin.method.lane;
+  }
+
+  get group(): string {
+    return this.#origin.group;
+  }
+
+  get requestId(): RequestId {
+    return this.#origin.requestId;
+  }
+
+  get repeatable(): boolean {
+    return this.#origin.repeatable;
+  }
+
+  get deadlineAtMs(): number {
+    return this.#origin.deadlineAtMs;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#origin.traceparent;
+  }
+
+  get tracestate(): string | undefined {
+    return this.#origin.tracestate;
+  }
+
+  get chain(): readonly string[] {
+    return this.#origin.chain;
   }
 
   /** Names the called actor in the chain of waiting turns; empty for a control call, which waits for nobody. */
@@ -110,7 +141,7 @@ export class Call implements Mail, Deadlined {
    * in now. The answer of this one is still given only when its handler returns.
    */
   letNextIn(): void {
-    this.release?.();
+    this.runner?.letNextIn(this);
   }
 
   reply(value: unknown): void {

@@ -3,7 +3,7 @@ import type { Time } from '../time/time.js';
 import type { Cell } from './cell.js';
 
 /** Starts in one turn of the event loop: a burst of messages must not keep leases and sockets waiting. */
-const startsPerTurn = 512;
+const startsPerTurn = 1_024;
 
 /**
  * Decides which actor's next message is started. A lone message starts at once, where it was sent; what

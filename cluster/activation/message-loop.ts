@@ -5,8 +5,8 @@ import { SharedBound } from '../mailbox/fair-queue.js';
 import { Mailbox } from '../mailbox/mailbox.js';
 import { Outflow } from '../streams/outflow.js';
 import type { Time } from '../time/time.js';
-import type { Call } from './call.js';
-import type { Cell } from './cell.js';
+import type { Call, CallRunner } from './call.js';
+import { Cell } from './cell.js';
 import { Dispatcher } from './dispatcher.js';
 
 export interface LoopHost {
@@ -21,7 +21,7 @@ export interface LoopHost {
  * There is no reentrancy: a turn that waits for a call lets nothing into its lane, a call that comes back
  * to a waiting turn is refused, and a handler that wants the next message in says so (`letNextIn`).
  */
-export class MessageLoop {
+export class MessageLoop implements CallRunner {
   readonly #config: ClusterConfig;
   readonly #host: LoopHost;
   readonly #queue: SharedBound;
@@ -123,7 +123,8 @@ export class MessageLoop {
     call.begun = true;
     if (call.lane === 'turn') {
       cell.running = call;
-      call.release = () => this.#letNextIn(cell, call);
+      call.runner = this;
+      call.cell = cell;
     } else {
       cell.extra.beside.add(call);
     }
@@ -171,8 +172,9 @@ export class MessageLoop {
     this.#left(cell, call);
   }
 
-  #letNextIn(cell: Cell, call: Call): void {
-    if (cell.running !== call) return;
+  letNextIn(call: Call): void {
+    const { cell } = call;
+    if (!(cell instanceof Cell) || cell.running !== call) return;
     cell.running = undefined;
     cell.extra.beside.add(call);
     if (cell.waiting > 0 && cell.state === 'ready') this.#dispatcher.enqueue(cell);
@@ -182,7 +184,7 @@ export class MessageLoop {
   #left(cell: Cell, call: Call): void {
     if (cell.running === call) cell.running = undefined;
     else if (cell.isBeside(call)) cell.extra.beside.delete(call);
-    call.release = undefined;
+    call.runner = undefined;
     if (cell.state === 'ending' && !cell.busy) this.#host.finished(cell);
     else if (cell.state === 'ready' && cell.running === undefined && cell.waiting > 0) {
       this.#dispatcher.enqueue(cell);

@@ -51,7 +51,8 @@ export function methodsOf(
     methods.set(name, {
       name,
       lane: rule?.lane ?? 'turn',
-      idempotent: rule?.idempotent ?? false,
+      // A stream that says how it goes on may be asked for again.
+      idempotent: rule?.idempotent ?? resume !== undefined,
       streams: shape.responseStream,
       input: shape.requestType,
       output: shape.responseType,

@@ -46,6 +46,12 @@ const requestPattern = /^[\x21-\x7e]{1,128}$/;
 export const actorKind = parser('actor kind', (text: string): text is ActorKind => kindPattern.test(text));
 export const processId = parser('process id', (text: string): text is ProcessId => processPattern.test(text));
 export const requestId = parser('request id', (text: string): text is RequestId => requestPattern.test(text));
+/** Of a checked prefix and a number: a process names its own calls so, thousands of times a second. */
+export function numberedRequestId(prefix: RequestId, number: number): RequestId {
+  return shortRequestId(prefix + number.toString(36));
+}
+
+const shortRequestId = parser('request id', (text: string): text is RequestId => text.length <= 128);
 export const activationId = parser('activation id', (text: string): text is ActivationId =>
   processPattern.test(text),
 );

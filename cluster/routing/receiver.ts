@@ -1,5 +1,5 @@
 import type { ActorTable } from '../activation/actor-table.js';
-import { Call, type ReplySink } from '../activation/call.js';
+import { Call, type CallOrigin, type ReplySink } from '../activation/call.js';
 import type { Kind } from '../activation/kind.js';
 import type { Method } from '../activation/method.js';
 import type { ClusterConfig } from '../config.js';
@@ -64,24 +64,19 @@ export class Receiver {
   #call(target: Target, method: Method, incoming: IncomingCall): IncomingHandle {
     const { config, time, deadlines } = this.#parts;
     const deadlineMs = Math.min(incoming.deadlineMs, config.callDeadlineMaxMs);
-    const call = new Call(
-      target,
-      {
-        method,
-        input: decodeMessage(method.input, incoming.body),
-        bytes: incoming.body.length,
-        group: incoming.callerGroup === '' ? incoming.group : incoming.callerGroup,
-        requestId: requestId(incoming.requestId),
-        repeatable: incoming.repeatable,
-        deadlineAtMs: time.monotonicMs() + deadlineMs,
-        traceparent: incoming.traceparent === '' ? undefined : incoming.traceparent,
-        tracestate: incoming.tracestate === '' ? undefined : incoming.tracestate,
-        chain: incoming.chain,
-        credit: incoming.credit,
-        sink: this.#sink(target, method, incoming),
-      },
-      deadlines,
-    );
+    const origin: CallOrigin = {
+      method,
+      group: incoming.callerGroup === '' ? incoming.group : incoming.callerGroup,
+      requestId: requestId(incoming.requestId),
+      repeatable: incoming.repeatable,
+      deadlineAtMs: time.monotonicMs() + deadlineMs,
+      traceparent: incoming.traceparent === '' ? undefined : incoming.traceparent,
+      tracestate: incoming.tracestate === '' ? undefined : incoming.tracestate,
+      chain: incoming.chain,
+    };
+    const input = decodeMessage(method.input, incoming.body);
+    const size = { bytes: incoming.body.length, credit: incoming.credit };
+    const call = new Call(target, origin, input, size, this.#sink(target, method, incoming), deadlines);
     const payload = incoming.repeatable ? hashBytes(incoming.body) : 0;
     if (incoming.mode === 'resident') this.#resident(target, call);
     else void this.#route(target, call, payload, incoming);

@@ -4,7 +4,7 @@ import type { Method } from '../activation/method.js';
 import type { CallOptions } from '../activation/service.js';
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import { requestId, type RequestId } from '../ids/ids.js';
+import { numberedRequestId, requestId, type RequestId } from '../ids/ids.js';
 import type { Links } from '../links/links.js';
 import { encodeMessage } from '../links/remote-call.js';
 import type { Membership } from '../membership/membership.js';
@@ -56,14 +56,17 @@ export class Router implements Caller, PendingHost {
   readonly #paused = new Set<PendingCall>();
   readonly localItemCost: number;
   readonly counts: RouterCounts = { localCalls: 0, remoteCalls: 0, movedAnswers: 0, retries: 0 };
-  readonly #idPrefix: string;
+  readonly #idPrefix: RequestId;
+  /** No bytes are made in one process. */
+  readonly #localSize: { readonly bytes: 0; readonly credit: number };
   #lastId = 0;
 
   constructor(parts: RouterParts) {
     this.#parts = parts;
     this.localItemCost = Math.ceil(parts.config.callCreditBytes / localItemsMax);
+    this.#localSize = { bytes: 0, credit: parts.config.callCreditBytes };
     // Unique over the cluster without asking for randomness at each call.
-    this.#idPrefix = `${parts.random.id()}-`;
+    this.#idPrefix = requestId(`${parts.random.id()}-`);
   }
 
   unary(target: Target, method: Method, input: unknown, options: CallOptions | undefined): Promise<unknown> {
@@ -124,7 +127,7 @@ export class Router implements Caller, PendingHost {
 
   #newId(): RequestId {
     this.#lastId += 1;
-    return requestId(this.#idPrefix + this.#lastId.toString(36));
+    return numberedRequestId(this.#idPrefix, this.#lastId);
   }
 
   #begin(pending: PendingCall, options: CallOptions | undefined): void {
@@ -173,13 +176,7 @@ export class Router implements Caller, PendingHost {
     const { origin } = pending;
     const { target } = origin;
     this.counts.localCalls += 1;
-    const call = new Call(target, {
-      ...origin,
-      input,
-      bytes: 0,
-      credit: this.#parts.config.callCreditBytes,
-      sink: pending,
-    });
+    const call = new Call(target, origin, input, this.#localSize, pending);
     pending.local = call;
     try {
       this.#parts.table.deliver(target.kind.name, target.text, target.slot, call, 0);

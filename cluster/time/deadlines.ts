@@ -16,6 +16,11 @@ export interface Deadlined {
  */
 const tickMs = 16;
 const buckets = 1_024;
+/**
+ * The timer is never armed further ahead, and never taken back when the last deadline is met: calls that
+ * follow each other would else set and clear a timer each.
+ */
+const aheadTicks = 64;
 
 class Head implements Deadlined {
   readonly deadlineAtMs = Number.POSITIVE_INFINITY;
@@ -51,8 +56,7 @@ export class Deadlines {
     if (head.deadlineNext !== undefined) head.deadlineNext.deadlinePrevious = entry;
     head.deadlineNext = entry;
     this.#count += 1;
-    // Beyond one turn of the wheel the bucket is visited early and the entry stays.
-    this.#arm(Math.min(tick, this.#done + buckets));
+    this.#arm(tick);
   }
 
   remove(entry: Deadlined): void {
@@ -63,7 +67,6 @@ export class Deadlines {
     entry.deadlineNext = undefined;
     entry.deadlinePrevious = undefined;
     this.#count -= 1;
-    if (this.#count === 0) this.#disarm();
   }
 
   #head(tick: number): Head {
@@ -72,22 +75,20 @@ export class Deadlines {
     return head;
   }
 
-  #arm(tick: number): void {
+  #arm(wanted: number): void {
+    if (wanted >= this.#armedFor) return;
+    const nowMs = this.#time.monotonicMs();
+    const tick = Math.min(wanted, Math.ceil(nowMs / tickMs) + aheadTicks);
     if (tick >= this.#armedFor) return;
-    this.#disarm();
+    this.#timer?.cancel();
     this.#armedFor = tick;
-    const delayMs = Math.max(0, tick * tickMs - this.#time.monotonicMs());
+    const delayMs = Math.max(0, tick * tickMs - nowMs);
     this.#timer = this.#time.after(delayMs, () => this.#advance());
   }
 
-  #disarm(): void {
-    this.#timer?.cancel();
+  #advance(): void {
     this.#timer = undefined;
     this.#armedFor = Number.POSITIVE_INFINITY;
-  }
-
-  #advance(): void {
-    this.#disarm();
     const now = this.#time.monotonicMs();
     // Timers of the platform may fire a fraction of a millisecond early.
     const until = Math.floor((now + 1) / tickMs);
@@ -105,15 +106,13 @@ export class Deadlines {
       this.remove(entry);
       entry.onDeadline();
     }
-    if (this.#count > 0) this.#armNext();
+    if (this.#count > 0) this.#arm(this.#nextTick());
   }
 
-  #armNext(): void {
-    for (let tick = this.#done + 1; tick <= this.#done + buckets; tick += 1) {
-      if (this.#head(tick).deadlineNext !== undefined) {
-        this.#arm(tick);
-        return;
-      }
+  #nextTick(): number {
+    for (let tick = this.#done + 1; tick <= this.#done + aheadTicks; tick += 1) {
+      if (this.#head(tick).deadlineNext !== undefined) return tick;
     }
+    return this.#done + aheadTicks;
   }
 }

@@ -1,0 +1,4 @@
+import { inProcess } from './in-process.js';
+import { print } from './measure.js';
+
+print(await inProcess());

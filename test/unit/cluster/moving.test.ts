@@ -1,0 +1,262 @@
+import test from 'ava';
+import { durableActor } from '../../../cluster/activation/kind.js';
+import { ClusterError } from '../../../cluster/errors.js';
+import { durableCounter, volatileCounter } from '../../../cluster/example/counter.js';
+import { GroupCommit } from '../../../cluster/fencing/group-commit.js';
+import { addressText } from '../../../cluster/ids/ids.js';
+import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
+import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
+import { sleep } from '../../../cluster/time/time.js';
+import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+
+/** Nodes with the durable counter, and with a kind whose turns stamp their row and take a while. */
+class MovingCluster extends SimulatedCluster {
+  readonly tables = new CounterTables();
+  readonly store = new MemoryFenceStore(this.tables, this.time, { delayMs: () => 1, fault: () => 'none' });
+  readonly log: string[] = [];
+  readonly kinds = new Map<SimulatedNode, ReturnType<MovingCluster['durable']>>();
+
+  durable(time = this.time as Parameters<typeof durableCounter>[1], turnMs = 2_000) {
+    const commits = new GroupCommit(this.store, this.config, time, this.random);
+    return {
+      counter: durableCounter(commits, time),
+      slow: durableActor({
+        service: CounterServiceDefinition,
+        name: 'test.Slow',
+        methods: { add: { idempotent: true }, where: { lane: 'control', idempotent: true } },
+        commits,
+        load: (address) => ({ counter: addressText(address) }),
+        create: (activation) => {
+          const { process } = activation;
+          return {
+            add: async ({ amount }: { amount: number }) => {
+              await activation.stamp({ set: 'busy', process, forMs: 10_000 });
+              this.log.push(`begin ${amount} at ${process}`);
+              await sleep(time, turnMs);
+              const write = { counter: addressText(activation.address), requestId: `${amount}`, sum: amount };
+              await activation.write(write, { stamp: { set: 'free' } });
+              this.log.push(`end ${amount} at ${process}`);
+              return { sum: amount };
+            },
+            read: () => ({ sum: activation.loaded.sum }),
+            where: () => ({ process }),
+            async *count() {},
+          };
+        },
+      }),
+    };
+  }
+
+  async addNode(name: string): Promise<SimulatedNode> {
+    const host = this.host(name);
+    const kinds = this.durable(host.time);
+    const node = await this.add(host, [kinds.counter, kinds.slow]);
+    this.kinds.set(node, kinds);
+    return node;
+  }
+
+  slow(from: SimulatedNode, key: string) {
+    const kinds = this.kinds.get(from);
+    if (kinds === undefined) throw new Error('that node has no kinds');
+    return from.node.actor(kinds.slow, 'acme', key);
+  }
+
+  counter(from: SimulatedNode, key: string) {
+    const kinds = this.kinds.get(from);
+    if (kinds === undefined) throw new Error('that node has no kinds');
+    return from.node.actor(kinds.counter, 'acme', key);
+  }
+
+  /** A key that `before` owns now and `after` owns once `leaving` has left. */
+  keyThatMoves(before: SimulatedNode): string {
+    const kinds = this.kinds.get(before);
+    if (kinds === undefined) throw new Error('that node has no kinds');
+    for (let index = 0; index < 1_000; index += 1) {
+      if (before.node.owns(before.node.slotOf(kinds.slow, 'acme', `m${index}`))) return `m${index}`;
+    }
+    throw new Error('no such key');
+  }
+}
+
+async function moving() {
+  const cluster = new MovingCluster();
+  const one = await cluster.addNode('n1');
+  const two = await cluster.addNode('n2');
+  await cluster.join();
+  return { cluster, one, two, key: cluster.keyThatMoves(one) };
+}
+
+test('a durable sum goes on where it was when its idle actor moves', async (t) => {
+  const { cluster, one, two } = await moving();
+  for (let key = 0; key < 10; key += 1)
+    await cluster.settle(cluster.counter(one, `c${key}`).add({ amount: 5 }));
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  t.is(one.node.describe().residents, 0);
+  for (let key = 0; key < 10; key += 1) {
+    t.is((await cluster.settle(cluster.counter(one, `c${key}`).add({ amount: 1 }))).sum, 6);
+  }
+});
+
+test('a turn that runs while its slot moves ends where it is, and the new owner begins only then', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n2', 'end 2 at n2']);
+  t.is(two.node.describe().counts.fenceRejections + one.node.describe().counts.fenceRejections, 0);
+});
+
+test('control calls reach the running turn through the new owner', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  t.is((await cluster.settle(cluster.slow(two, key).where({}), 1_000)).process, 'n1');
+  await cluster.settle(first);
+});
+
+test('a slot that moves twice during one turn waits for that turn both times', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const three = await cluster.addNode('n3');
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.time.advance(300);
+  cluster.members.publish([three.member.process]);
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n3', 'end 2 at n3']);
+});
+
+test('a turn whose process is surely gone is waited for no longer', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const lost = cluster.slow(two, key).add({ amount: 1 });
+  lost.catch(() => undefined);
+  await cluster.time.advance(100);
+  one.host.kill();
+  cluster.members.publish([two.member.process]);
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.time.advance(1_000);
+  t.deepEqual(cluster.log, ['begin 1 at n1']);
+  cluster.members.declareGone(one.member.process);
+  await cluster.settle(second, 6_000);
+  t.true(cluster.log.includes('end 2 at n2'));
+});
+
+test('a turn whose process never answers is waited for until the deadline of its stamp', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const lost = cluster.slow(two, key).add({ amount: 1 });
+  lost.catch(() => undefined);
+  await cluster.time.advance(100);
+  one.host.kill();
+  cluster.members.publish([two.member.process]);
+  const startedAt = cluster.time.monotonicMs();
+  await cluster.settle(cluster.slow(two, key).add({ amount: 2 }), 20_000);
+  const tookMs = cluster.time.monotonicMs() - startedAt;
+  t.true(tookMs > 9_000 && tookMs < 14_000, `${tookMs}`);
+});
+
+test('two activations of one actor: the older one is told at its next write and the sum stays right', async (t) => {
+  const { cluster, one, two } = await moving();
+  const key = cluster.keyThatMoves(one);
+  await cluster.settle(cluster.counter(one, key).add({ amount: 1 }));
+  // Only the other node hears of the new view: for a moment both serve the actor.
+  cluster.members.publish([two.member.process], [two.member.process]);
+  await cluster.time.advance(100);
+  const sums = await cluster.settle(
+    Promise.all([cluster.counter(two, key).add({ amount: 1 }), cluster.counter(one, key).add({ amount: 1 })]),
+  );
+  t.deepEqual(new Set(sums.map(({ sum }) => sum)), new Set([2, 3]));
+});
+
+test('a call that meets an old owner is told where to go and arrives', async (t) => {
+  const cluster = new SimulatedCluster();
+  const kind = volatileCounter(cluster.time);
+  const nodes: SimulatedNode[] = [];
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await cluster.add(cluster.host(name), [kind]));
+  const [one, two, three] = nodes;
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  await cluster.join();
+  // One still has the view of three; the others know that two has left.
+  const after = [one.member.process, three.member.process];
+  cluster.members.publish(after, [two.member.process, three.member.process]);
+  await cluster.time.advance(100);
+  for (let key = 0; key < 30; key += 1) {
+    const place = await cluster.settle(one.node.actor(kind, 'acme', `k${key}`).where({}), 2_000);
+    t.not(place.process, 'n2');
+  }
+});
+
+test('a draining node takes nothing new, finishes its turn, and leaves', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const running = cluster.slow(two, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  const stopped = one.node.stop();
+  const other = cluster.counter(two, 'elsewhere').add({ amount: 3 });
+  t.is((await cluster.settle(other)).sum, 3);
+  t.is((await cluster.settle(running)).sum, 1);
+  t.deepEqual(await cluster.settle(stopped), { cutOff: 0 });
+  t.true(one.membership.surelyGone(one.member.process));
+});
+
+test('calls to a killed node wait for the next view and none is lost', async (t) => {
+  const { cluster, one, two } = await moving();
+  const keys = Array.from({ length: 10 }, (_, index) => `c${index}`);
+  for (const key of keys) await cluster.settle(cluster.counter(two, key).add({ amount: 1 }));
+  one.host.kill();
+  const calls = keys.map((key) => cluster.counter(two, key).add({ amount: 1 }, { deadlineMs: 20_000 }));
+  await cluster.time.advance(2_000);
+  cluster.members.publish([two.member.process]);
+  const sums = await cluster.settle(Promise.all(calls));
+  t.deepEqual(
+    sums.map(({ sum }) => sum),
+    keys.map(() => 2),
+  );
+  t.true(two.membership.refused.includes(one.member.process));
+});
+
+test('a node that loses its lease ends every actor at once, and its calls may be retried', async (t) => {
+  const { cluster, one, key } = await moving();
+  const running = t.throwsAsync(cluster.slow(one, key).add({ amount: 1 }, { deadlineMs: 3_000 }), {
+    instanceOf: ClusterError,
+  });
+  await cluster.time.advance(100);
+  one.membership.fence();
+  t.is(one.node.describe().residents, 0);
+  await cluster.time.advance(4_000);
+  t.is((await running)?.tag, 'deadline_exceeded');
+  t.deepEqual(cluster.log, ['begin 1 at n1']);
+});
+
+test('a stream that says how it resumes goes on behind its last message when the owner dies', async (t) => {
+  const cluster = new SimulatedCluster();
+  const kind = volatileCounter(cluster.time);
+  const one = await cluster.add(cluster.host('n1'), [kind]);
+  const two = await cluster.add(cluster.host('n2'), [kind]);
+  await cluster.join();
+  let key = '';
+  for (let index = 0; key === ''; index += 1) {
+    if (one.node.owns(one.node.slotOf(kind, 'acme', `s${index}`))) key = `s${index}`;
+  }
+  const stream = two.node.actor(kind, 'acme', key).count({ after: 0, to: 100, pauseMs: 10 });
+  const seen: number[] = [];
+  const reading = (async () => {
+    for await (const { number } of stream) seen.push(number);
+  })();
+  await cluster.time.advance(500);
+  one.host.kill();
+  await cluster.time.advance(500);
+  cluster.members.publish([two.member.process]);
+  await cluster.settle(reading);
+  t.deepEqual(
+    seen,
+    Array.from({ length: 100 }, (_, index) => index + 1),
+  );
+});
