@@ -1,0 +1,127 @@
+import test from 'ava';
+import { startTestNode } from '../support/node.js';
+import { eventually } from '../support/eventually.js';
+
+// One after the other: a whole node each is enough for two cores.
+test.serial('health answers without a credential and lowers no window', async (t) => {
+  const { client } = await startTestNode(t);
+  const first = await client.call('GET', '/health/live');
+  t.is(first.status, 200);
+  const ready = await client.call('GET', '/health/ready');
+  t.deepEqual(ready.json.checks, { database: 'ok', changes: 'ok' });
+  t.is(ready.headers.get('x-ratelimit-limit'), '120');
+  t.is(ready.headers.get('x-ratelimit-remaining'), '120');
+});
+
+test.serial('metrics are served to the machine itself and to the operator, in Prometheus form', async (t) => {
+  const { client } = await startTestNode(t);
+  await client.call('GET', '/health/live');
+  const { status, text } = await client.call('GET', '/metrics');
+  t.is(status, 200);
+  t.regex(text, /troupe_http_request_duration_seconds_count\{operation="health.live",status="200"\} 1/);
+  t.regex(text, /troupe_process_cpu_user_seconds_total/);
+});
+
+test.serial('metrics are closed to other machines without the operator token', async (t) => {
+  const { client } = await startTestNode(t, { environment: { TROUPE_TRUSTED_PROXIES: '127.0.0.0/8' } });
+  const elsewhere = { headers: { 'x-forwarded-for': '203.0.113.5' } };
+  t.is((await client.call('GET', '/metrics', elsewhere)).status, 401);
+  t.is(
+    (await client.call('GET', '/metrics', { ...elsewhere, token: 'operator-token-of-tests' })).status,
+    200,
+  );
+  t.is(
+    (await client.call('GET', '/metrics', { ...elsewhere, token: 'operator-token-of-texts' })).status,
+    401,
+  );
+});
+
+test.serial('the errors endpoints tell codes and times, and nothing of a tenant', async (t) => {
+  const { client, bootstrap } = await startTestNode(t);
+  const planted = 'planted-name-of-a-tenant';
+  await client.call('GET', `/api/agents/${planted}`, { token: bootstrap.access_token });
+  await client.call('POST', '/api/auth/login', {
+    body: { email: `${planted}@example.com`, password: 'wrong password' },
+  });
+  const { json, text } = await client.call('GET', '/api/errors');
+  t.is(json.count, json.data.length);
+  const codes = json.data.map(({ error }: { error: string }) => error);
+  t.deepEqual(codes, ['invalid_credentials', 'agent_not_found']);
+  t.false(text.includes(planted));
+  const metrics = await client.call('GET', '/api/errors/metrics');
+  t.is(metrics.json.total_errors, 2);
+  t.deepEqual(metrics.json.by_type, { agent_not_found: 1, invalid_credentials: 1 });
+  t.true(metrics.json.error_rate > 0 && metrics.json.error_rate <= 1);
+});
+
+test.serial('at most the last 100 errors are listed', async (t) => {
+  const { client, passMs } = await startTestNode(t);
+  for (let count = 0; count < 105; count += 1) await client.call('GET', '/nowhere');
+  passMs(61_000);
+  t.is((await client.call('GET', '/api/errors')).json.count, 100);
+});
+
+test.serial(
+  'an anonymous address is counted to 120 a minute, also for addresses that are not served',
+  async (t) => {
+    const { client, passMs } = await startTestNode(t);
+    for (let count = 1; count <= 120; count += 1) {
+      const { headers, status } = await client.call('GET', count % 2 === 0 ? '/api/errors' : '/nowhere');
+      t.not(status, 429);
+      t.is(headers.get('x-ratelimit-remaining'), String(120 - count));
+    }
+    const refused = await client.call('GET', '/api/errors');
+    t.is(refused.status, 429);
+    t.is(refused.json.error, 'rate_limit_exceeded');
+    t.is(refused.json.details.limit, 120);
+    t.is(refused.json.details.remaining, 0);
+    const wait = Number(refused.headers.get('retry-after'));
+    t.true(wait >= 1 && wait <= 61);
+    t.is(refused.json.details.retry_after, wait);
+    t.is((await client.call('GET', '/health/live')).status, 200);
+    passMs(wait * 1000);
+    t.is((await client.call('GET', '/api/errors')).status, 200);
+  },
+);
+
+test.serial(
+  'a wrong or missing credential is 401 with the figures of the address, which it does not lower',
+  async (t) => {
+    const { client } = await startTestNode(t);
+    for (const credential of [{}, { key: 'svc_live_wrong' }, { token: 'not.a.token' }]) {
+      const { status, headers } = await client.call('GET', '/api/quota', credential);
+      t.is(status, 401);
+      t.is(headers.get('x-ratelimit-limit'), '120');
+      t.is(headers.get('x-ratelimit-remaining'), '120');
+    }
+  },
+);
+
+test.serial('a bearer token that is an API key is one', async (t) => {
+  const { client, bootstrap } = await startTestNode(t);
+  t.is((await client.call('GET', '/api/quota', { token: bootstrap.api_key })).status, 200);
+  const both = await client.call('GET', '/api/auth/me', {
+    key: bootstrap.api_key,
+    token: bootstrap.access_token,
+  });
+  t.is(both.status, 401, 'where both are sent the key wins, and this endpoint takes none');
+});
+
+test.serial('nothing secret is in the log', async (t) => {
+  const { client, bootstrap, log } = await startTestNode(t);
+  await client.call('GET', '/api/quota', { key: bootstrap.api_key });
+  await client.call('POST', '/api/auth/login', { body: bootstrap.owner });
+  await client.call('POST', '/api/secrets', {
+    token: bootstrap.access_token,
+    body: { name: 'planted', kind: 'generic', value: 'planted-secret-value' },
+  });
+  await eventually(() => log().includes('"operation":"secrets.create"'));
+  for (const secret of [
+    bootstrap.api_key,
+    bootstrap.access_token,
+    bootstrap.owner.password,
+    'planted-secret-value',
+  ]) {
+    t.false(log().includes(secret));
+  }
+});
