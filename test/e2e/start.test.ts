@@ -1,0 +1,138 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { eventually } from '../support/eventually.js';
+import { type Program, runProgram } from '../support/program.js';
+
+interface Bootstrap {
+  readonly base_url: string;
+  readonly tenant_id: string;
+  readonly api_key: string;
+  readonly access_token: string;
+  readonly agent_id: string;
+  readonly owner: { readonly email: string; readonly password: string };
+}
+
+/** First starts make a database; two slow cores with a test suite on them take their time. */
+const patience = { timeoutMs: 90_000, everyMs: 100 };
+
+async function dataFolder(t: ExecutionContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-start-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function start(
+  t: ExecutionContext,
+  folder: string,
+): Promise<{ program: Program; bootstrap: Bootstrap }> {
+  const program = runProgram('bin/start.mjs', [], { TROUPE_DATA_DIR: folder, TROUPE_HTTP_PORT: '0' });
+  t.teardown(async () => {
+    program.process.kill('SIGTERM');
+    await program.ended;
+  });
+  await eventually(() => program.output().includes('Ctrl-C stops') || program.process.exitCode !== null, {
+    ...patience,
+    what: 'the start',
+  });
+  t.true(program.output().includes('Troupe is ready'), program.output());
+  const bootstrap = JSON.parse(await readFile(join(folder, 'bootstrap.json'), 'utf8')) as Bootstrap;
+  return { program, bootstrap };
+}
+
+async function quotaOf(bootstrap: Bootstrap): Promise<number> {
+  return (await fetch(`${bootstrap.base_url}/api/quota`, { headers: { 'x-api-key': bootstrap.api_key } }))
+    .status;
+}
+
+test('npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its data again, also after kill -9', async (t) => {
+  t.timeout(300_000);
+  const folder = await dataFolder(t);
+  const first = await start(t, folder);
+  t.is(await quotaOf(first.bootstrap), 200);
+  t.is((await stat(join(folder, 'bootstrap.json'))).mode & 0o777, 0o600);
+  t.true(first.program.output().includes(first.bootstrap.api_key));
+  t.true(first.program.output().includes(first.bootstrap.owner.password));
+  first.program.process.kill('SIGTERM');
+  t.is(await first.program.ended, 0);
+  t.true(first.program.output().includes('Stopped'));
+
+  const second = await start(t, folder);
+  t.is(second.bootstrap.tenant_id, first.bootstrap.tenant_id);
+  t.is(second.bootstrap.api_key, first.bootstrap.api_key);
+  t.is(second.bootstrap.agent_id, first.bootstrap.agent_id);
+  t.is(await quotaOf(second.bootstrap), 200);
+  second.program.process.kill('SIGKILL');
+  t.is(await second.program.ended, 'SIGKILL');
+
+  const third = await start(t, folder);
+  t.is(await quotaOf(third.bootstrap), 200);
+  third.program.process.kill('SIGINT');
+  t.is(await third.program.ended, 0);
+});
+
+test('commands work beside a running node', async (t) => {
+  t.timeout(300_000);
+  const folder = await dataFolder(t);
+  const { bootstrap } = await start(t, folder);
+  const environment = { TROUPE_DATA_DIR: folder };
+  const words = ['keys', 'create', '--tenant', bootstrap.tenant_id, '--name', 'root', '--role', 'owner'];
+  const create = runProgram('bin/troupe.mjs', words, environment);
+  t.is(await create.ended, 0, create.output());
+  const ownerKey = /svc_live_\w+/.exec(create.output())?.[0] ?? '';
+  const me = await fetch(`${bootstrap.base_url}/api/quota`, { headers: { 'x-api-key': ownerKey } });
+  t.is(me.status, 200);
+
+  const plan = runProgram('bin/troupe.mjs', ['tenants', 'plan', bootstrap.tenant_id, 'free'], environment);
+  t.is(await plan.ended, 0, plan.output());
+  await eventually(async () => {
+    const quota = (await (
+      await fetch(`${bootstrap.base_url}/api/quota`, { headers: { 'x-api-key': ownerKey } })
+    ).json()) as { quota: { limit: number } };
+    return quota.quota.limit === 100_000;
+  });
+
+  const list = runProgram('bin/troupe.mjs', ['tenants', 'list'], environment);
+  t.is(await list.ended, 0, list.output());
+  t.true(list.output().includes(bootstrap.tenant_id));
+
+  const doctor = runProgram('bin/troupe.mjs', ['doctor'], environment);
+  t.is(await doctor.ended, 0, doctor.output());
+  t.regex(doctor.output(), /ok +PostgreSQL: 18/);
+});
+
+test('serve refuses to start without what it needs, and says all of it at once', async (t) => {
+  const serve = runProgram('bin/troupe.mjs', ['serve'], { TROUPE_HTTP_PORT: 'many' });
+  t.is(await serve.ended, 1);
+  for (const name of [
+    'DATABASE_URL is missing',
+    'REDIS_URL is missing',
+    'TROUPE_MASTER_KEY is missing',
+    'TROUPE_HTTP_PORT must be',
+  ]) {
+    t.true(serve.output().includes(name), serve.output());
+  }
+  t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
+});
+
+test('a secret can come from a file, and config never shows it', async (t) => {
+  const folder = await dataFolder(t);
+  const file = join(folder, 'operator-token');
+  await writeFile(file, 'a-token-of-enough-letters\n');
+  const config = runProgram('bin/troupe.mjs', ['config'], {
+    TROUPE_OPERATOR_TOKEN_FILE: file,
+    TROUPE_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+  });
+  t.is(await config.ended, 0, config.output());
+  t.true(config.output().includes('TROUPE_OPERATOR_TOKEN=(set)'));
+  t.false(config.output().includes(Buffer.alloc(32, 5).toString('base64')));
+});
+
+test('a wrong command or word exits with 2 and shows how it is called', async (t) => {
+  for (const words of [['dance'], ['keys', 'create', '--name', 'x'], ['keys', '--frobnicate']]) {
+    const program = runProgram('bin/troupe.mjs', words, {});
+    t.is(await program.ended, 2, program.output());
+    t.regex(program.output(), /Usage:/);
+  }
+});
