@@ -15,6 +15,8 @@ import {
 } from './diagnostics/index.js';
 import { createDocuments } from './documents/index.js';
 import { createRequestReporter, EdgeServer } from './edge/index.js';
+import { createEgress } from './egress/index.js';
+import { createExpressions } from './expressions/index.js';
 import { createIdentity } from './identity/index.js';
 import { createInvites } from './invites/index.js';
 import { createKeys } from './keys/index.js';
@@ -128,7 +130,12 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
   atEnd(() => quota.stop());
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
   atEnd(() => keys.stop());
-  const agents = createAgents({ store, feed });
+  const egress = createEgress({ allow: settings.egressAllow ?? [] });
+  atEnd(() => egress.close());
+  const expressions = createExpressions();
+  atEnd(() => expressions.close());
+  const agents = createAgents({ store, feed, vault, egress, expressions, time });
+  atEnd(() => agents.stop());
 
   let stopping = false;
   const recentErrors = new RecentErrors();

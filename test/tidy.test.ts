@@ -27,7 +27,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   keys: [...foundations, 'storage', 'audit', 'quota'],
   telemetry: [...foundations, 'storage'],
   llm: [...foundations, 'storage', 'vault', 'quota', 'telemetry', 'egress'],
-  agents: [...foundations, 'storage', 'audit', 'vault', 'egress'],
+  expressions: [],
+  agents: [...foundations, 'storage', 'audit', 'vault', 'egress', 'expressions'],
   authentication: foundations,
   documents: foundations,
   edge: foundations,
@@ -124,6 +125,7 @@ test('each outside protocol has one user', (t) => {
     ioredis: /^(?:cluster\/membership\/redis|src\/storage\/redis)\//,
     slonik: /^src\/storage\//,
     nodemailer: /^src\/mail\//,
+    '@jmespath-community/jmespath': /^src\/expressions\//,
   };
   const wrong = [...platform, ...runtime].flatMap(({ path, packages }) =>
     packages

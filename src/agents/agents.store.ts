@@ -113,6 +113,17 @@ export function countAgents(scope: TenantScope, tx: TenantTransaction): Promise<
     select count(*) as count from agents where tenant_id = ${scope.tenantId} and status <> 'archived'`);
 }
 
+/** In lower case, those that begin with the stem. */
+export async function takenNames(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  stem: string,
+): Promise<readonly string[]> {
+  return tx.anyFirst(sql.type(z.object({ name: z.string() }))`
+    select lower(name) as name from agents
+    where tenant_id = ${scope.tenantId} and status <> 'archived' and starts_with(lower(name), lower(${stem}))`);
+}
+
 export function updateDocument(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -123,6 +134,13 @@ export function updateDocument(
     update agents a set document = ${JSON.stringify(document)}::jsonb, revision = revision + 1, updated_at = now()
     where a.tenant_id = ${scope.tenantId} and a.id = ${id}
     returning ${columns}, a.document`);
+}
+
+/** The schemas of the working copy have changed. */
+export function touchAgent(scope: TenantScope, tx: TenantTransaction, id: string): Promise<unknown> {
+  return tx.query(sql.typeAlias('nothing')`
+    update agents set revision = revision + 1, updated_at = now()
+    where tenant_id = ${scope.tenantId} and id = ${id}`);
 }
 
 /** Takes the agent off line, to the given state. */

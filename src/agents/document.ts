@@ -6,7 +6,7 @@ export const agentTypes = ['assistant', 'chatbot', 'workflow', 'classifier', 'da
 
 const metadataBytesMax = 64 * 1024;
 
-const name = z
+export const agentName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
     error: "must be 1 to 100 letters, digits, '_', '.' or '-', the first a letter or digit",
@@ -50,7 +50,7 @@ const metadata = z
 
 /** The content of an agent, whole: what is stored, versioned and answered. */
 export const agentDocument = z.object({
-  name,
+  name: agentName,
   ...fields,
   commercial_name: fields.commercial_name.optional(),
   bio: fields.bio.default(''),
@@ -93,9 +93,9 @@ const given = {
   metadata: z.record(z.string(), z.unknown()).nullish(),
 };
 
-export const newAgent = z.object({ name, ...given });
+export const newAgent = z.object({ name: agentName, ...given });
 export const agentPatch = z
-  .object({ name: name.optional(), ...given })
+  .object({ name: agentName.optional(), ...given })
   .describe('A JSON Merge Patch (RFC 7396): null gives a field its default back.');
 
 /** The document that a patch leads to; of an empty one, a new document. */

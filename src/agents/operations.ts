@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { declare, list, listShape, one, oneShape, type Operation, tenantUser } from '../operations/index.js';
 import type { Agents } from './agents.js';
-import { type AgentFilter, statuses } from './agents.store.js';
+import { type AgentFilter, type AgentRow, statuses } from './agents.store.js';
 import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './answers.js';
 import { type Author, authorOf } from './author.js';
-import { agentPatch, agentTypes, newAgent } from './document.js';
-import type { Publishing } from './publishing.js';
+import { agentName, agentPatch, agentTypes, newAgent } from './document.js';
+import { answerOf, issueAnswer } from './issues.js';
+import type { PublishConfig, Publishing } from './publishing.js';
 
 const agentParams = z.object({ id: z.uuid() });
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
@@ -33,8 +34,19 @@ const listed = z.object({ ...listShape(agentSummary).shape, next_cursor: z.strin
 /** An agent of another tenant, and for a member one that is not published, is not there. */
 const one404 = { params: agentParams, absent: 'agent_not_found' } as const;
 
-export function agentOperations(agents: Agents, publishing: Publishing): readonly Operation[] {
-  return [...readingOperations(agents), ...writingOperations(agents), ...stateOperations(publishing)];
+export interface AgentOperationParts {
+  readonly agents: Agents;
+  readonly publishing: Publishing;
+  readonly duplicate: (author: Author, id: string, name: string | undefined) => Promise<AgentRow>;
+}
+
+export function agentOperations(parts: AgentOperationParts): readonly Operation[] {
+  return [
+    ...readingOperations(parts.agents),
+    ...writingOperations(parts),
+    ...publishingOperations(parts.publishing),
+    ...archiveOperations(parts.publishing),
+  ];
 }
 
 function readingOperations(agents: Agents): readonly Operation[] {
@@ -84,7 +96,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
   ];
 }
 
-function writingOperations(agents: Agents): readonly Operation[] {
+function writingOperations({ agents, duplicate }: AgentOperationParts): readonly Operation[] {
   return [
     declare({
       name: 'agents.create',
@@ -116,22 +128,42 @@ function writingOperations(agents: Agents): readonly Operation[] {
       handle: async ({ caller, params, body }) =>
         one(detailOf(await agents.update(authorOf(caller), params.id, body))),
     }),
+    declare({
+      name: 'agents.duplicate',
+      method: 'POST',
+      path: '/api/agents/:id/duplicate',
+      title: 'Copy an agent with its schemas into a new draft',
+      access: tenantUser('agents:create'),
+      ...one404,
+      body: z.object({
+        name: agentName
+          .nullish()
+          .describe('The name with `-copy`, and a number where that is taken, unless given.'),
+      }),
+      output: oneShape(agentDetail),
+      status: 201,
+      errors: ['conflict'],
+      handle: async ({ caller, params, body }) =>
+        one(detailOf(await duplicate(authorOf(caller), params.id, body.name ?? undefined))),
+    }),
   ];
 }
 
-function stateOperations(publishing: Publishing): readonly Operation[] {
+function publishingOperations(publishing: Publishing): readonly Operation[] {
   return [
     declare({
-      name: 'agents.archive',
-      method: 'DELETE',
-      path: '/api/agents/:id',
-      title: 'Archive an agent',
-      description: 'It serves nobody and can be restored. Its name becomes free.',
-      access: tenantUser('agents:delete'),
+      name: 'agents.validate',
+      method: 'POST',
+      path: '/api/agents/:id/validate',
+      title: 'Find out what would keep an agent from being published',
+      description: 'Checks every schema and asks every MCP server for its tools. Changes nothing.',
+      access: tenantUser('agents:update'),
       ...one404,
-      output: oneShape(agentDetail),
-      handle: async ({ caller, params }) =>
-        one(detailOf(await publishing.archive(authorOf(caller), params.id))),
+      output: oneShape(z.object({ valid: z.boolean(), issues: z.array(issueAnswer) })),
+      handle: async ({ caller, params, signal }) => {
+        const issues = await publishing.validate(authorOf(caller), params.id, signal);
+        return one({ valid: issues.length === 0, issues: issues.map(answerOf) });
+      },
     }),
     declare({
       name: 'agents.publish',
@@ -143,16 +175,9 @@ function stateOperations(publishing: Publishing): readonly Operation[] {
       ...one404,
       body: publishBody,
       output: oneShape(agentDetail),
-      errors: ['conflict'],
-      handle: async ({ caller, params, body: { config } }) =>
-        one(
-          detailOf(
-            await publishing.publish(authorOf(caller), params.id, {
-              rateLimit: config?.rate_limit,
-              allowedUsers: config?.allowed_users,
-            }),
-          ),
-        ),
+      errors: ['conflict', 'validation_error'],
+      handle: async ({ caller, params, body: { config }, signal }) =>
+        one(detailOf(await publishing.publish(authorOf(caller), params.id, limitsOf(config), signal))),
     }),
     declare({
       name: 'agents.unpublish',
@@ -167,6 +192,23 @@ function stateOperations(publishing: Publishing): readonly Operation[] {
       handle: async ({ caller, params }) =>
         one(detailOf(await publishing.unpublish(authorOf(caller), params.id))),
     }),
+  ];
+}
+
+function archiveOperations(publishing: Publishing): readonly Operation[] {
+  return [
+    declare({
+      name: 'agents.archive',
+      method: 'DELETE',
+      path: '/api/agents/:id',
+      title: 'Archive an agent',
+      description: 'It serves nobody and can be restored. Its name becomes free.',
+      access: tenantUser('agents:delete'),
+      ...one404,
+      output: oneShape(agentDetail),
+      handle: async ({ caller, params }) =>
+        one(detailOf(await publishing.archive(authorOf(caller), params.id))),
+    }),
     declare({
       name: 'agents.restore',
       method: 'POST',
@@ -180,6 +222,10 @@ function stateOperations(publishing: Publishing): readonly Operation[] {
         one(detailOf(await publishing.restore(authorOf(caller), params.id))),
     }),
   ];
+}
+
+function limitsOf(config: z.output<typeof publishBody>['config']): PublishConfig {
+  return { rateLimit: config?.rate_limit, allowedUsers: config?.allowed_users };
 }
 
 async function answerList(agents: Agents, author: Author, filter: AgentFilter) {

@@ -5,7 +5,13 @@ import { present, refusingTakenName } from './agents.js';
 import { type AgentRow, lockAgent, publishVersion, withdraw } from './agents.store.js';
 import type { Author } from './author.js';
 import { announceAgent, settled } from './changes.js';
-import { insertVersion } from './versions.store.js';
+import type { Checks } from './checks.js';
+import { type Issue, notPublishable } from './issues.js';
+import { approvalOf, destinationsOf } from './schemas/destinations.js';
+import { approveDestinations, recordFindings } from './schemas/schemas.store.js';
+import { snapshotOf } from './snapshot.js';
+import { findVersion, insertVersion, type VersionRow } from './versions.store.js';
+import { readWorkingCopy, replaceWorkingCopy, type WorkingCopy } from './working-copy.js';
 
 /** Who may chat with a published agent, and how often. What is left out stays as it was. */
 export interface PublishConfig {
@@ -13,39 +19,53 @@ export interface PublishConfig {
   readonly allowedUsers?: readonly string[] | null | undefined;
 }
 
+/** How often a publication starts over because the working copy was changed while it was being checked. */
+const attemptsMax = 3;
+/** For all servers of an agent together. */
+const checkTimeoutMs = 30_000;
+
 /** The states of an agent, and what runs in them. Each change is audited, and told to every node. */
 export class Publishing {
   readonly #store: Store;
   readonly #feed: ChangeFeed;
+  readonly #checks: Checks;
 
-  constructor(store: Store, feed: ChangeFeed) {
+  constructor(store: Store, feed: ChangeFeed, checks: Checks) {
     this.#store = store;
     this.#feed = feed;
+    this.#checks = checks;
   }
 
-  publish(author: Author, id: string, config: PublishConfig): Promise<AgentRow> {
-    return this.#change(author, id, 'agent.published', async (tx, row) => {
-      if (row.status === 'archived') throw archived();
-      const version = row.last_version + 1;
-      await insertVersion(author.scope, tx, {
-        agentId: id,
-        version,
-        name: `Version ${version}`,
-        snapshot: { ...row.document, schemas: [] },
-        createdBy: author.id,
-      });
-      return publishVersion(author.scope, tx, id, {
-        version,
-        rateLimit: config.rateLimit === undefined ? row.rate_limit : config.rateLimit,
-        allowedUsers: config.allowedUsers === undefined ? row.allowed_users : (config.allowedUsers ?? []),
-      });
+  /** Everything that would keep the agent from being published; changes nothing. */
+  async validate(author: Author, id: string, signal: AbortSignal): Promise<readonly Issue[]> {
+    const { scope } = author;
+    const { issues, schemas } = await this.#store.inTenant(scope, async (tx) => {
+      const copy = await readWorkingCopy(scope, tx, id);
+      return { ...copy, issues: await this.#checks.local(scope, tx, id, copy.schemas) };
+    });
+    const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
+    return [...issues, ...outside.issues];
+  }
+
+  async publish(author: Author, id: string, config: PublishConfig, signal: AbortSignal): Promise<AgentRow> {
+    for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+      const copy = await this.#checked(author, id, signal);
+      const row = await this.#change(author, id, 'agent.published', (tx, locked) =>
+        locked.revision === copy.agent.revision
+          ? this.#publish(author, tx, copy, locked, config)
+          : Promise.resolve(locked),
+      );
+      if (row.revision === copy.agent.revision) return row;
+    }
+    throw new PlatformError('conflict', {
+      message: 'The agent is being changed at the same time; try again.',
     });
   }
 
   /** A draft stays one. */
   unpublish(author: Author, id: string): Promise<AgentRow> {
     return this.#change(author, id, 'agent.unpublished', async (tx, row) => {
-      if (row.status === 'archived') throw archived();
+      refuseArchived(row);
       return row.status === 'draft' ? row : withdraw(author.scope, tx, id, 'draft');
     });
   }
@@ -66,6 +86,83 @@ export class Publishing {
         return withdraw(author.scope, tx, id, 'draft');
       }),
     );
+  }
+
+  /**
+   * Makes the content of an earlier version the working copy and a new version, which runs at once where the agent is
+   * published. Nobody outside is asked: it must work while a server is away, and that may be why it is done.
+   */
+  async rollback(author: Author, id: string, to: number): Promise<VersionRow> {
+    const { scope } = author;
+    let made: VersionRow | undefined;
+    await refusingTakenName('of that version', () =>
+      this.#change(author, id, 'agent.rolled-back', async (tx, before) => {
+        refuseArchived(before);
+        const { snapshot, created_at } = foundVersion(await findVersion(scope, tx, id, to));
+        const row = await replaceWorkingCopy(author, tx, id, snapshot, created_at);
+        const { schemas } = await readWorkingCopy(scope, tx, id);
+        const [first, ...others] =
+          before.status === 'published' ? await this.#checks.local(scope, tx, id, schemas) : [];
+        if (first !== undefined) throw notPublishable([first, ...others]);
+        const version = before.last_version + 1;
+        const name = `Rollback to version ${to}`;
+        made = await insertVersion(scope, tx, { agentId: id, version, name, snapshot, createdBy: author.id });
+        if (before.status !== 'published') return row;
+        return publishVersion(scope, tx, id, { version, ...limitsOf(before, {}) });
+      }),
+    );
+    return foundVersion(made ?? null);
+  }
+
+  /** The working copy, when nothing keeps it from being published. */
+  async #checked(author: Author, id: string, signal: AbortSignal): Promise<WorkingCopy> {
+    const { scope } = author;
+    const { agent, schemas, local } = await this.#store.inTenant(scope, async (tx) => {
+      const copy = await readWorkingCopy(scope, tx, id);
+      refuseArchived(copy.agent);
+      return { ...copy, local: await this.#checks.local(scope, tx, id, copy.schemas) };
+    });
+    const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
+    // What a check says that was broken off, is not worth keeping.
+    if (signal.aborted) throw new PlatformError('service_unavailable', { cause: signal.reason });
+    const issues = [...local, ...outside.issues];
+    await this.#store.inTenant(scope, async (tx) => {
+      for (const { id: schemaId, revision } of schemas) {
+        const own = issues.filter((issue) => issue.schemaId === schemaId);
+        const tools = outside.tools.get(schemaId) ?? null;
+        await recordFindings(scope, tx, id, { id: schemaId, revision, issues: own, tools });
+      }
+    });
+    const [first, ...others] = issues;
+    if (first !== undefined) throw notPublishable([first, ...others]);
+    return {
+      agent,
+      schemas: schemas.map((row) => ({ ...row, tools: outside.tools.get(row.id) ?? row.tools })),
+    };
+  }
+
+  async #publish(
+    author: Author,
+    tx: TenantTransaction,
+    { schemas }: WorkingCopy,
+    locked: AgentRow,
+    config: PublishConfig,
+  ): Promise<AgentRow> {
+    const { scope } = author;
+    const { id, document } = locked;
+    refuseArchived(locked);
+    // Once more, now that nothing can change before the commit: a secret deleted or a circle closed in between.
+    const [first, ...others] = await this.#checks.local(scope, tx, id, schemas);
+    if (first !== undefined) throw notPublishable([first, ...others]);
+    for (const row of schemas) {
+      const approved = destinationsOf(row.document).map(approvalOf);
+      await approveDestinations(scope, tx, id, { id: row.id, approved });
+    }
+    const version = locked.last_version + 1;
+    const snapshot = snapshotOf(document, schemas);
+    const name = `Version ${version}`;
+    await insertVersion(scope, tx, { agentId: id, version, name, snapshot, createdBy: author.id });
+    return publishVersion(scope, tx, id, { version, ...limitsOf(locked, config) });
   }
 
   /** One change of state. A work that answers the row it was given has changed nothing. */
@@ -93,6 +190,25 @@ export class Publishing {
   }
 }
 
-function archived(): PlatformError {
-  return new PlatformError('conflict', { message: 'The agent is archived; restore it first.' });
+function limitsOf(row: AgentRow, config: PublishConfig) {
+  return {
+    rateLimit: config.rateLimit === undefined ? row.rate_limit : config.rateLimit,
+    allowedUsers: config.allowedUsers === undefined ? row.allowed_users : (config.allowedUsers ?? []),
+  };
+}
+
+export function foundVersion(row: VersionRow | null): VersionRow {
+  if (row === null) throw new PlatformError('not_found', { message: 'The version was not found.' });
+  return row;
+}
+
+function refuseArchived({ status }: AgentRow): void {
+  if (status === 'archived') {
+    throw new PlatformError('conflict', { message: 'The agent is archived; restore it first.' });
+  }
+}
+
+/** A caller who leaves ends the checks; so does the clock. */
+function bounded(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(checkTimeoutMs)]);
 }

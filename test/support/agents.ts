@@ -1,9 +1,13 @@
 // Agents behind a real door, on a real database.
+import { randomBytes } from 'node:crypto';
 import { systemRandom, systemTime } from '../../cluster/index.js';
 import { type AgentsSubject, createAgents } from '../../src/agents/index.js';
 import type { Role, TenantUserCaller } from '../../src/context/caller.js';
 import type { TenantScope } from '../../src/context/tenant-scope.js';
+import { createEgress } from '../../src/egress/index.js';
+import { createExpressions } from '../../src/expressions/index.js';
 import { openChangeFeed, openStore, type Store } from '../../src/storage/index.js';
+import { createVault } from '../../src/vault/index.js';
 import { insertTenant, userOf } from './callers.js';
 import type { FileDatabase } from './database.js';
 import { startEdge } from './edge.js';
@@ -34,9 +38,14 @@ export async function startAgents(database: FileDatabase): Promise<AgentsBench> 
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const subject = createAgents({ store, feed });
+  const vault = createVault({ store, masterKey: randomBytes(32), providers: () => [] });
+  await vault.prepare();
+  // Test servers are on this machine; every other private address stays forbidden.
+  const egress = createEgress({ allow: ['127.0.0.1/32'] });
+  const expressions = createExpressions();
+  const subject = createAgents({ store, feed, vault, egress, expressions, time: systemTime });
   const callers = new Map<string, TenantUserCaller>();
-  const edge = await startEdge(subject.operations, {
+  const edge = await startEdge([...subject.operations, ...vault.operations], {
     authenticator: {
       authenticate: ({ bearer = '' }) => {
         const caller = callers.get(bearer);
@@ -47,6 +56,9 @@ export async function startAgents(database: FileDatabase): Promise<AgentsBench> 
   });
   database.atEnd(async () => {
     await edge.close();
+    subject.stop();
+    await egress.close();
+    await expressions.close();
     await feed.close();
     await store.close();
     if (problems.length > 0) throw new Error('the feed of changes had problems', { cause: problems[0] });

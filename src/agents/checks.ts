@@ -1,0 +1,167 @@
+import type { Role } from '../context/caller.js';
+import type { TenantScope } from '../context/tenant-scope.js';
+import type { TenantTransaction } from '../storage/index.js';
+import type { Egress } from '../egress/index.js';
+import { PlatformError } from '../errors.js';
+import type { Vault } from '../vault/index.js';
+import type { Issue } from './issues.js';
+import { approves, destinationsOf, forbiddenDestinations } from './schemas/destinations.js';
+import type { SchemaRow, ServerTool } from './schemas/schemas.store.js';
+import { faultOfSubAgents } from './sub-agents.js';
+import type { McpServer } from './schemas/editor-schema.js';
+import { authHeaders, type SecretReader } from './tools/credentials.js';
+import { secretHider } from './tools/hide-secrets.js';
+import { faultOfJsonSchema } from './tools/json-schema.js';
+import { listServerTools } from './tools/mcp-server.js';
+
+export interface NetworkFindings {
+  readonly issues: readonly Issue[];
+  /** By schema id, what each MCP server that answered can do. */
+  readonly tools: ReadonlyMap<string, ServerTool[]>;
+}
+
+const atOnceMax = 8;
+const serverTimeoutMs = 10_000;
+
+type CheckingVault = Pick<Vault, 'find' | 'keep' | 'resolve'>;
+
+/** What publishing demands of each schema. */
+export class Checks {
+  readonly #vault: CheckingVault;
+  readonly #egress: Egress;
+
+  constructor(vault: CheckingVault, egress: Egress) {
+    this.#vault = vault;
+    this.#egress = egress;
+  }
+
+  /**
+   * What the database alone can tell. In the transaction that publishes, the secrets that are named cannot be deleted
+   * before it ends.
+   */
+  async local(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    agentId: string,
+    schemas: readonly SchemaRow[],
+  ): Promise<readonly Issue[]> {
+    const issues: Issue[] = [];
+    for (const row of schemas) {
+      const { document } = row;
+      const fault = document.type === 'mcp' ? undefined : faultOfJsonSchema(document.parameters);
+      if (fault !== undefined) {
+        const field = fault.at === '' ? 'parameters' : `parameters.${fault.at}`;
+        issues.push(issueOf(row, field, fault.issue));
+      }
+      for (const { secret, field } of destinationsOf(document)) {
+        if ((await this.#vault.keep(tx, secret)) !== undefined) continue;
+        const name = typeof secret === 'string' ? secret : secret.vault_secret_id;
+        issues.push(issueOf(row, field, `the secret ${name} does not exist`));
+      }
+    }
+    for (const { row, issue } of await faultOfSubAgents(scope, tx, agentId, schemas)) {
+      issues.push(issueOf(row, 'editor_schema.agent.agent_id', issue));
+    }
+    return issues;
+  }
+
+  /** What only the outside can tell. A secret is sent only where `role` may send it. */
+  async network(
+    scope: TenantScope,
+    role: Role,
+    schemas: readonly SchemaRow[],
+    signal: AbortSignal,
+  ): Promise<NetworkFindings> {
+    const issues: Issue[] = [];
+    const tools = new Map<string, ServerTool[]>();
+    const waiting = [...schemas];
+    const work = async (): Promise<void> => {
+      for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
+        const found = await this.#outside(scope, role, row, signal);
+        if (Array.isArray(found)) tools.set(row.id, found);
+        else if (found !== undefined) issues.push(issueOf(row, found.field, found.issue));
+      }
+    };
+    await Promise.all(Array.from({ length: atOnceMax }, work));
+    // In the order of the schemas, whichever server was the slowest.
+    const position = new Map(schemas.map((row, index) => [row.id, index]));
+    issues.sort((a, b) => (position.get(a.schemaId ?? '') ?? 0) - (position.get(b.schemaId ?? '') ?? 0));
+    return { issues, tools };
+  }
+
+  async #outside(
+    scope: TenantScope,
+    role: Role,
+    { document, approved }: SchemaRow,
+    signal: AbortSignal,
+  ): Promise<ServerTool[] | { readonly field: string; readonly issue: string } | undefined> {
+    if (document.type === 'agent') return undefined;
+    const at = `editor_schema.${document.type}`;
+    const { url } = document.type === 'api' ? document.editor_schema.api : document.editor_schema.mcp;
+    const refusal = await this.#refusalOf(url, `${at}.url`);
+    if (refusal !== undefined) return refusal;
+    if (document.type === 'api') return undefined;
+    if (!approves(role)) {
+      const find = (secret: Parameters<Vault['find']>[1]) => this.#vault.find(scope, secret);
+      const [forbidden] = await forbiddenDestinations(document, approved, find);
+      if (forbidden !== undefined) {
+        return { field: forbidden.field, issue: `this secret may not be sent to ${forbidden.host}` };
+      }
+    }
+    const server = document.editor_schema.mcp;
+    const found = await this.#listTools(scope, document.editor_schema.mcp, signal);
+    if (typeof found === 'string') return { field: `${at}.url`, issue: found };
+    const names = new Set(found.map(({ name }) => name));
+    const missing = server.allowed_tools?.find((name) => !names.has(name));
+    if (missing === undefined) return found;
+    return { field: `${at}.allowed_tools`, issue: `the server has no tool ${missing}` };
+  }
+
+  async #refusalOf(
+    url: string,
+    field: string,
+  ): Promise<{ readonly field: string; readonly issue: string } | undefined> {
+    try {
+      await this.#egress.checkResolved(url, field);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.code !== 'validation_error') throw error;
+      return { field, issue: String(error.details?.['issue']) };
+    }
+  }
+
+  async #listTools(
+    scope: TenantScope,
+    server: McpServer,
+    signal: AbortSignal,
+  ): Promise<ServerTool[] | string> {
+    const values: string[] = [];
+    const read: SecretReader = async (secret) => {
+      const { value } = await this.#vault.resolve(scope, secret);
+      values.push(value.reveal());
+      return value;
+    };
+    try {
+      const headers = await authHeaders(server.auth, read);
+      const timeoutMs = Math.min(serverTimeoutMs, server.call_timeout_ms);
+      return [...(await listServerTools({ server, headers, egress: this.#egress, timeoutMs, signal }))];
+    } catch (error) {
+      // A server may quote what it was sent.
+      const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
+      return `the server could not be asked for its tools: ${reason}`;
+    }
+  }
+}
+
+function issueOf(row: SchemaRow, field: string, issue: string): Issue {
+  return { schemaId: row.id, schema: row.document.name, field, issue };
+}
+
+/** Client packages wrap what happened; the words of the way out are made for tenants, else the innermost are best. */
+export function reasonOf(error: unknown): string {
+  let inner = error;
+  while (!(inner instanceof PlatformError) && inner instanceof Error && inner.cause instanceof Error) {
+    inner = inner.cause;
+  }
+  return inner instanceof Error ? inner.message : 'unknown failure';
+}

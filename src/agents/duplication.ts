@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { PlatformError } from '../errors.js';
+import type { Store } from '../storage/index.js';
+import { agentsMax, refusingTakenName } from './agents.js';
+import { type AgentRow, countAgents, insertAgent, takenNames } from './agents.store.js';
+import type { Author } from './author.js';
+import { agentName } from './document.js';
+import { putSchema } from './schemas/schemas.store.js';
+import { readWorkingCopy } from './working-copy.js';
+
+const nameLengthMax = 100;
+
+/**
+ * Copies an agent's working copy, with its schemas, into a new draft. Where secrets may be sent was approved for the
+ * very content that is copied, so the approvals go along.
+ */
+export function duplicateAgent(
+  store: Store,
+  author: Author,
+  id: string,
+  wanted: string | undefined,
+): Promise<AgentRow> {
+  const { scope } = author;
+  return refusingTakenName(wanted ?? 'of the copy', () =>
+    store.inTenant(scope, async (tx) => {
+      const { agent, schemas } = await readWorkingCopy(scope, tx, id);
+      if ((await countAgents(scope, tx)) >= agentsMax) {
+        throw new PlatformError('conflict', { message: `A tenant holds at most ${agentsMax} agents.` });
+      }
+      const stem = `${agent.document.name.slice(0, nameLengthMax - 9)}-copy`;
+      const name = wanted ?? freeName(stem, await takenNames(scope, tx, stem));
+      const copy = await insertAgent(scope, tx, {
+        id: randomUUID(),
+        document: { ...agent.document, name: agentName.parse(name) },
+        createdBy: author.id,
+      });
+      for (const { document, approved, tools, tools_read_at: toolsReadAt } of schemas) {
+        await putSchema(scope, tx, copy.id, {
+          id: randomUUID(),
+          document,
+          approved,
+          tools,
+          toolsReadAt,
+          createdBy: author.id,
+        });
+      }
+      return copy;
+    }),
+  );
+}
+
+/** `stem`, else `stem-2`, `stem-3` … */
+function freeName(stem: string, taken: readonly string[]): string {
+  const names = new Set(taken);
+  if (!names.has(stem.toLowerCase())) return stem;
+  let number = 2;
+  while (names.has(`${stem}-${number}`.toLowerCase())) number += 1;
+  return `${stem}-${number}`;
+}

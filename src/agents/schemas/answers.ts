@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { schemaTypes } from './document.js';
+import { issue, type SchemaRow, serverTool } from './schemas.store.js';
+
+const moment = z.iso.datetime();
+
+export const schemaAnswer = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  description: z.string(),
+  type: z.enum(schemaTypes),
+  parameters: z.record(z.string(), z.unknown()),
+  editor_schema: z.record(z.string(), z.unknown()),
+  revision: z
+    .int()
+    .describe('Rises with every change; sent back with a change, it keeps it from undoing another.'),
+  validation: z
+    .object({
+      state: z.enum(['unchecked', 'valid', 'invalid']),
+      checked_at: moment.nullable(),
+      issues: z.array(issue),
+    })
+    .describe('What the last publication found out about this revision.'),
+  tools: z
+    .array(serverTool)
+    .nullable()
+    .describe(
+      'What the MCP server last said that it can do; null for other types, and before anybody asked.',
+    ),
+  tools_read_at: moment.nullable(),
+  created_by: z.uuid().nullable(),
+  created_at: moment,
+  updated_at: moment,
+});
+
+export function schemaAnswerOf(row: SchemaRow): z.input<typeof schemaAnswer> {
+  const { name, description, type, parameters, editor_schema } = row.document;
+  const unchecked = row.issues === null;
+  const issues = row.issues ?? [];
+  return {
+    id: row.id,
+    name,
+    description,
+    type,
+    parameters,
+    editor_schema,
+    revision: row.revision,
+    validation: {
+      state: unchecked ? 'unchecked' : issues.length === 0 ? 'valid' : 'invalid',
+      checked_at: row.checked_at?.toISOString() ?? null,
+      issues,
+    },
+    tools: row.tools,
+    tools_read_at: row.tools_read_at?.toISOString() ?? null,
+    created_by: row.created_by,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,28 @@
+/**
+ * Where in a tool's arguments a value of the context goes: `requesterId`, `filter.owner`, `body[].requesterId` (in
+ * every item of the list).
+ */
+export interface PathStep {
+  readonly name: string;
+  /** How many lists lie between this member and the next step. */
+  readonly lists: number;
+}
+
+const step = /^([A-Za-z_$][A-Za-z0-9_$-]{0,127})((?:\[\])*)$/;
+const stepsMax = 10;
+const listsMax = 3;
+const prototypeNames = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Undefined for a text that is no such path. */
+export function parsePath(text: string): readonly PathStep[] | undefined {
+  const texts = text.split('.');
+  if (texts.length > stepsMax) return undefined;
+  const steps: PathStep[] = [];
+  for (const part of texts) {
+    const [, name, brackets] = step.exec(part) ?? [];
+    if (name === undefined || brackets === undefined) return undefined;
+    if (prototypeNames.has(name) || brackets.length / 2 > listsMax) return undefined;
+    steps.push({ name, lists: brackets.length / 2 });
+  }
+  return steps;
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { invalidField } from '../../errors.js';
+import { type JsonObject, mergePatch, validate } from '../../operations/index.js';
+import { apiTool, mcpServer, subAgent } from './editor-schema.js';
+
+export const schemaTypes = ['api', 'mcp', 'agent'] as const;
+export type SchemaType = (typeof schemaTypes)[number];
+
+const parametersBytesMax = 64 * 1024;
+const reservedNames = new Set(['suggest_quick_replies']);
+
+/**
+ * Vendors take names of at most 64 letters, digits, `_` and `-`. `__` stands between the name of an MCP server and its
+ * tool, so no name may hold it.
+ */
+const name = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, {
+    error: "must be 1 to 64 letters, digits, '_' or '-', the first a letter",
+  })
+  .refine((text) => !text.includes('__'), "must not hold '__'")
+  .refine((text) => !reservedNames.has(text), 'is the name of a built-in tool')
+  .describe('Unique in the agent. What the model calls the tool by.');
+
+const common = {
+  name,
+  description: z.string().max(4_000).default('').describe('What the model is told of the tool.'),
+  parameters: z
+    .record(z.string(), z.unknown())
+    .refine(
+      (value) => Buffer.byteLength(JSON.stringify(value)) <= parametersBytesMax,
+      `must have at most ${parametersBytesMax} bytes as JSON`,
+    )
+    .default({ type: 'object', properties: {} })
+    .describe('JSON Schema (2020-12) of the arguments. Checked when the agent is validated or published.'),
+};
+
+/** The content of a schema, whole. */
+export const schemaDocument = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('api'), ...common, editor_schema: z.strictObject({ api: apiTool }) }),
+  z.object({
+    type: z.literal('mcp'),
+    ...common,
+    // Room for `__` and the names of its tools.
+    name: name.max(32),
+    editor_schema: z.strictObject({ mcp: mcpServer }),
+  }),
+  z.object({ type: z.literal('agent'), ...common, editor_schema: z.strictObject({ agent: subAgent }) }),
+]);
+
+export type SchemaDocument = z.output<typeof schemaDocument>;
+
+/** As it came; what it leads to is judged as a whole after merging. */
+export const schemaPatch = z
+  .object({
+    revision: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('The revision that was read before; when the schema has another by now, nothing is written.'),
+    name: z.string().optional(),
+    description: z.string().nullish(),
+    type: z.enum(schemaTypes).optional().describe('Cannot be changed.'),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+    editor_schema: z.record(z.string(), z.unknown()).optional(),
+  })
+  .describe('A JSON Merge Patch (RFC 7396).');
+
+export function patchedSchema(document: SchemaDocument, patch: JsonObject): SchemaDocument {
+  if (patch['type'] !== undefined && patch['type'] !== document.type) {
+    throw invalidField('type', `cannot be changed: the schema is of type ${document.type}`);
+  }
+  return validate(schemaDocument, mergePatch(document, patch)) as SchemaDocument;
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import {
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  tenantUser,
+} from '../../operations/index.js';
+import { authorOf } from '../author.js';
+import { schemaAnswer, schemaAnswerOf } from './answers.js';
+import { schemaDocument, schemaPatch, schemaTypes } from './document.js';
+import type { Schemas } from './schemas.js';
+import { serverTool } from './schemas.store.js';
+import type { Trials } from './trials.js';
+
+const ofAgent = { params: z.object({ id: z.uuid() }), absent: 'agent_not_found' } as const;
+/** A schema's id is judged by the look-up, so that a malformed one is not taken for a missing agent. */
+const ofSchema = {
+  params: z.object({ id: z.uuid(), schemaId: z.string().max(100) }),
+  absent: 'agent_not_found',
+} as const;
+
+const trialBody = z.object({
+  arguments: z.record(z.string(), z.unknown()).default({}).describe('What a model would say.'),
+  context: z.record(z.string(), z.unknown()).default({}).describe('What a caller would supply.'),
+  tool: z.string().min(1).max(200).optional().describe('Which tool of an MCP server.'),
+});
+
+const trialAnswer = z.object({
+  status: z.int().nullable().describe('Of the HTTP answer; null for a tool of an MCP server.'),
+  is_error: z.boolean(),
+  result: z.string().describe('What the model would be shown.'),
+  truncated: z.boolean(),
+  missing_context: z.array(z.string()).describe('What the tool wanted from the context and was not there.'),
+  latency_ms: z.number(),
+});
+
+const discovered = z.object({
+  tools: z.array(serverTool.extend({ allowed: z.boolean() })),
+  discovered_at: z.iso.datetime(),
+});
+
+export function schemaOperations(schemas: Schemas, trials: Trials): readonly Operation[] {
+  return [...readingOperations(schemas), ...writingOperations(schemas), ...trialOperations(trials)];
+}
+
+function readingOperations(schemas: Schemas): readonly Operation[] {
+  return [
+    declare({
+      name: 'agent-schemas.list',
+      method: 'GET',
+      path: '/api/agents/:id/schemas',
+      title: "List an agent's schemas: its HTTP tools, MCP servers and sub-agents",
+      access: tenantUser('schemas:read'),
+      ...ofAgent,
+      query: z.object({ type: z.enum(schemaTypes).optional() }),
+      output: listShape(schemaAnswer),
+      handle: async ({ caller, params, query }) =>
+        list((await schemas.list(authorOf(caller), params.id, query.type)).map(schemaAnswerOf)),
+    }),
+    declare({
+      name: 'agent-schemas.get',
+      method: 'GET',
+      path: '/api/agents/:id/schemas/:schemaId',
+      title: 'One schema, with what the last check found',
+      access: tenantUser('schemas:read'),
+      ...ofSchema,
+      output: oneShape(schemaAnswer),
+      errors: ['not_found'],
+      handle: async ({ caller, params }) =>
+        one(schemaAnswerOf(await schemas.get(authorOf(caller), params.id, params.schemaId))),
+    }),
+  ];
+}
+
+function writingOperations(schemas: Schemas): readonly Operation[] {
+  return [
+    declare({
+      name: 'agent-schemas.create',
+      method: 'POST',
+      path: '/api/agents/:id/schemas',
+      title: 'Add a schema to an agent',
+      description:
+        'Whether its secrets exist, its address may be called and its JSON Schema is valid is checked when the agent is validated or published.',
+      access: tenantUser('schemas:create'),
+      ...ofAgent,
+      body: schemaDocument,
+      output: oneShape(schemaAnswer),
+      status: 201,
+      errors: ['conflict'],
+      handle: async ({ caller, params, body }) =>
+        one(schemaAnswerOf(await schemas.create(authorOf(caller), params.id, body))),
+    }),
+    declare({
+      name: 'agent-schemas.update',
+      method: 'PATCH',
+      path: '/api/agents/:id/schemas/:schemaId',
+      title: 'Change a schema',
+      description:
+        'A JSON Merge Patch (RFC 7396) of the working copy. A published agent goes on with what was published.',
+      access: tenantUser('schemas:update'),
+      ...ofSchema,
+      body: schemaPatch,
+      output: oneShape(schemaAnswer),
+      errors: ['not_found', 'conflict'],
+      handle: async ({ caller, params, body: { revision, ...patch } }) =>
+        one(
+          schemaAnswerOf(await schemas.update(authorOf(caller), params.id, params.schemaId, patch, revision)),
+        ),
+    }),
+    declare({
+      name: 'agent-schemas.delete',
+      method: 'DELETE',
+      path: '/api/agents/:id/schemas/:schemaId',
+      title: 'Remove a schema',
+      access: tenantUser('schemas:delete'),
+      ...ofSchema,
+      output: doneShape,
+      errors: ['not_found', 'conflict'],
+      handle: async ({ caller, params }) => {
+        const { document } = await schemas.delete(authorOf(caller), params.id, params.schemaId);
+        return done(`The schema ${document.name} was removed.`);
+      },
+    }),
+  ];
+}
+
+function trialOperations(trials: Trials): readonly Operation[] {
+  return [
+    declare({
+      name: 'agent-schemas.test',
+      method: 'POST',
+      path: '/api/agents/:id/schemas/:schemaId/test',
+      title: 'Call a tool once with sample arguments',
+      description: 'The call is real. An error status of the other side is an answer like any other.',
+      access: tenantUser('tools:update'),
+      ...ofSchema,
+      body: trialBody,
+      output: oneShape(trialAnswer),
+      errors: ['not_found', 'provider_error', 'provider_timeout'],
+      handle: async ({ caller, params, body, signal }) => {
+        const trial = { args: body.arguments, context: body.context, tool: body.tool };
+        const found = await trials.test(authorOf(caller), params.id, params.schemaId, trial, signal);
+        const { status, failed, result, truncated, missing, latencyMs } = found;
+        return one({
+          status,
+          is_error: failed,
+          result,
+          truncated,
+          missing_context: [...missing],
+          latency_ms: latencyMs,
+        });
+      },
+    }),
+    declare({
+      name: 'agent-schemas.discover',
+      method: 'POST',
+      path: '/api/agents/:id/schemas/:schemaId/discover',
+      title: 'Ask an MCP server for its tools',
+      access: tenantUser('tools:update'),
+      ...ofSchema,
+      output: oneShape(discovered),
+      errors: ['not_found', 'provider_error', 'provider_timeout'],
+      handle: async ({ caller, params, signal }) => {
+        const author = authorOf(caller);
+        const { server, tools, at } = await trials.discover(author, params.id, params.schemaId, signal);
+        return one({
+          tools: tools.map((tool) => ({
+            ...tool,
+            allowed: server.allowed_tools?.includes(tool.name) ?? true,
+          })),
+          discovered_at: at.toISOString(),
+        });
+      },
+    }),
+  ];
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { Egress } from '../../egress/index.js';
+import { PlatformError } from '../../errors.js';
+import type { JsonObject } from '../../operations/index.js';
+import { isUniqueViolation, type Store, type TenantTransaction } from '../../storage/index.js';
+import type { Vault } from '../../vault/index.js';
+import { lockEditable, present } from '../agents.js';
+import { findAgent, touchAgent } from '../agents.store.js';
+import type { Author } from '../author.js';
+import { approvalOf, approves, destinationsOf, forbiddenDestinations, mayNotSend } from './destinations.js';
+import { patchedSchema, type SchemaDocument, type SchemaType } from './document.js';
+import {
+  countSchemas,
+  deleteSchema,
+  findSchema,
+  listSchemas,
+  putSchema,
+  type SchemaRow,
+} from './schemas.store.js';
+
+/** Of one agent. Vendors take few more tools, and choose badly among so many. */
+export const schemasMax = 128;
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The tools of the working copies. */
+export class Schemas {
+  readonly #store: Store;
+  readonly #vault: Pick<Vault, 'keep'>;
+  readonly #egress: Pick<Egress, 'checkHeaders'>;
+
+  constructor(store: Store, vault: Pick<Vault, 'keep'>, egress: Pick<Egress, 'checkHeaders'>) {
+    this.#store = store;
+    this.#vault = vault;
+    this.#egress = egress;
+  }
+
+  list(author: Author, agentId: string, type?: SchemaType): Promise<readonly SchemaRow[]> {
+    const { scope } = author;
+    return this.#store.inTenant(scope, async (tx) => {
+      present(await findAgent(scope, tx, agentId, 'working-copy'));
+      return listSchemas(scope, tx, agentId, type);
+    });
+  }
+
+  get(author: Author, agentId: string, id: string): Promise<SchemaRow> {
+    const { scope } = author;
+    return this.#store.inTenant(scope, async (tx) => {
+      present(await findAgent(scope, tx, agentId, 'working-copy'));
+      return this.#found(scope, tx, agentId, id);
+    });
+  }
+
+  create(author: Author, agentId: string, document: SchemaDocument): Promise<SchemaRow> {
+    const { scope } = author;
+    return this.#change(author, agentId, document.name, async (tx) => {
+      if ((await countSchemas(scope, tx, agentId)) >= schemasMax) {
+        throw new PlatformError('conflict', { message: `An agent has at most ${schemasMax} schemas.` });
+      }
+      const approved = await this.#approved(author, tx, document, []);
+      return putSchema(scope, tx, agentId, {
+        id: randomUUID(),
+        document,
+        approved,
+        tools: null,
+        toolsReadAt: null,
+        createdBy: author.id,
+      });
+    });
+  }
+
+  update(
+    author: Author,
+    agentId: string,
+    id: string,
+    patch: JsonObject,
+    revision: number | undefined,
+  ): Promise<SchemaRow> {
+    const { scope } = author;
+    return this.#change(author, agentId, patch['name'], async (tx) => {
+      const row = await this.#found(scope, tx, agentId, id);
+      if (revision !== undefined && revision !== row.revision) {
+        throw new PlatformError('conflict', {
+          message: `The schema was changed by somebody else: it has revision ${row.revision}, not ${revision}.`,
+          details: { field: 'revision', issue: 'is stale', revision: row.revision },
+        });
+      }
+      const document = patchedSchema(row.document, patch);
+      const approved = await this.#approved(author, tx, document, row.approved);
+      const kept = sameServer(row.document, document) ? row : { tools: null, tools_read_at: null };
+      return putSchema(scope, tx, agentId, {
+        id,
+        document,
+        approved,
+        tools: kept.tools,
+        toolsReadAt: kept.tools_read_at,
+        createdBy: row.created_by,
+      });
+    });
+  }
+
+  delete(author: Author, agentId: string, id: string): Promise<SchemaRow> {
+    const { scope } = author;
+    return this.#change(author, agentId, undefined, async (tx) => {
+      const row = await this.#found(scope, tx, agentId, id);
+      await deleteSchema(scope, tx, agentId, id);
+      return row;
+    });
+  }
+
+  /** Holds the agent's row, so that changes of one agent come one after the other and publishing sees each whole. */
+  async #change<Result>(
+    author: Author,
+    agentId: string,
+    name: unknown,
+    work: (tx: TenantTransaction) => Promise<Result>,
+  ): Promise<Result> {
+    const { scope } = author;
+    try {
+      return await this.#store.inTenant(scope, async (tx) => {
+        await lockEditable(scope, tx, agentId);
+        const result = await work(tx);
+        await touchAgent(scope, tx, agentId);
+        return result;
+      });
+    } catch (error) {
+      if (!isUniqueViolation(error, 'agent_schemas_name')) throw error;
+      throw new PlatformError('conflict', {
+        message: `The agent has a schema with the name ${String(name)} already.`,
+        details: { field: 'name', issue: 'is taken' },
+        cause: error,
+      });
+    }
+  }
+
+  /** Whether a host may be called is told at publishing; headers that no call can carry are refused at once. */
+  #checkHeaders(document: SchemaDocument): void {
+    if (document.type === 'agent') return;
+    const { auth } = document.type === 'api' ? document.editor_schema.api : document.editor_schema.mcp;
+    const at = `editor_schema.${document.type}`;
+    if (auth.type === 'api_key') this.#egress.checkHeaders({ [auth.header]: '' }, `${at}.auth.header`);
+    if (document.type === 'api') {
+      this.#egress.checkHeaders(document.editor_schema.api.headers ?? {}, `${at}.headers`);
+    }
+  }
+
+  async #found(scope: TenantScope, tx: TenantTransaction, agentId: string, id: string): Promise<SchemaRow> {
+    const row = uuid.test(id) ? await findSchema(scope, tx, agentId, id) : null;
+    if (row === null) throw new PlatformError('not_found', { message: 'The schema was not found.' });
+    return row;
+  }
+
+  /**
+   * What is approved once this author has written the document. Owners and admins approve by writing; an editor keeps
+   * what was approved before, and may add nothing that the secret does not allow by itself.
+   */
+  async #approved(
+    author: Author,
+    tx: TenantTransaction,
+    document: SchemaDocument,
+    before: readonly string[],
+  ): Promise<readonly string[]> {
+    this.#checkHeaders(document);
+    // Keeps the secrets that are there from being deleted before this commits; one that is missing is told at
+    // publishing, so that the order in which things are made does not matter.
+    const secretOf = (secret: Parameters<Vault['keep']>[1]) => this.#vault.keep(tx, secret);
+    const all = destinationsOf(document).map(approvalOf);
+    if (approves(author.role)) {
+      for (const { secret } of destinationsOf(document)) await secretOf(secret);
+      return [...new Set(all)];
+    }
+    const [forbidden] = await forbiddenDestinations(document, before, secretOf);
+    if (forbidden !== undefined) throw mayNotSend(forbidden);
+    return before.filter((approval) => all.includes(approval));
+  }
+}
+
+/** Whether what the server said of itself still holds. */
+function sameServer(before: SchemaDocument, after: SchemaDocument): boolean {
+  if (before.type !== 'mcp' || after.type !== 'mcp') return false;
+  const [one, other] = [before.editor_schema.mcp, after.editor_schema.mcp];
+  return one.url === other.url && JSON.stringify(one.auth) === JSON.stringify(other.auth);
+}

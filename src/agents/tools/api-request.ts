@@ -1,0 +1,88 @@
+import type { JsonObject } from '../../operations/index.js';
+import type { ApiTool } from '../schemas/editor-schema.js';
+import { partsOf, placeholdersIn } from '../schemas/placeholders.js';
+import { fillJson, fillText, fillValue, type Sources, textOf } from './fill.js';
+import { ToolError } from './tool-error.js';
+
+/** The HTTP request of one call, ready to be sent. */
+export interface ApiRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+/** Everything but the credential. */
+export function apiRequest(tool: ApiTool, sources: Sources): ApiRequest {
+  const url = fillUrl(tool.url, sources);
+  for (const [name, template] of Object.entries(tool.query ?? {})) {
+    appendQuery(url, name, fillValue(template, sources));
+  }
+  const headers = fillHeaders(tool.headers ?? {}, sources);
+  // A tool that says nowhere where its arguments go gets all of them, where such a method carries them.
+  const spread = !usesArguments(tool) && tool.body === undefined;
+  const inQuery = tool.method === 'GET' || tool.method === 'DELETE';
+  if (spread && inQuery) {
+    for (const [name, value] of Object.entries(sources.args)) appendQuery(url, name, value);
+  }
+  const template = spread && !inQuery && Object.keys(sources.args).length > 0 ? sources.args : undefined;
+  const body = template ?? (tool.body === undefined ? undefined : filledBody(tool.body, sources));
+  return { method: tool.method, url, ...withBody(headers, body) };
+}
+
+function usesArguments({ url, query, headers, body }: ApiTool): boolean {
+  return placeholdersIn([url, query, headers, body]).some(({ kind }) => kind === 'args');
+}
+
+function filledBody(template: unknown, sources: Sources): unknown {
+  return typeof template === 'string' ? fillText(template, sources) : fillJson(template, sources);
+}
+
+/** Values are percent-encoded, so they can add no part to the address, and may not climb out of its path. */
+function fillUrl(template: string, sources: Sources): URL {
+  const [beforeQuery = ''] = template.split(/[?#]/, 1);
+  for (const segment of beforeQuery.split('/').slice(3)) {
+    if (partsOf(segment).every((part) => typeof part === 'string')) continue;
+    if (/^(?:\.|%2e){1,2}$/i.test(fillText(segment, sources, encodeURIComponent))) {
+      throw new ToolError('refused', 'An argument would change the path of the address.');
+    }
+  }
+  return new URL(fillText(template, sources, encodeURIComponent));
+}
+
+function appendQuery(url: URL, name: string, value: unknown): void {
+  if (value === undefined || value === null) return;
+  for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, textOf(item));
+}
+
+function fillHeaders(
+  templates: Readonly<Record<string, string>>,
+  sources: Sources,
+): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  for (const [name, template] of Object.entries(templates)) {
+    headers[name.toLowerCase()] = fillText(template, sources);
+  }
+  return headers;
+}
+
+function withBody(
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+): { readonly headers: Readonly<Record<string, string>>; readonly body: string | undefined } {
+  if (body === undefined) return { headers, body: undefined };
+  const contentType = headers['content-type'];
+  if (typeof body === 'string') {
+    return { headers: { 'content-type': 'text/plain; charset=utf-8', ...headers }, body };
+  }
+  if (contentType?.startsWith('application/x-www-form-urlencoded') === true) {
+    return { headers, body: formOf(body as JsonObject) };
+  }
+  return { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+}
+
+function formOf(body: JsonObject): string {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(body)) form.append(name, textOf(value));
+  return form.toString();
+}

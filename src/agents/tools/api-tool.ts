@@ -1,0 +1,131 @@
+import type { Egress } from '../../egress/index.js';
+import { ExpressionError, type Expressions } from '../../expressions/index.js';
+import type { JsonObject } from '../../operations/index.js';
+import type { ApiTool } from '../schemas/editor-schema.js';
+import { placeholdersIn } from '../schemas/placeholders.js';
+import { apiRequest } from './api-request.js';
+import { authHeaders, type SecretReader } from './credentials.js';
+import { secretHider } from './hide-secrets.js';
+import { shownText } from './shown-text.js';
+import { ToolError } from './tool-error.js';
+import { toolFailureOf } from './tool-failure.js';
+
+export interface ApiToolParts {
+  readonly egress: Pick<Egress, 'fetchGuarded'>;
+  readonly expressions: Pick<Expressions, 'evaluate'>;
+}
+
+export interface ApiToolCall {
+  readonly args: JsonObject;
+  /** The context, with the bindings in it. */
+  readonly context: JsonObject;
+  readonly secrets: SecretReader;
+  readonly signal: AbortSignal;
+  /** Refuses to call when the tool names something that the context does not hold. */
+  readonly strict: boolean;
+  /** Lets the other side know a repeated call. */
+  readonly idempotencyKey?: string;
+}
+
+export interface ApiToolAnswer {
+  readonly status: number;
+  /** What the model is shown. */
+  readonly text: string;
+  /** True when the answer was longer than what is shown. */
+  readonly truncated: boolean;
+  /** Names that the tool wanted from the context and that were not there. */
+  readonly missing: readonly string[];
+}
+
+const answerBytesMax = 1024 * 1024;
+
+/** Calls an HTTP tool once. Throws `ToolError`; an error status of the other side is an answer like any other. */
+export async function callApiTool(
+  parts: ApiToolParts,
+  tool: ApiTool,
+  call: ApiToolCall,
+): Promise<ApiToolAnswer> {
+  const values: string[] = [];
+  const read: SecretReader = async (secret) => {
+    const value = await call.secrets(secret);
+    values.push(value.reveal());
+    return value;
+  };
+  const missing: string[] = [];
+  const credential = await authHeaders(tool.auth, read);
+  const secrets = await namedSecrets(tool, read);
+  const hide = secretHider(values);
+  const request = apiRequest(tool, {
+    args: call.args,
+    context: call.context,
+    secrets,
+    missing: (name) => missing.push(name),
+  });
+  if (call.strict && missing.length > 0) {
+    throw new ToolError('context-missing', `The context does not hold ${missing.join(', ')}.`);
+  }
+  const answer = await send(parts.egress, tool, call, {
+    ...request,
+    headers: {
+      ...request.headers,
+      ...credential,
+      ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
+    },
+  });
+  const shown = await shownOf(parts.expressions, tool, answer);
+  const { text, truncated } = shownText(shown, hide, tool.response?.max_chars);
+  return { status: answer.status, text, truncated: answer.truncated || truncated, missing };
+}
+
+async function namedSecrets(tool: ApiTool, read: SecretReader): Promise<ReadonlyMap<string, string>> {
+  const { url, headers, query, body } = tool;
+  const found = new Map<string, string>();
+  for (const { kind, name } of placeholdersIn([url, headers, query, body])) {
+    if (kind === 'secret' && !found.has(name)) found.set(name, (await read(name)).reveal());
+  }
+  return found;
+}
+
+type Answer = Awaited<ReturnType<Egress['fetchGuarded']>>;
+
+async function send(
+  egress: ApiToolParts['egress'],
+  tool: ApiTool,
+  call: ApiToolCall,
+  request: ReturnType<typeof apiRequest>,
+): Promise<Answer> {
+  try {
+    return await egress.fetchGuarded({
+      url: request.url,
+      method: tool.method,
+      headers: { accept: 'application/json, text/*;q=0.9, */*;q=0.5', ...request.headers },
+      ...(request.body === undefined ? {} : { body: request.body }),
+      timeoutMs: tool.timeout_ms,
+      bodyBytesMax: answerBytesMax,
+      oversize: 'cut',
+      signal: call.signal,
+    });
+  } catch (error) {
+    throw toolFailureOf(error);
+  }
+}
+
+async function shownOf(
+  expressions: ApiToolParts['expressions'],
+  tool: ApiTool,
+  answer: Answer,
+): Promise<string> {
+  const select = tool.response?.select;
+  if (answer.body.includes(0)) {
+    return `The answer is no text: ${answer.body.byteLength} bytes of ${answer.headers['content-type'] ?? 'unknown type'}.`;
+  }
+  const text = answer.body.toString('utf8');
+  if (select === undefined) return text;
+  try {
+    const picked = await expressions.evaluate(select, JSON.parse(text));
+    return typeof picked === 'string' ? picked : JSON.stringify(picked);
+  } catch (cause) {
+    if (cause instanceof ExpressionError) throw new ToolError('bad-answer', cause.message, { cause });
+    throw new ToolError('bad-answer', `The answer (status ${answer.status}) is not JSON.`, { cause });
+  }
+}

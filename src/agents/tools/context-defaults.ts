@@ -1,0 +1,55 @@
+import type { JsonObject } from '../../operations/index.js';
+import { parsePath, type PathStep } from '../schemas/context-path.js';
+
+type Members = Record<string, unknown>;
+
+/**
+ * The arguments with values of the context in their places, whatever the model put there. `missing` tells the names
+ * that the context does not hold; what the model said stays in those places.
+ */
+export function withContextDefaults(
+  args: JsonObject,
+  defaults: Readonly<Record<string, string>>,
+  context: JsonObject,
+): { readonly args: JsonObject; readonly missing: readonly string[] } {
+  const filled = structuredClone(args) as Members;
+  const missing: string[] = [];
+  for (const [path, name] of Object.entries(defaults)) {
+    const value = Object.hasOwn(context, name) ? context[name] : undefined;
+    const steps = parsePath(path);
+    if (value === undefined || value === null || steps === undefined) missing.push(name);
+    else put(filled, steps, value);
+  }
+  return { args: filled, missing };
+}
+
+function put(holder: Members, [step, ...rest]: readonly PathStep[], value: unknown): void {
+  if (step === undefined) return;
+  const present = Object.hasOwn(holder, step.name) ? holder[step.name] : undefined;
+  if (rest.length === 0) {
+    holder[step.name] = step.lists === 0 ? value : replaceItems(present, step.lists, value);
+  } else if (step.lists === 0) {
+    const inner = isMembers(present) ? present : {};
+    holder[step.name] = inner;
+    put(inner, rest, value);
+  } else {
+    // A model that gives one object where a list is wanted must not get past the value by that.
+    for (const item of itemsOf(present, step.lists)) if (isMembers(item)) put(item, rest, value);
+  }
+}
+
+/** `ids[]` as the last step: every item becomes the value, and a missing list becomes one of it. */
+function replaceItems(present: unknown, lists: number, value: unknown): unknown {
+  if (lists === 0) return value;
+  if (!Array.isArray(present) || present.length === 0) return [replaceItems(undefined, lists - 1, value)];
+  return present.map((item: unknown) => replaceItems(item, lists - 1, value));
+}
+
+function itemsOf(value: unknown, lists: number): readonly unknown[] {
+  if (!Array.isArray(value)) return [value];
+  return lists === 0 ? [value] : value.flatMap((item: unknown) => itemsOf(item, lists - 1));
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,25 @@
+import type { SecretRef, SecretValue } from '../../vault/index.js';
+import type { Auth } from '../schemas/editor-schema.js';
+
+export type SecretReader = (secret: SecretRef) => Promise<SecretValue>;
+
+/** The reference that an `auth` holds; undefined for type `none`. */
+export function secretOf(auth: Auth): SecretRef | undefined {
+  if (auth.type === 'none') return undefined;
+  return auth.secret_ref ?? { vault_secret_id: auth.vault_secret_id ?? '' };
+}
+
+/** The header that an `auth` adds, with the secret in it. */
+export async function authHeaders(auth: Auth, read: SecretReader): Promise<Readonly<Record<string, string>>> {
+  const secret = secretOf(auth);
+  if (secret === undefined || auth.type === 'none') return {};
+  const value = (await read(secret)).reveal();
+  switch (auth.type) {
+    case 'bearer':
+      return { Authorization: `Bearer ${value}` };
+    case 'basic':
+      return { Authorization: `Basic ${Buffer.from(value, 'utf8').toString('base64')}` };
+    case 'api_key':
+      return { [auth.header]: value };
+  }
+}

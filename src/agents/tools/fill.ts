@@ -1,0 +1,64 @@
+import type { JsonObject } from '../../operations/index.js';
+import { partsOf, type Placeholder } from '../schemas/placeholders.js';
+
+/** What placeholders are filled from. */
+export interface Sources {
+  readonly args: JsonObject;
+  /** The context, with the bindings in it. */
+  readonly context: JsonObject;
+  /** Of every secret that the tool names. */
+  readonly secrets: ReadonlyMap<string, string>;
+  /** Told of names that the context does not hold. */
+  readonly missing: (name: string) => void;
+}
+
+/** The value of one placeholder; undefined when there is none. */
+function lookUp({ kind, name }: Placeholder, sources: Sources): unknown {
+  if (kind === 'secret') return sources.secrets.get(name);
+  if (kind === 'context') {
+    const value = ownOf(sources.context, name);
+    if (value === undefined || value === null) sources.missing(name);
+    return value;
+  }
+  return name.split('.').reduce<unknown>(ownOf, sources.args);
+}
+
+function ownOf(holder: unknown, name: string): unknown {
+  if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, name)) return undefined;
+  return (holder as Record<string, unknown>)[name];
+}
+
+export function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** What is missing is empty text. */
+export function fillText(
+  template: string,
+  sources: Sources,
+  encode: (text: string) => string = (text) => text,
+): string {
+  return partsOf(template)
+    .map((part) => (typeof part === 'string' ? part : encode(textOf(lookUp(part, sources)))))
+    .join('');
+}
+
+/** A text that is one placeholder and nothing else becomes its value, of whatever type; undefined when it is missing. */
+export function fillValue(template: unknown, sources: Sources): unknown {
+  if (typeof template !== 'string') return template;
+  const [first, ...others] = partsOf(template);
+  if (first !== undefined && typeof first !== 'string' && others.length === 0) return lookUp(first, sources);
+  return fillText(template, sources);
+}
+
+/** Arguments keep their type. Members whose value is missing are left out; in lists they are null. */
+export function fillJson(template: unknown, sources: Sources): unknown {
+  if (Array.isArray(template)) return template.map((item) => fillJson(item, sources) ?? null);
+  if (typeof template !== 'object' || template === null) return fillValue(template, sources);
+  const members = Object.entries(template).flatMap(([name, item]) => {
+    const value = fillJson(item, sources);
+    return value === undefined ? [] : [[fillText(name, sources), value] as const];
+  });
+  return Object.fromEntries(members);
+}

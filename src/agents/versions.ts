@@ -1,0 +1,121 @@
+import diff from 'microdiff';
+import { PlatformError } from '../errors.js';
+import type { Store } from '../storage/index.js';
+import { lockEditable, present } from './agents.js';
+import { findAgent } from './agents.store.js';
+import type { Author } from './author.js';
+import { foundVersion } from './publishing.js';
+import { listSchemas } from './schemas/schemas.store.js';
+import { schemaDocumentOf, type Snapshot, snapshotOf } from './snapshot.js';
+import {
+  findVersion,
+  insertVersion,
+  listVersions,
+  type VersionRow,
+  type VersionSummary,
+} from './versions.store.js';
+
+export interface Difference {
+  readonly path: string;
+  readonly kind: 'added' | 'removed' | 'changed';
+  readonly from?: unknown;
+  readonly to?: unknown;
+}
+
+/** A version's number, or the working copy. */
+export type Side = number | 'draft';
+
+/** Snapshots, which nobody changes. Making one live is the business of `publishing.ts`. */
+export class Versions {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  list(
+    author: Author,
+    agentId: string,
+    page: { readonly before?: number | undefined; readonly limit?: number | undefined },
+  ): Promise<readonly VersionSummary[]> {
+    const { scope } = author;
+    return this.#store.inTenant(scope, async (tx) => {
+      present(await findAgent(scope, tx, agentId, 'working-copy'));
+      return listVersions(scope, tx, agentId, page);
+    });
+  }
+
+  get(author: Author, agentId: string, version: number): Promise<VersionRow> {
+    const { scope } = author;
+    return this.#store.inTenant(scope, async (tx) => {
+      present(await findAgent(scope, tx, agentId, 'working-copy'));
+      return foundVersion(await findVersion(scope, tx, agentId, version));
+    });
+  }
+
+  /** A snapshot of the working copy under a name; what runs stays as it is. */
+  create(author: Author, agentId: string, name: string | undefined): Promise<VersionRow> {
+    const { scope } = author;
+    return this.#store.inTenant(scope, async (tx) => {
+      const agent = await lockEditable(scope, tx, agentId);
+      const version = agent.last_version + 1;
+      return insertVersion(scope, tx, {
+        agentId,
+        version,
+        name: name ?? `Version ${version}`,
+        snapshot: snapshotOf(agent.document, await listSchemas(scope, tx, agentId)),
+        createdBy: author.id,
+      });
+    });
+  }
+
+  compare(author: Author, agentId: string, from: Side, to: Side): Promise<readonly Difference[]> {
+    const { scope } = author;
+    return this.#store.inTenant(scope, async (tx) => {
+      const agent = present(await findAgent(scope, tx, agentId, 'working-copy'));
+      const side = async (which: Side): Promise<Snapshot> =>
+        which === 'draft'
+          ? snapshotOf(agent.document, await listSchemas(scope, tx, agentId))
+          : foundVersion(await findVersion(scope, tx, agentId, which)).snapshot;
+      return differences(await side(from), await side(to));
+    });
+  }
+}
+
+const kinds = { CREATE: 'added', REMOVE: 'removed', CHANGE: 'changed' } as const;
+
+/** Field by field, in the order of their paths. Schemas are the same when their id is, whatever they are called. */
+export function differences(from: Snapshot, to: Snapshot): readonly Difference[] {
+  const names = new Map([...from.schemas, ...to.schemas].map(({ id, name }) => [id, name]));
+  return diff(comparable(from), comparable(to))
+    .map((change): Difference => {
+      const [first, second, ...rest] = change.path;
+      const schema = first === 'schemas' ? names.get(String(second)) : undefined;
+      const path = schema === undefined ? change.path : ['schemas', schema, ...rest];
+      return {
+        path: path.join('.'),
+        kind: kinds[change.type],
+        ...(change.type === 'CREATE' ? {} : { from: change.oldValue as unknown }),
+        ...(change.type === 'REMOVE' ? {} : { to: change.value as unknown }),
+      };
+    })
+    .toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+}
+
+/** What people wrote: what a server said of itself is no change of the agent. */
+function comparable({ schemas, ...document }: Snapshot): Record<string, unknown> {
+  const byId = Object.fromEntries(schemas.map((schema) => [schema.id, schemaDocumentOf(schema)]));
+  return { ...document, schemas: byId };
+}
+
+export function sideOf(text: string): Side {
+  if (text === 'draft') return text;
+  const version = versionOf(text);
+  if (version === undefined) throw new PlatformError('not_found', { message: 'The version was not found.' });
+  return version;
+}
+
+/** Undefined for a text that is no number of a version. */
+export function versionOf(text: string): number | undefined {
+  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
+}
