@@ -32,8 +32,8 @@ const everyCredential = new RegExp(
   `${pemHead}[\\s\\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)|${word}|(?<![A-Za-z0-9])${authorization}`,
   'g',
 );
-/** The password in an address such as `postgres://user:password@host`. */
-const passwordInAddress = /(?<=:\/\/[^/\s:@]{0,128}:)[^/\s@]{1,256}(?=@)/g;
+/** The password in an address such as `postgres://user:password@host`; quotes end it, so that JSON stays whole. */
+const passwordInAddress = /(?<=:\/\/[^/\s:@"'\\]{0,128}:)[^/\s@"'\\]{1,256}(?=@)/g;
 
 /** True when the text is, or holds, something shaped like a credential. */
 export function looksLikeCredential(text: string): boolean {

@@ -1,5 +1,6 @@
 import { type Logger as PinoLogger, pino } from 'pino';
 import { LogDestination } from './log-destination.js';
+import { redactDeep, redactText } from './redaction.js';
 
 export type Logger = PinoLogger;
 
@@ -33,7 +34,8 @@ export interface LogOptions {
 }
 
 /**
- * One JSON line per event.
+ * One JSON line per event. What an event carries is copied without its secrets, bounded, errors with their causes; so
+ * is its message.
  */
 export function createLog(options: LogOptions): Log {
   const destination = options.destination ?? new LogDestination(1);
@@ -42,8 +44,21 @@ export function createLog(options: LogOptions): Log {
     {
       level: options.level,
       base: fields,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: pino.stdSerializers.errWithCause },
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (event) => redactDeep(event) as Record<string, unknown>,
+      },
+      // The copy has made a plain object of an error already.
+      serializers: { err: (error: unknown) => error },
+      hooks: {
+        logMethod(args, method) {
+          // The first object is what `formatters.log` gets.
+          const safeArgs = args.map((one: unknown, index) =>
+            typeof one === 'string' ? redactText(one) : index === 0 ? one : redactDeep(one),
+          );
+          method.apply(this, safeArgs as typeof args);
+        },
+      },
     },
     destination,
   );
