@@ -13,13 +13,14 @@ export class OverloadGuard {
     this.#expected = now() + sampleMs;
     this.#timer = setInterval(() => {
       const at = now();
-      this.#sample(Math.max(0, at - this.#expected));
+      this.record(Math.max(0, at - this.#expected));
       this.#expected = at + sampleMs;
     }, sampleMs);
     this.#timer.unref();
   }
 
-  #sample(lateMs: number): void {
+  /** Takes one sample of how late the loop was. */
+  record(lateMs: number): void {
     this.#lateness.push(lateMs);
     if (this.#lateness.length > samplesMax) this.#lateness.shift();
     this.#shedding = this.lagMs > lagMsMax;

@@ -263,3 +263,55 @@ test('a refusal carries its headers and details', async (t) => {
   t.is(response.headers.get('retry-after'), '7');
   t.deepEqual(((await response.json()) as { details: object }).details, { limit: 1 });
 });
+
+test('a late event loop refuses new work with 503 and Retry-After, but still says that the process lives', async (t) => {
+  const live = declare({
+    name: 'health.live',
+    method: 'GET',
+    path: '/live',
+    title: 'Live',
+    access: anyone(),
+    rate: 'uncounted',
+    output: z.object({}),
+    handle: () => ({}),
+  });
+  const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live]);
+  t.teardown(edge.close);
+  for (let sample = 0; sample < 5; sample += 1) edge.server.overload.record(10_000);
+  const [refused, alive] = await Promise.all([fetch(`${edge.url}/thing`), fetch(`${edge.url}/live`)]);
+  t.is(refused.status, 503);
+  t.is(refused.headers.get('retry-after'), '1');
+  t.is(((await refused.json()) as { error: string }).error, 'service_unavailable');
+  t.is(alive.status, 200);
+  await eventually(async () => (await fetch(`${edge.url}/thing`)).status === 200);
+});
+
+test('hostile headers are answered or refused, and the server lives on', async (t) => {
+  const edge = await startEdge([echo]);
+  t.teardown(edge.close);
+  const hostile = [
+    `x-request-id: ${'a'.repeat(300)}`,
+    'x-request-id: a\u0001b',
+    'content-length: -5',
+    'content-length: 99999999999999999999',
+    'content-type: ;;;;',
+    `authorization: Bearer ${'.'.repeat(2000)}`,
+    'x-tenant-id: ../../etc/passwd',
+    'transfer-encoding: gzip',
+  ];
+  for (const header of hostile) {
+    const socket = connect(edge.port, '127.0.0.1');
+    let over = false;
+    socket.on('data', () => (over = true));
+    socket.on('close', () => (over = true));
+    socket.on('error', () => (over = true));
+    socket.write(
+      `POST /echo/${id} HTTP/1.1\r\nhost: x\r\n${header}\r\ncontent-length: 13\r\n\r\n{"text":"hi"}`,
+    );
+    // What is no HTTP at all gets no answer; the idle time-out of the native server ends it.
+    await eventually(() => over, { what: header, timeoutMs: 30_000 });
+    socket.destroy();
+  }
+  const { response } = await post(`${edge.url}/echo/${id}`, '{"text":"hi"}');
+  t.is(response.status, 201);
+});
