@@ -6,6 +6,8 @@ export type BatchTarget<Row, Outcome> = {
   readonly name: string;
   /** The same for any number of rows, so that it is planned once. */
   readonly text: string;
+  /** About how many bytes a row takes, where rows may be large. */
+  bytesOf?(row: Row): number;
   /** One array for each column. */
   values(rows: readonly Row[]): unknown[];
   /** For each row, in their order, what became of it; an error rejects that row alone. */
@@ -40,13 +42,15 @@ export type InsertTargetOptions<Row> = {
    * So a repeated row is never counted twice.
    */
   readonly also?: readonly string[];
+  /** About how many bytes a row takes, where rows may be large. */
+  readonly bytesOf?: (row: Row) => number;
 };
 
 /** Inserts rows that are not there yet. */
 export function insertTarget<Row extends object>(
   options: InsertTargetOptions<Row>,
 ): BatchTarget<Row, InsertOutcome> {
-  const { table, columns, key, also = [] } = options;
+  const { table, columns, key, also = [], bytesOf } = options;
   const names = Object.keys(columns);
   const types = new Map<string, BatchColumnType>(Object.entries(columns));
   const parameters = names.map((name, index) => `$${index + 1}::${types.get(name)}[]`);
@@ -58,6 +62,7 @@ export function insertTarget<Row extends object>(
   return {
     name: `batch_${table}`,
     text: `with ${parts.join(',\n')} select ${key.map((name) => `${name}::text`).join(', ')} from inserted`,
+    ...(bytesOf === undefined ? {} : { bytesOf }),
     values: (rows) =>
       names.map((name) => {
         const isJson = types.get(name) === 'jsonb';

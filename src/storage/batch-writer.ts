@@ -7,15 +7,15 @@
 // repeats the same rows, whose keys were fixed before the first attempt and which are inserted only if
 // absent, until it knows, or until their deadline passes.
 //
-// A row that PostgreSQL refuses must not fail its neighbours: a refused batch is halved until the culprit
-// stands alone.
-import pg from 'pg';
+// A row that PostgreSQL refuses, or that waits for somebody's lock, must not carry its neighbours: such a
+// batch is halved until the culprit stands alone.
+import type pg from 'pg';
 import { backoffMs, sleep } from '../../cluster/index.js';
 import type { Random, Time, Timer } from '../../cluster/index.js';
+import { Entry, judge } from './batch-attempt.js';
+import type { Verdict } from './batch-attempt.js';
 import type { BatchTarget } from './batch-target.js';
-import { assertRole, clientConfig } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
-import { writerRole } from './roles.js';
 
 export type BatchWriter<Row, Outcome> = {
   /** Resolves after the commit. Rejects with a StoreError; `outcome-unknown` if even that could not be found out. */
@@ -28,107 +28,34 @@ export type BatchWriter<Row, Outcome> = {
 
 export type BatchWriterOptions = {
   readonly rowsMax?: number;
+  /** A batch is closed early when it holds as many bytes; a single larger row goes alone. */
+  readonly bytesMax?: number;
   readonly inFlightMax?: number;
-  /** Waiting rows; the next is refused. */
+  /** Rows, and their bytes, that wait or are on their way; the next is refused. */
   readonly depthMax?: number;
+  readonly depthBytesMax?: number;
   /** From `write` to the outcome, whatever happens. */
   readonly deadlineMs?: number;
 };
 
-export type BatchWriters = {
-  writer<Row, Outcome>(
-    target: BatchTarget<Row, Outcome>,
-    options?: BatchWriterOptions,
-  ): BatchWriter<Row, Outcome>;
-  /** Waits for all rows and closes the connections. */
-  close(): Promise<void>;
-};
-
-export type BatchWritersOptions = {
-  readonly databaseUrl: string;
-  readonly time: Time;
-  readonly random: Random;
-  readonly connectionsMax?: number;
-  readonly statementTimeoutMs?: number;
-};
-
 /** Calls `onSent` right before the statement leaves: what failed earlier was surely not written. */
-type Send = (statement: pg.QueryConfig, onSent: () => void) => Promise<pg.QueryResult<object>>;
+export type Send = (statement: pg.QueryConfig, onSent: () => void) => Promise<pg.QueryResult<object>>;
 
-/** The connections that all batching writers of a node share. */
-export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
-  const { databaseUrl, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
-  const pool = new pg.Pool({
-    ...clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs }),
-    max: connectionsMax,
-  });
-  // A connection that breaks fails the statement that it carries; one that carries none is replaced when
-  // the next is needed.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  const checked = new WeakSet<pg.PoolClient>();
-  const send: Send = async (statement, onSent) => {
-    const client = await pool.connect();
-    try {
-      if (!checked.has(client)) {
-        assertRole((await client.query('select current_user')).rows, writerRole);
-        checked.add(client);
-      }
-      onSent();
-      const result = await client.query<object>(statement);
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(true); // whatever state it is in
-      throw error;
-    }
-  };
-  const writers = new Set<{ drained(): Promise<void> }>();
-  return {
-    writer: (target, limits = {}) => {
-      const writer = new Writer(target, send, time, random, limits);
-      writers.add(writer);
-      return writer;
-    },
-    close: async () => {
-      await Promise.all([...writers].map((writer) => writer.drained()));
-      await pool.end();
-    },
-  };
-}
+type Failure = { readonly error: StoreError; readonly verdict: Verdict };
 
-class Entry<Row, Outcome> {
-  readonly row: Row;
-  readonly deadlineMs: number;
-  /** Whether it may have been written without our knowing: sent, and PostgreSQL has not said that it was undone. */
-  unknown = false;
-  settled = false;
-  readonly #resolve: (outcome: Outcome) => void;
-  readonly #reject: (error: unknown) => void;
+const defaults: Required<BatchWriterOptions> = {
+  rowsMax: 150,
+  bytesMax: 1_048_576,
+  inFlightMax: 2,
+  depthMax: 10_000,
+  depthBytesMax: 67_108_864,
+  deadlineMs: 10_000,
+};
 
-  constructor(
-    row: Row,
-    deadlineMs: number,
-    resolve: (outcome: Outcome) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.row = row;
-    this.deadlineMs = deadlineMs;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
+/** Of a row whose target does not say how large it is. */
+const bytesAssumed = 256;
 
-  settle(outcome: Outcome | StoreError): void {
-    this.settled = true;
-    if (outcome instanceof StoreError) this.#reject(outcome);
-    else this.#resolve(outcome);
-  }
-}
-
-/** What a failed statement says about the rows in it. */
-type Verdict = 'not-written' | 'one-is-wrong' | 'all-are-wrong' | 'unknown';
-
-class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
+export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   readonly #target: BatchTarget<Row, Outcome>;
   readonly #send: Send;
   readonly #time: Time;
@@ -138,7 +65,10 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   /** Every entry without an outcome, oldest first, so the first has the nearest deadline. */
   readonly #open: Set<Entry<Row, Outcome>> = new Set();
   readonly #drainers: (() => void)[] = [];
+  #openBytes = 0;
   #inFlight = 0;
+  /** Batches on their way whose first attempt failed. */
+  #inTrouble = 0;
   #flushAsked = false;
   #deadline: Timer | undefined;
 
@@ -147,13 +77,13 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     send: Send,
     time: Time,
     random: Random,
-    { rowsMax = 150, inFlightMax = 2, depthMax = 10_000, deadlineMs = 10_000 }: BatchWriterOptions,
+    limits: BatchWriterOptions,
   ) {
     this.#target = target;
     this.#send = send;
     this.#time = time;
     this.#random = random;
-    this.#limits = { rowsMax, inFlightMax, depthMax, deadlineMs };
+    this.#limits = { ...defaults, ...limits };
   }
 
   get depth(): number {
@@ -161,19 +91,20 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   }
 
   write(row: Row): Promise<Outcome> {
-    if (this.#open.size >= this.#limits.depthMax) {
+    const { depthMax, depthBytesMax } = this.#limits;
+    const bytes = this.#target.bytesOf?.(row) ?? bytesAssumed;
+    // A row that is alone may be of any size: it would never fit else.
+    if (this.#open.size >= depthMax || (this.#open.size > 0 && this.#openBytes + bytes > depthBytesMax)) {
       return Promise.reject(
-        new StoreError(
-          'overloaded',
-          `Writing ${this.#target.name}: ${this.#limits.depthMax} rows wait already`,
-        ),
+        new StoreError('overloaded', `Writing ${this.#target.name}: ${this.#open.size} rows wait already`),
       );
     }
     return new Promise<Outcome>((resolve, reject) => {
       const deadlineMs = this.#time.monotonicMs() + this.#limits.deadlineMs;
-      const entry = new Entry(row, deadlineMs, resolve, reject);
+      const entry = new Entry(row, bytes, deadlineMs, resolve, reject);
       this.#waiting.push(entry);
       this.#open.add(entry);
+      this.#openBytes += bytes;
       this.#deadline ??= this.#time.after(this.#limits.deadlineMs, () => this.#endOverdue());
       this.#askToFlush();
     });
@@ -196,13 +127,14 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
 
   #flush(): void {
     const { rowsMax, inFlightMax } = this.#limits;
-    // The second batch starts beside the first only when it is full; else rows wait for the first to
-    // return, which makes fewer and larger commits.
+    // The second batch starts beside the first only when it is full, or when the first has run into
+    // trouble; else rows wait for the first to return, which makes fewer and larger commits.
     while (
       this.#waiting.length > 0 &&
-      (this.#inFlight === 0 || (this.#inFlight < inFlightMax && this.#waiting.length >= rowsMax))
+      this.#inFlight < inFlightMax &&
+      (this.#inFlight === this.#inTrouble || this.#waiting.length >= rowsMax)
     ) {
-      const batch = this.#waiting.splice(0, rowsMax).filter((entry) => !entry.settled);
+      const batch = this.#takeBatch();
       if (batch.length === 0) continue;
       this.#inFlight += 1;
       void this.#carry(batch).finally(() => {
@@ -213,31 +145,59 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     }
   }
 
+  #takeBatch(): readonly Entry<Row, Outcome>[] {
+    const { rowsMax, bytesMax } = this.#limits;
+    let rows = 0;
+    let bytes = 0;
+    for (const entry of this.#waiting) {
+      if (rows === rowsMax || (rows > 0 && bytes + entry.bytes > bytesMax)) break;
+      rows += 1;
+      bytes += entry.bytes;
+    }
+    return this.#waiting.splice(0, rows).filter((entry) => !entry.settled);
+  }
+
   /** Stays with a batch until every row of it has an outcome. Never throws. */
   async #carry(batch: readonly Entry<Row, Outcome>[]): Promise<void> {
+    const failure = await this.#attempt(batch);
+    if (failure === undefined) return;
+    this.#inTrouble += 1;
+    this.#flush();
+    await this.#mend(batch, failure);
+    this.#inTrouble -= 1;
+  }
+
+  async #mend(batch: readonly Entry<Row, Outcome>[], first: Failure): Promise<void> {
     let left = batch;
-    for (let attempt = 1; left.length > 0; attempt += 1) {
-      const failure = await this.#attempt(left);
-      if (failure === undefined) return;
+    let failure: Failure | undefined = first;
+    for (let attempt = 1; failure !== undefined; attempt += 1) {
       const { error, verdict } = failure;
       if (verdict === 'all-are-wrong' || (verdict === 'one-is-wrong' && left.length === 1)) {
         for (const entry of left) this.#settle(entry, error);
         return;
       }
-      if (verdict === 'one-is-wrong') {
-        const middle = Math.ceil(left.length / 2);
-        await this.#carry(left.slice(0, middle));
-        await this.#carry(left.slice(middle));
+      if ((verdict === 'one-is-wrong' || verdict === 'one-may-be-held-up') && left.length > 1) {
+        await this.#mendHalves(left);
         return;
       }
       await sleep(this.#time, backoffMs(attempt, { baseMs: 10, maxMs: 1_000 }, this.#random));
       left = left.filter((entry) => !entry.settled); // the deadline of some may have passed
+      failure = left.length === 0 ? undefined : await this.#attempt(left);
     }
   }
 
-  async #attempt(
-    entries: readonly Entry<Row, Outcome>[],
-  ): Promise<{ error: StoreError; verdict: Verdict } | undefined> {
+  /** Both halves are tried before either is mended: what hinders one must not hold up the other. */
+  async #mendHalves(batch: readonly Entry<Row, Outcome>[]): Promise<void> {
+    const middle = Math.ceil(batch.length / 2);
+    const mending: Promise<void>[] = [];
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+      const refused = await this.#attempt(half);
+      if (refused !== undefined) mending.push(this.#mend(half, refused));
+    }
+    await Promise.all(mending);
+  }
+
+  async #attempt(entries: readonly Entry<Row, Outcome>[]): Promise<Failure | undefined> {
     const rows = entries.map(({ row }) => row);
     const unknownBefore = entries.map((entry) => entry.unknown);
     try {
@@ -269,6 +229,7 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     if (entry.settled) return;
     entry.settle(outcome);
     this.#open.delete(entry);
+    this.#openBytes -= entry.bytes;
   }
 
   /** The deadline holds also for rows that wait, and for those on a connection that says nothing any more. */
@@ -297,28 +258,5 @@ class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     this.#deadline?.cancel();
     this.#deadline = undefined;
     for (const resolve of this.#drainers.splice(0)) resolve();
-  }
-}
-
-function judge({ failure, sqlState }: StoreError): Verdict {
-  switch (failure) {
-    case 'unique':
-    case 'foreign-key':
-    case 'check':
-    case 'not-null':
-    case 'invalid-value':
-    case 'forbidden':
-      return 'one-is-wrong';
-    case 'conflict':
-    case 'timeout':
-      return 'not-written'; // PostgreSQL has undone it and said so
-    case 'unavailable':
-    case 'overloaded':
-    case 'outcome-unknown':
-      return 'unknown';
-    case 'unexpected-row':
-    case 'defect':
-      // An exception of a trigger is about a row; anything else is about the statement.
-      return sqlState?.startsWith('P0') === true ? 'one-is-wrong' : 'all-are-wrong';
   }
 }

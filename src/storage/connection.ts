@@ -8,17 +8,19 @@ export type ConnectionSettings = {
   readonly databaseUrl: string;
   readonly role: StoreRole;
   readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs?: number;
 };
 
 const connectTimeoutMs = 5_000;
 /** Longer than this, a transaction waits for a lock that somebody forgot. */
-const lockTimeoutMs = 5_000;
+const lockTimeoutMsDefault = 5_000;
 /** A transaction is statements in a row; one that pauses holds locks while its caller does something else. */
 const idleInTransactionMs = 15_000;
 /** The server ends a statement at its time-out; past this, the server itself cannot be heard any more. */
 const silenceMs = 2_000;
 
-export function clientConfig({ databaseUrl, role, statementTimeoutMs }: ConnectionSettings): ClientConfig {
+export function clientConfig(settings: ConnectionSettings): ClientConfig {
+  const { databaseUrl, role, statementTimeoutMs, lockTimeoutMs = lockTimeoutMsDefault } = settings;
   const url = new URL(databaseUrl);
   const options = [url.searchParams.get('options'), `-c role=${role}`].filter(Boolean).join(' ');
   url.searchParams.delete('options'); // pg would prefer it to the setting below

@@ -1,8 +1,9 @@
 // The store's face.
 export { insertTarget } from './batch-target.js';
 export type { BatchColumnType, BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-target.js';
-export { openBatchWriters } from './batch-writer.js';
-export type { BatchWriter, BatchWriterOptions, BatchWriters, BatchWritersOptions } from './batch-writer.js';
+export { openBatchWriters } from './batch-writers.js';
+export type { BatchWriter, BatchWriterOptions } from './batch-writer.js';
+export type { BatchWriters, BatchWritersOptions } from './batch-writers.js';
 export { openChangeFeed } from './change-feed.js';
 export type { ChangeFeed, ChangeFeedOptions, ChangeSubscriber } from './change-feed.js';
 export { recordChange } from './changes.js';

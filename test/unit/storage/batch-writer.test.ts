@@ -247,6 +247,41 @@ test('a full writer refuses the next row at once', async (t) => {
   t.is(writer.depth, 0);
 });
 
+test('large rows make small batches, and a writer that holds too many bytes refuses the next row', async (t) => {
+  const tenant = randomUUID();
+  const sizes: number[] = [];
+  const large = { ...counting(notes, sizes), bytesOf: (): number => 400_000 };
+  const writer = openWriters(t).writer(large, { depthBytesMax: 4_000_000 });
+  const accepted = Array.from({ length: 10 }, () => writer.write(note(tenant)));
+  const error = await t.throwsAsync(writer.write(note(tenant)), { instanceOf: StoreError });
+  t.like(error, { failure: 'overloaded' });
+  await Promise.all(accepted);
+  t.deepEqual(sizes, [2, 2, 2, 2, 2]);
+  t.is(await openWriters(t).writer(large, { depthBytesMax: 1 }).write(note(tenant)), 'inserted');
+});
+
+test('a row that waits for a lock holds up neither its batch nor the rows behind it', async (t) => {
+  const tenant = randomUUID();
+  const contested = note(tenant);
+  const other = await owner.connect();
+  try {
+    await other.query('begin');
+    await other.query("insert into notes values ($1, $2, 1, '{}', now())", [tenant, contested.id]);
+    const writer = openWriters(t).writer(notes, { deadlineMs: 60_000 });
+    const waiting = writer.write(contested);
+    const besides = Array.from({ length: 5 }, () => writer.write(note(tenant)));
+    t.deepEqual(
+      await Promise.all(besides),
+      Array.from({ length: 5 }, () => 'inserted'),
+    );
+    t.is(await writer.write(note(tenant)), 'inserted');
+    await other.query('commit');
+    t.is(await waiting, 'present');
+  } finally {
+    other.release();
+  }
+});
+
 test('the writer cannot write a table that gave it no leave', async (t) => {
   const writer = openWriters(t).writer(
     insertTarget<{ tenant_id: string; id: string }>({

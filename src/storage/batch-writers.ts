@@ -1,0 +1,81 @@
+// The connections that all batching writers of a node share.
+import pg from 'pg';
+import type { Random, Time } from '../../cluster/index.js';
+import type { BatchTarget } from './batch-target.js';
+import { Writer } from './batch-writer.js';
+import type { BatchWriter, BatchWriterOptions, Send } from './batch-writer.js';
+import { assertRole, clientConfig } from './connection.js';
+import { StoreError, toStoreError } from './errors.js';
+import { writerRole } from './roles.js';
+
+export type BatchWriters = {
+  writer<Row, Outcome>(
+    target: BatchTarget<Row, Outcome>,
+    options?: BatchWriterOptions,
+  ): BatchWriter<Row, Outcome>;
+  /** Waits for all rows and closes the connections. */
+  close(): Promise<void>;
+};
+
+export type BatchWritersOptions = {
+  readonly databaseUrl: string;
+  readonly time: Time;
+  readonly random: Random;
+  readonly connectionsMax?: number;
+  readonly statementTimeoutMs?: number;
+};
+
+/** Short, because a held-up row is found by halving its batch, and each step waits as long. */
+const lockTimeoutMs = 500;
+
+export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
+  const { databaseUrl, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
+  const pool = new pg.Pool({
+    ...clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs }),
+    max: connectionsMax,
+  });
+  // A connection that breaks fails the statement that it carries; one that carries none is replaced when
+  // the next is needed.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const send = sender(pool);
+  const writers = new Set<{ drained(): Promise<void> }>();
+  return {
+    writer: (target, limits = {}) => {
+      const writer = new Writer(target, send, time, random, limits);
+      writers.add(writer);
+      return writer;
+    },
+    close: async () => {
+      await Promise.all([...writers].map((writer) => writer.drained()));
+      await pool.end();
+    },
+  };
+}
+
+function sender(pool: pg.Pool): Send {
+  const checked = new WeakSet<pg.PoolClient>();
+  return async (statement, onSent) => {
+    const client = await pool.connect();
+    try {
+      if (!checked.has(client)) {
+        assertRole((await client.query('select current_user')).rows, writerRole);
+        checked.add(client);
+      }
+      onSent();
+      const result = await client.query<object>(statement);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(!isUsable(error));
+      throw error;
+    }
+  };
+}
+
+/** After a refusal the connection is as good as before; after anything else nobody knows its state. */
+function isUsable(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const translated = toStoreError(error, 'A batch');
+  return translated instanceof StoreError && translated.failure !== 'unavailable';
+}
