@@ -136,7 +136,7 @@ export class PrivateRedis {
       persist === true ? 'yes' : 'no',
       '--appendfsync',
       'always',
-      ...(cluster === true ? ['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no'] : []),
+      ...(cluster === true ? ['--cluster-enabled', 'yes', '--cluster-announce-ip', this.host] : []),
       ...(replicaOf === undefined ? [] : ['--replicaof', replicaOf.host, String(replicaOf.port)]),
     ];
   }

@@ -1,0 +1,107 @@
+import { Cluster, Redis, type CommonRedisOptions } from 'ioredis';
+import { ClusterError } from '../../errors.js';
+import { parseRedisAddress } from './address.js';
+
+export type RedisConnection = Redis | Cluster;
+
+export interface ConnectionSettings {
+  readonly url: string;
+  readonly commandTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly reconnectBaseMs: number;
+  readonly reconnectMaxMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * One connection. Nothing is queued while it is down and nothing is sent again: a renewal that executes
+ * late would say of a process what is not true any more. A server that answers nothing, with its socket
+ * still open, is taken for gone after a few commands.
+ */
+export function connectRedis(settings: ConnectionSettings, purpose: 'commands' | 'hints'): RedisConnection {
+  const address = parseRedisAddress(settings.url);
+  const retry = (attempt: number): number =>
+    Math.min(settings.reconnectMaxMs, settings.reconnectBaseMs * 2 ** Math.min(attempt, 10));
+  const options: CommonRedisOptions = {
+    connectTimeout: settings.connectTimeoutMs,
+    ...(purpose === 'commands'
+      ? { commandTimeout: settings.commandTimeoutMs, socketTimeout: settings.commandTimeoutMs * 3 }
+      : {}),
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: true,
+    maxRetriesPerRequest: 0,
+    retryStrategy: retry,
+    noDelay: true,
+  };
+  const connection = connectTo(address, options, retry);
+  connection.on('error', settings.onError);
+  return connection;
+}
+
+function connectTo(
+  address: ReturnType<typeof parseRedisAddress>,
+  options: CommonRedisOptions,
+  retry: (attempt: number) => number,
+): RedisConnection {
+  if (address.form === 'single') return new Redis(address.url, { ...options, lazyConnect: true });
+  const { username, password, db, isEncrypted } = address.access;
+  const access = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(isEncrypted ? { tls: {} } : {}),
+  };
+  if (address.form === 'sentinel') {
+    return new Redis({
+      ...options,
+      ...access,
+      db,
+      name: address.name,
+      sentinels: address.sentinels.map((host) => ({ ...host })),
+      sentinelRetryStrategy: retry,
+      failoverDetector: true,
+      ...(isEncrypted ? { enableTLSForSentinelMode: true } : {}),
+      lazyConnect: true,
+    });
+  }
+  return new Cluster(
+    address.nodes.map((host) => ({ ...host })),
+    {
+      redisOptions: { ...options, ...access },
+      clusterRetryStrategy: retry,
+      enableOfflineQueue: false,
+      lazyConnect: true,
+      slotsRefreshTimeout: options.connectTimeout ?? 1_000,
+    },
+  );
+}
+
+/** Waits until commands can be sent; at start a store that cannot be reached is said to be so. */
+export async function whenReady(connection: RedisConnection, boundMs: number): Promise<void> {
+  let lastError: unknown;
+  const remember = (error: unknown): void => {
+    lastError = error;
+  };
+  connection.on('error', remember);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const bound = AbortSignal.timeout(boundMs);
+      const fail = (): void => {
+        reject(
+          new ClusterError('membership_unavailable', `Redis does not answer within ${boundMs} ms`, {
+            cause: lastError,
+          }),
+        );
+      };
+      bound.addEventListener('abort', fail, { once: true });
+      connection.once('ready', () => {
+        bound.removeEventListener('abort', fail);
+        resolve();
+      });
+      // It goes on trying by itself; the bound above decides.
+      connection.connect().catch(remember);
+    });
+  } finally {
+    connection.off('error', remember);
+  }
+}

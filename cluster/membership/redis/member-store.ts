@@ -1,0 +1,154 @@
+import type { ClusterConfig } from '../../config.js';
+import { ClusterError } from '../../errors.js';
+import type { ProcessId } from '../../ids/ids.js';
+import type { Random } from '../../time/time.js';
+import type {
+  Lease,
+  MemberStore,
+  Publication,
+  RemovalOutcome,
+  RemovalRequest,
+  Renewal,
+  Snapshot,
+} from '../member-store.js';
+import type { View } from '../membership.js';
+import { connectRedis, whenReady, type RedisConnection } from './connection.js';
+import { leaseText, parseSnapshot, viewText } from './record.js';
+import { Script } from './scripts.js';
+
+export interface RedisMembersOptions {
+  readonly url: string;
+  /** Clusters that share a Redis have different names. */
+  readonly cluster: string;
+  readonly config: ClusterConfig;
+  readonly random: Random;
+  /** Losing the connection is no failure of its own; the next command fails by itself. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const outcomes = ['removed', 'refuted', 'more_voices', 'too_early'] as const;
+
+/** Three connections: nothing may stand in the way of a renewal, and one that listens can do nothing else. */
+export async function openRedisMembers(options: RedisMembersOptions): Promise<MemberStore> {
+  const { url, config } = options;
+  const settings = {
+    url,
+    commandTimeoutMs: config.memberStoreTimeoutMs,
+    connectTimeoutMs: config.memberStoreTimeoutMs,
+    reconnectBaseMs: config.reconnectBaseMs,
+    reconnectMaxMs: Math.min(config.reconnectMaxMs, config.leaseRenewMs / 2),
+    onError: (error: unknown) => options.onError?.(error),
+  };
+  const leases = connectRedis(settings, 'commands');
+  const others = connectRedis(settings, 'commands');
+  const hints = connectRedis(settings, 'hints');
+  const connections = [leases, others, hints];
+  try {
+    await Promise.all(connections.map((connection) => whenReady(connection, config.memberStoreStartMs)));
+    const store = new RedisMemberStore(options, leases, others, hints);
+    await store.listen();
+    return store;
+  } catch (error) {
+    for (const connection of connections) connection.disconnect();
+    throw error;
+  }
+}
+
+class RedisMemberStore implements MemberStore {
+  readonly #random: Random;
+  readonly #leases: RedisConnection;
+  readonly #others: RedisConnection;
+  readonly #hints: RedisConnection;
+  readonly #listeners = new Set<() => void>();
+  readonly #members: string;
+  readonly #voices: string;
+  readonly #channel: string;
+  readonly #renew = new Script('renew');
+  readonly #snapshot = new Script('snapshot');
+  readonly #publish = new Script('publish');
+  readonly #remove = new Script('remove');
+  readonly #release = new Script('release');
+
+  constructor(
+    { cluster, random }: RedisMembersOptions,
+    leases: RedisConnection,
+    others: RedisConnection,
+    hints: RedisConnection,
+  ) {
+    this.#random = random;
+    this.#leases = leases;
+    this.#others = others;
+    this.#hints = hints;
+    // One hash tag, so that all keys of a cluster lie in one slot of a Redis Cluster.
+    this.#members = `{troupe:${cluster}}:members`;
+    this.#voices = `{troupe:${cluster}}:voices`;
+    this.#channel = `{troupe:${cluster}}:changed`;
+  }
+
+  async listen(): Promise<void> {
+    this.#hints.on('message', () => {
+      for (const listener of this.#listeners) listener();
+    });
+    await this.#hints.subscribe(this.#channel);
+  }
+
+  async renew(lease: Lease, knownGeneration: string | undefined): Promise<Renewal> {
+    const answer = await this.#renew.run(
+      this.#leases,
+      [this.#members],
+      [
+        lease.member.process,
+        lease.renewals,
+        leaseText(lease),
+        knownGeneration ?? '',
+        this.#random.id(),
+        this.#channel,
+      ],
+    );
+    if (!Array.isArray(answer)) throw unexpected('renew');
+    return { renewed: answer[0] === 1, ...parseSnapshot(answer.slice(1)) };
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    return parseSnapshot(await this.#snapshot.run(this.#others, [this.#members], [this.#random.id()]));
+  }
+
+  async publish(view: View, { generation, follows }: Publication): Promise<boolean> {
+    const base =
+      follows === undefined ? '' : follows.number === 0 ? 'none' : `${follows.number} ${follows.hash}`;
+    const values = [generation, viewText(view), base, this.#channel];
+    return (await this.#publish.run(this.#others, [this.#members], values)) === 1;
+  }
+
+  async remove(request: RemovalRequest): Promise<RemovalOutcome> {
+    const { generation, process, renewals, voice, voices, voiceMs, silenceMs } = request;
+    const answer = await this.#remove.run(
+      this.#others,
+      [this.#members, this.#voices],
+      [generation, process, renewals, voice, voices, voiceMs, silenceMs, this.#channel],
+    );
+    if (!Array.isArray(answer)) throw unexpected('remove');
+    const outcome = outcomes.find((one) => one === answer[0]);
+    if (outcome === undefined) throw unexpected('remove');
+    return { outcome, silentMs: Number(answer[1]) };
+  }
+
+  async release(process: ProcessId): Promise<void> {
+    await this.#release.run(this.#others, [this.#members], [process, this.#channel]);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): Promise<void> {
+    this.#listeners.clear();
+    for (const connection of [this.#leases, this.#others, this.#hints]) connection.disconnect();
+    return Promise.resolve();
+  }
+}
+
+function unexpected(script: string): ClusterError {
+  return new ClusterError('membership_unavailable', `${script}.lua answered something else than it says`);
+}

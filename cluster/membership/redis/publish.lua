@@ -1,0 +1,34 @@
+--[[
+Publishes a view on top of the one that it was made from, or brings a forgotten one back.
+
+Keys:
+  1  members: hash of `mark`, `view` and `lease:<process>`
+Arguments:
+  1  mark under which the maker looked
+  2  the view: `<number> <hash> <members as JSON>`
+  3  `<number> <hash>` of the view that it follows, `none` if there must be none yet, or empty to bring a
+     view back where there is none or one of a lower number
+  4  channel for hints
+Result:
+  1 if published, else 0
+]]
+if redis.call('HGET', KEYS[1], 'mark') ~= ARGV[1] then
+  return 0
+end
+
+local current = redis.call('HGET', KEYS[1], 'view')
+local fits
+if ARGV[3] == '' then
+  fits = not current or tonumber(string.match(current, '^%d+')) < tonumber(string.match(ARGV[2], '^%d+'))
+elseif ARGV[3] == 'none' then
+  fits = not current
+else
+  fits = current and string.match(current, '^%d+ %x+') == ARGV[3]
+end
+if not fits then
+  return 0
+end
+
+redis.call('HSET', KEYS[1], 'view', ARGV[2])
+redis.call('PUBLISH', ARGV[4], 'view')
+return 1

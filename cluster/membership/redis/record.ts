@@ -1,0 +1,82 @@
+import { ClusterError } from '../../errors.js';
+import { processId, viewNumber } from '../../ids/ids.js';
+import type { Lease, Snapshot } from '../member-store.js';
+import type { Member, Role, View } from '../membership.js';
+import { makeView } from '../view.js';
+
+/** What stands behind the count of renewals in the record of a lease; `renew.lua` reads its first word. */
+export function leaseText(lease: Lease): string {
+  const { leaving, promisedMs, holds, member } = lease;
+  return `${leaving ? 1 : 0} ${promisedMs} ${holds} ${JSON.stringify(member)}`;
+}
+
+export function viewText(view: View): string {
+  return `${view.number} ${view.hash} ${JSON.stringify(view.members)}`;
+}
+
+const leasePattern = /^(\d+) \d+ ([01]) (\d+) (\d+) (\{.*\})$/;
+const viewPattern = /^(\d+) ([0-9a-f]+) (\[.*\])$/;
+
+/** Fields and values of the hash, in turn. */
+export function parseSnapshot(answer: unknown): Snapshot {
+  if (!Array.isArray(answer)) throw badRecord('the answer is no list');
+  let generation: string | undefined;
+  let view: View | undefined;
+  const leases: Lease[] = [];
+  for (let index = 0; index + 1 < answer.length; index += 2) {
+    const field: unknown = answer[index];
+    const value: unknown = answer[index + 1];
+    if (typeof field !== 'string' || typeof value !== 'string') throw badRecord('a field is no text');
+    if (field === 'mark') generation = value;
+    else if (field === 'view') view = parseView(value);
+    else if (field.startsWith('lease:')) leases.push(parseLease(value));
+  }
+  if (generation === undefined) throw badRecord('there is no mark');
+  return { generation, leases, view };
+}
+
+function parseLease(text: string): Lease {
+  const [, renewals, leaving, promisedMs, holds, member] = leasePattern.exec(text) ?? [];
+  if (member === undefined) throw badRecord(`not a lease: ${text.slice(0, 80)}`);
+  return {
+    member: parseMember(JSON.parse(member)),
+    renewals: Number(renewals),
+    promisedMs: Number(promisedMs),
+    holds: viewNumber(Number(holds)),
+    leaving: leaving === '1',
+  };
+}
+
+function parseView(text: string): View {
+  const [, number, hash, members] = viewPattern.exec(text) ?? [];
+  const list: unknown = members === undefined ? undefined : JSON.parse(members);
+  if (!Array.isArray(list)) throw badRecord(`not a view: ${text.slice(0, 80)}`);
+  const view = makeView(viewNumber(Number(number)), list.map(parseMember));
+  if (view.hash !== hash) throw badRecord(`view ${number}: the hash is not that of its members`);
+  return view;
+}
+
+function parseMember(value: unknown): Member {
+  if (typeof value !== 'object' || value === null) throw badRecord('a member is no object');
+  const { process, address, weight, roles, host, pid } = value as Partial<Record<keyof Member, unknown>>;
+  if (
+    typeof process !== 'string' ||
+    typeof address !== 'string' ||
+    typeof weight !== 'number' ||
+    typeof host !== 'string' ||
+    typeof pid !== 'number' ||
+    !Array.isArray(roles)
+  ) {
+    throw badRecord('a member lacks a part');
+  }
+  return { process: processId(process), address, weight, roles: roles.filter(isRole), host, pid };
+}
+
+/** A newer version may know further roles; this one leaves them alone. */
+function isRole(value: unknown): value is Role {
+  return value === 'edge' || value === 'worker';
+}
+
+function badRecord(why: string): ClusterError {
+  return new ClusterError('membership_unavailable', `the member store holds something else: ${why}`);
+}

@@ -1,0 +1,41 @@
+--[[
+Makes or renews the lease of one process, and tells what is there now.
+
+Keys:
+  1  members: hash of `mark`, `view` and `lease:<process>`
+Arguments:
+  1  process id
+  2  how often it has renewed, by its own count
+  3  the rest of the lease: `<leaving 0 or 1> <promised ms> <held view> <member as JSON>`
+  4  mark under which the process last renewed; empty if none
+  5  a fresh random mark, taken if there is none
+  6  channel for hints
+Result:
+  { 1 if renewed, else 0; field, value, field, value, … of the whole hash }
+
+A lease that is missing under the mark that the process knows was taken away. Under another mark it was
+forgotten with everything else, and is made anew. A renewal that was overtaken by a later one changes nothing.
+]]
+local mark = redis.call('HGET', KEYS[1], 'mark')
+if not mark then
+  mark = ARGV[5]
+  redis.call('HSET', KEYS[1], 'mark', mark)
+end
+
+local field = 'lease:' .. ARGV[1]
+local before = redis.call('HGET', KEYS[1], field)
+local renewed = 1
+if not before and ARGV[4] == mark then
+  renewed = 0
+elseif not before or tonumber(ARGV[2]) >= tonumber(string.match(before, '^%d+')) then
+  local time = redis.call('TIME')
+  local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+  redis.call('HSET', KEYS[1], field, ARGV[2] .. ' ' .. now .. ' ' .. ARGV[3])
+  if not before or string.match(before, '^%d+ %d+ (%d)') ~= string.sub(ARGV[3], 1, 1) then
+    redis.call('PUBLISH', ARGV[6], ARGV[1])
+  end
+end
+
+local result = redis.call('HGETALL', KEYS[1])
+table.insert(result, 1, renewed)
+return result

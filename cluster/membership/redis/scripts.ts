@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisConnection } from './connection.js';
+
+/** The Lua files stand beside this file's source; each names its keys, arguments and result. */
+const folder = new URL('../../../../cluster/membership/redis/', import.meta.url);
+
+export class Script {
+  readonly #text: string;
+  readonly #sha: string;
+
+  constructor(name: string) {
+    this.#text = readFileSync(new URL(`${name}.lua`, folder), 'utf8');
+    this.#sha = createHash('sha1').update(this.#text).digest('hex');
+  }
+
+  async run(
+    connection: RedisConnection,
+    keys: readonly string[],
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
+    try {
+      return await connection.evalsha(this.#sha, keys.length, ...keys, ...values);
+    } catch (error) {
+      // A restarted server has forgotten its scripts.
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return connection.eval(this.#text, keys.length, ...keys, ...values);
+    }
+  }
+}

@@ -1,0 +1,183 @@
+// What every member store must do, whatever keeps it. Each test gets a store that is empty.
+
+import type { ExecutionContext, TestFn } from 'ava';
+import { processId, viewNumber } from '../../cluster/ids/ids.js';
+import type { Lease, MemberStore } from '../../cluster/membership/member-store.js';
+import type { Member } from '../../cluster/membership/membership.js';
+import { emptyView, makeView } from '../../cluster/membership/view.js';
+import { eventually } from '../support/eventually.js';
+
+export interface MemberStoreRig {
+  /** Two processes' ways to the same store. */
+  readonly one: MemberStore;
+  readonly other: MemberStore;
+  flush(): Promise<void>;
+}
+
+export function member(name: string): Member {
+  return {
+    process: processId(name),
+    address: `127.0.0.1:${name.length}`,
+    weight: 1,
+    roles: ['edge', 'worker'],
+    host: 'a host',
+    pid: 7,
+  };
+}
+
+export function lease(name: string, renewals: number, changes: Partial<Lease> = {}): Lease {
+  return { member: member(name), renewals, promisedMs: 0, holds: viewNumber(0), leaving: false, ...changes };
+}
+
+const removal = { voices: 1, voiceMs: 60_000, silenceMs: 0 };
+
+export function memberStoreContract(
+  test: TestFn,
+  what: string,
+  open: (t: ExecutionContext) => Promise<MemberStoreRig>,
+): void {
+  test(`${what}: a lease is made, and seen by others as its process described it`, async (t) => {
+    const { one, other } = await open(t);
+    const described = lease('p1', 3, { promisedMs: 1_200, holds: viewNumber(9), leaving: true });
+    const renewal = await one.renew(described, undefined);
+    t.true(renewal.renewed);
+    t.deepEqual(renewal.leases, [described]);
+    t.deepEqual(await other.snapshot(), {
+      generation: renewal.generation,
+      leases: [described],
+      view: undefined,
+    });
+  });
+
+  test(`${what}: a lease that was removed is refused to a process that has renewed under the mark`, async (t) => {
+    const { one, other } = await open(t);
+    const { generation } = await one.renew(lease('p1', 1), undefined);
+    const process = processId('p1');
+    const voice = processId('p2');
+    const outcome = await other.remove({ generation, process, renewals: 1, voice, ...removal });
+    t.is(outcome.outcome, 'removed');
+    const again = await one.renew(lease('p1', 2), generation);
+    t.false(again.renewed);
+    t.deepEqual(again.leases, []);
+  });
+
+  test(`${what}: after everything was forgotten the mark is new and a lease is made again`, async (t) => {
+    const { one, other, flush } = await open(t);
+    const { generation } = await one.renew(lease('p1', 1), undefined);
+    await flush();
+    const again = await one.renew(lease('p1', 2), generation);
+    t.true(again.renewed);
+    t.not(again.generation, generation);
+    t.is((await other.snapshot()).generation, again.generation);
+  });
+
+  test(`${what}: a renewal that was overtaken by a later one changes nothing`, async (t) => {
+    const { one } = await open(t);
+    const { generation } = await one.renew(lease('p1', 5), undefined);
+    const late = await one.renew(lease('p1', 4, { promisedMs: 9 }), generation);
+    t.true(late.renewed);
+    t.deepEqual(late.leases, [lease('p1', 5)]);
+  });
+
+  test(`${what}: a voice is refuted by a renewal that it had not seen, and by another mark`, async (t) => {
+    const { one } = await open(t);
+    const { generation } = await one.renew(lease('p1', 5), undefined);
+    const process = processId('p1');
+    const voice = processId('p2');
+    t.is((await one.remove({ generation, process, renewals: 4, voice, ...removal })).outcome, 'refuted');
+    const stale = { generation: 'another', process, renewals: 5, voice, ...removal };
+    t.is((await one.remove(stale)).outcome, 'refuted');
+    t.is((await one.snapshot()).leases.length, 1);
+  });
+
+  test(`${what}: two voices are two processes, and both must speak of the same renewal`, async (t) => {
+    const { one, other } = await open(t);
+    const { generation } = await one.renew(lease('p1', 1), undefined);
+    const request = { generation, process: processId('p1'), ...removal, voices: 2 };
+    const first = processId('p2');
+    t.is((await one.remove({ ...request, renewals: 1, voice: first })).outcome, 'more_voices');
+    t.is((await one.remove({ ...request, renewals: 1, voice: first })).outcome, 'more_voices');
+    await one.renew(lease('p1', 2), generation);
+    t.is((await other.remove({ ...request, renewals: 2, voice: processId('p3') })).outcome, 'more_voices');
+    t.is((await one.remove({ ...request, renewals: 2, voice: first })).outcome, 'removed');
+  });
+
+  test(`${what}: voices enough remove nothing before the silence is long enough`, async (t) => {
+    const { one } = await open(t);
+    const { generation } = await one.renew(lease('p1', 1), undefined);
+    const request = { generation, process: processId('p1'), renewals: 1, voice: processId('p2'), ...removal };
+    const early = await one.remove({ ...request, silenceMs: 60_000 });
+    t.is(early.outcome, 'too_early');
+    t.true(early.silentMs >= 0 && early.silentMs < 60_000);
+    t.is((await one.remove(request)).outcome, 'removed');
+  });
+
+  test(`${what}: of two first views one is taken`, async (t) => {
+    const { one, other } = await open(t);
+    const { generation } = await one.snapshot();
+    const publication = { generation, follows: emptyView };
+    const taken = await Promise.all([
+      one.publish(makeView(viewNumber(1), [member('p1')]), publication),
+      other.publish(makeView(viewNumber(2), [member('p2')]), publication),
+    ]);
+    t.deepEqual(
+      taken.toSorted((a, b) => Number(a) - Number(b)),
+      [false, true],
+    );
+  });
+
+  test(`${what}: a view is taken only on top of exactly the one it follows`, async (t) => {
+    const { one, other } = await open(t);
+    const { generation } = await one.snapshot();
+    const first = makeView(viewNumber(1), [member('p1')]);
+    const twin = makeView(viewNumber(1), [member('p2')]);
+    const second = makeView(viewNumber(2), [member('p1'), member('p2')]);
+    const third = makeView(viewNumber(3), [member('p2')]);
+    t.true(await one.publish(first, { generation, follows: emptyView }));
+    t.false(await one.publish(second, { generation, follows: twin }), 'same number, other members');
+    t.true(await one.publish(second, { generation, follows: first }));
+    t.false(await other.publish(third, { generation, follows: first }));
+    t.deepEqual((await other.snapshot()).view, second);
+  });
+
+  test(`${what}: a view is brought back over none and over a lower number, and never under another mark`, async (t) => {
+    const { one, flush } = await open(t);
+    const before = await one.snapshot();
+    await flush();
+    const { generation } = await one.snapshot();
+    const low = makeView(viewNumber(4), [member('p1')]);
+    const high = makeView(viewNumber(6), [member('p1'), member('p2')]);
+    t.false(await one.publish(low, { generation: before.generation, follows: undefined }));
+    t.true(await one.publish(low, { generation, follows: undefined }));
+    t.true(await one.publish(high, { generation, follows: undefined }));
+    t.false(await one.publish(low, { generation, follows: undefined }));
+    t.false(await one.publish(high, { generation, follows: undefined }));
+    t.deepEqual((await one.snapshot()).view, high);
+  });
+
+  test(`${what}: a lease that was given back is gone, and giving back twice does no harm`, async (t) => {
+    const { one, other } = await open(t);
+    await one.renew(lease('p1', 1), undefined);
+    await one.release(processId('p1'));
+    await one.release(processId('p1'));
+    t.deepEqual((await other.snapshot()).leases, []);
+  });
+
+  test(`${what}: a new member, a view and a departure are hinted at; a mere renewal is not`, async (t) => {
+    const { one, other } = await open(t);
+    let hints = 0;
+    const unsubscribe = other.onChange(() => {
+      hints += 1;
+    });
+    const { generation } = await one.renew(lease('p1', 1), undefined);
+    await eventually(() => hints === 1, { what: 'a hint at a new lease' });
+    await one.renew(lease('p1', 2), generation);
+    await one.publish(makeView(viewNumber(1), [member('p1')]), { generation, follows: emptyView });
+    await eventually(() => hints === 2, { what: 'a hint at a view' });
+    await one.release(processId('p1'));
+    await eventually(() => hints === 3, { what: 'a hint at a departure' });
+    unsubscribe();
+    await one.renew(lease('p2', 1), undefined);
+    t.is(hints, 3);
+  });
+}
