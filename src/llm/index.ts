@@ -2,14 +2,14 @@
 export * from './contract.js';
 export { AnswerBuilder, type LlmAnswer } from './answer.js';
 export type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
+export { runCall } from './call.js';
 export {
   defaultCallLimits,
-  runCall,
   type Call,
   type CallLimits,
   type CallOutcome,
   type CallPorts,
-} from './call.js';
+} from './call-ports.js';
 export { builtInModels, builtInVendors, Catalogue, type Resolution } from './catalogue/catalogue.js';
 export { modelTiers, type CatalogueModel, type ModelEntry, type TaskKind } from './catalogue/model.js';
 export {

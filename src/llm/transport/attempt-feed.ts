@@ -7,10 +7,14 @@ import { transportLimits } from './limits.js';
 /** One attempt at an answer, while it runs. */
 export interface Attempt {
   /**
-   * Everything that came since the last time, together; `undefined` once there will be no more. All pieces of one
-   * socket read are in one list, so that they can leave in one write.
+   * Everything that came since the last time, together. All pieces of one socket read are in one list, so that they
+   * can leave in one write.
    */
-  next(): Promise<ReplyItem[] | undefined>;
+  take(): readonly ReplyItem[];
+  /** Nothing more will come; what came before the end may still wait to be taken. */
+  readonly ended: boolean;
+  /** Until something came or the end did. */
+  wait(): Promise<void>;
   /** Closes the vendor's connection at once. */
   abort(): void;
   readonly facts: AttemptFacts;
@@ -114,14 +118,9 @@ export class AttemptFeed implements Attempt {
     this.source?.close();
   }
 
-  async next(): Promise<ReplyItem[] | undefined> {
-    while (this.#items.length === 0) {
-      if (this.#ended) return undefined;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  take(): readonly ReplyItem[] {
     const items = this.#items;
+    if (items.length === 0) return items;
     this.#items = [];
     this.#backlogBytes = 0;
     if (this.#paused && !this.#ended) {
@@ -130,6 +129,13 @@ export class AttemptFeed implements Attempt {
       this.source?.resume();
     }
     return items;
+  }
+
+  wait(): Promise<void> {
+    if (this.#items.length > 0 || this.#ended) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   #note(from: number): void {

@@ -1,0 +1,222 @@
+import type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
+import type { Call, CallLimits, CallPorts } from './call-ports.js';
+import { isSignal, type LlmEvent, type ReplyItem } from './contract.js';
+import { usageOfUnfinished } from './estimate.js';
+import { openAttempt } from './open-attempt.js';
+import type { Target } from './routing/plan.js';
+import type { Attempt } from './transport/attempt-feed.js';
+import { zeroUsage, type Usage } from './usage.js';
+import { VendorError } from './vendor-error.js';
+
+/** One attempt: opens it, hands out its events, and closes its books whatever happens. */
+export class AttemptRun {
+  readonly #call: Call;
+  readonly #ports: CallPorts;
+  readonly #start: AttemptStart;
+  readonly #limits: CallLimits;
+  readonly #deadlineMs: number;
+  #attempt: Attempt | undefined;
+  #held: LlmEvent[] = [];
+  #usage: Usage | undefined;
+  #stop: Extract<LlmEvent, { type: 'stop' }> | undefined;
+  #error: VendorError | undefined;
+  #signalled = false;
+  #bytes = 0;
+  #pieces = 0;
+
+  constructor(
+    call: Call,
+    ports: CallPorts,
+    target: Target,
+    number: number,
+    limits: CallLimits,
+    deadlineMs: number,
+  ) {
+    this.#call = call;
+    this.#ports = ports;
+    this.#limits = limits;
+    this.#deadlineMs = deadlineMs;
+    this.#start = {
+      attemptId: ports.newId(),
+      number,
+      target,
+      payer: target.credential.payer,
+      request: call.request,
+    };
+  }
+
+  /** Content, a thought or a tool call was handed out. */
+  get signalled(): boolean {
+    return this.#signalled;
+  }
+
+  async open(): Promise<void> {
+    const { signal, request } = this.#call;
+    const { beforeAttempt, breakers } = this.#ports;
+    if (beforeAttempt !== undefined) {
+      try {
+        await beforeAttempt(this.#start);
+      } catch (refusal) {
+        const { model, credential } = this.#start.target;
+        breakers.abstained(model.vendor, credential.id);
+        throw refusal;
+      }
+    }
+    if (signal.aborted) return;
+    const attempt = openAttempt(this.#start, this.#ports, {
+      firstSignalMs: request.stream ? this.#limits.firstSignalMs : undefined,
+      idleMs: this.#limits.idleMs,
+      callDeadlineMs: this.#deadlineMs,
+    });
+    this.#attempt = attempt;
+    signal.addEventListener('abort', this.#onAbort);
+  }
+
+  readonly #onAbort = (): void => this.#attempt?.abort();
+
+  /** The events since the last time; undefined at the end. Closing events are kept for `closing`. */
+  async next(): Promise<readonly LlmEvent[] | undefined> {
+    const attempt = this.#attempt;
+    if (attempt === undefined) return undefined;
+    for (;;) {
+      for (const item of attempt.take()) this.#take(item);
+      if (this.#signalled && this.#held.length > 0) {
+        const batch = this.#held;
+        this.#held = [];
+        return batch;
+      }
+      if (attempt.ended) return undefined;
+      await attempt.wait();
+    }
+  }
+
+  /** Ends what still runs and books the attempt. */
+  async settle(): Promise<AttemptReport> {
+    this.#call.signal.removeEventListener('abort', this.#onAbort);
+    const attempt = this.#attempt;
+    if (attempt !== undefined && !attempt.ended) {
+      attempt.abort();
+      for (const item of attempt.take()) this.#take(item);
+    }
+    const report = this.#report(attempt);
+    this.#learn(report);
+    await this.#ports.afterAttempt?.(report);
+    return report;
+  }
+
+  /** What may leave once the attempt is booked. An answer without a single piece has its beginning here too. */
+  closing(report: AttemptReport): readonly LlmEvent[] {
+    const events: LlmEvent[] = [...this.#held, { type: 'usage', usage: report.usage }];
+    if (this.#stop !== undefined) events.push(this.#stop);
+    return events;
+  }
+
+  #take(item: ReplyItem): void {
+    switch (item.type) {
+      case 'failure':
+        // What fails after the vendor named a reason to stop takes nothing from the answer.
+        if (this.#stop === undefined) this.#error = item.error;
+        return;
+      case 'usage':
+        this.#usage = item.usage;
+        return;
+      case 'stop':
+        this.#stop = item;
+        return;
+      case 'content':
+      case 'thinking':
+      case 'tool_call_arguments':
+        this.#bytes += Buffer.byteLength(item.text);
+        this.#pieces += 1;
+        break;
+      default:
+    }
+    if (!this.#signalled && isSignal(item)) this.#signalled = true;
+    this.#held.push(item);
+  }
+
+  #report(attempt: Attempt | undefined): AttemptReport {
+    const { attemptId, number, target, payer, request } = this.#start;
+    const now = this.#ports.time.monotonicMs();
+    const startedAtMs = attempt?.facts.startedAtMs ?? now;
+    const firstSignalAtMs = attempt?.facts.firstSignalAtMs;
+    const error = attempt === undefined ? this.#leftBeforehand() : this.#error;
+    return {
+      attemptId,
+      number,
+      target,
+      payer,
+      request,
+      outcome: outcomeOf(error),
+      usage: this.#usageOf(attempt, error),
+      stop: this.#stop?.reason,
+      error: error === undefined ? undefined : this.#withoutSecret(error),
+      vendorRequestId: attempt?.facts.vendorRequestId,
+      startedAtMs,
+      firstSignalMs: firstSignalAtMs === undefined ? undefined : firstSignalAtMs - startedAtMs,
+      durationMs: (attempt?.facts.endedAtMs ?? now) - startedAtMs,
+    };
+  }
+
+  #leftBeforehand(): VendorError {
+    return new VendorError('cancelled', 'the caller left', { vendor: this.#start.target.model.vendor });
+  }
+
+  #withoutSecret(error: VendorError): VendorError {
+    const secret = this.#start.target.credential.reveal();
+    return secret === undefined ? error : error.without(secret);
+  }
+
+  #usageOf(attempt: Attempt | undefined, error: VendorError | undefined): Usage {
+    if (attempt === undefined) return zeroUsage;
+    if (error === undefined && this.#usage !== undefined) return this.#usage;
+    const { target, request } = this.#start;
+    return usageOfUnfinished({
+      request,
+      maxOutputTokens: target.model.maxOutputTokens,
+      reported: this.#usage,
+      accepted: attempt.facts.accepted,
+      // A complete answer whose usage the vendor kept to itself was billed too.
+      endedByUs: error === undefined || error.failure === 'cancelled' || error.failure === 'timeout',
+      billsCutStreams:
+        error !== undefined && this.#ports.adapterOf(target.model.vendor)?.billsCutStreams === true,
+      seen: { bytes: this.#bytes, pieces: this.#pieces },
+    });
+  }
+
+  #learn(report: AttemptReport): void {
+    const { breakers, observations, time } = this.#ports;
+    const { model, credential } = report.target;
+    const verdict = verdictOf(report);
+    if (verdict === 'good') breakers.succeeded(model.vendor, credential.id);
+    else if (verdict === 'bad') breakers.failed(model.vendor, credential.id, time.monotonicMs());
+    else breakers.abstained(model.vendor, credential.id);
+    if (verdict === 'none') return;
+    observations?.record(model.id, time.monotonicMs(), {
+      failed: verdict === 'bad',
+      ...(report.firstSignalMs !== undefined && { firstSignalMs: report.firstSignalMs }),
+    });
+  }
+}
+
+function outcomeOf(error: VendorError | undefined): AttemptOutcome {
+  if (error === undefined) return 'completed';
+  if (error.failure === 'cancelled') return 'cancelled';
+  return error.failure === 'timeout' ? 'timeout' : 'failed';
+}
+
+/** What an attempt says about the vendor and its key; a bad request or a caller who left says nothing. */
+function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
+  switch (report.error?.failure) {
+    case undefined:
+      return 'good';
+    case 'cancelled':
+    case 'request':
+    case 'context_overflow':
+    case 'policy':
+    case 'unavailable':
+      return 'none';
+    default:
+      return 'bad';
+  }
+}

@@ -1,0 +1,44 @@
+import type { AttemptReport, AttemptStart } from './attempt-report.js';
+import type { LlmRequest } from './contract.js';
+import type { AttemptPorts } from './open-attempt.js';
+import type { CircuitBreakers } from './routing/circuit-breakers.js';
+import type { Observations } from './routing/observations.js';
+import type { CallPlan } from './routing/plan.js';
+import type { VendorError } from './vendor-error.js';
+
+export interface CallLimits {
+  readonly firstSignalMs: number;
+  readonly idleMs: number;
+  /** For all attempts together. */
+  readonly callMs: number;
+}
+
+export const defaultCallLimits: CallLimits = { firstSignalMs: 30_000, idleMs: 30_000, callMs: 120_000 };
+
+export interface CallPorts extends AttemptPorts {
+  readonly chance: () => number;
+  readonly newId: () => string;
+  readonly breakers: CircuitBreakers;
+  readonly observations?: Observations;
+  /** Awaited before anything is sent. What it throws ends the call: a refusal of ours is not the vendor's failure. */
+  readonly beforeAttempt?: (start: AttemptStart) => Promise<void>;
+  /** Awaited before the answer ends, once for each start that returned. */
+  readonly afterAttempt?: (report: AttemptReport) => Promise<void>;
+}
+
+export interface CallOutcome {
+  readonly kind: 'completed' | 'failed' | 'cancelled';
+  /** Every attempt that was begun; the last one is the one that counted. */
+  readonly attempts: readonly AttemptReport[];
+  readonly error: VendorError | undefined;
+  /** Something of the answer was handed out, so an error can only be its last event. */
+  readonly answering: boolean;
+}
+
+export interface Call {
+  readonly plan: CallPlan;
+  readonly request: LlmRequest;
+  readonly limits?: CallLimits;
+  /** The caller leaves: the vendor's connection is closed at once, and what was used is booked. */
+  readonly signal: AbortSignal;
+}
