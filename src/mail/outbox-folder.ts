@@ -1,12 +1,12 @@
 import { mkdir, open, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createTransport } from 'nodemailer';
 import { MailError, type MailTransport, messageOf } from './transport.js';
 
 /**
  * Writes mails as `.eml` files, for machines without a mail server. A file is named by its mail, so a repeat replaces
- * it; and it appears whole or not at all.
+ * it, and it appears whole or not at all.
  */
 export function createOutboxFolder(directory: string): MailTransport {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
@@ -16,9 +16,10 @@ export function createOutboxFolder(directory: string): MailTransport {
         const { message } = await composer.sendMail(messageOf(mail));
         await mkdir(directory, { recursive: true, mode: 0o700 });
         const at = mail.date.toISOString().replaceAll(/[-:]/g, '').slice(0, 15);
-        const path = join(directory, `${at}-${mail.id}.eml`);
-        await writeDurably(`${path}.part`, Buffer.isBuffer(message) ? message : await buffer(message));
-        await rename(`${path}.part`, path);
+        // Beside the folder, so that whoever reads the folder sees whole mails alone.
+        const part = join(dirname(directory), `.${basename(directory)}-${mail.id}.part`);
+        await writeDurably(part, Buffer.isBuffer(message) ? message : await buffer(message));
+        await rename(part, join(directory, `${at}-${mail.id}.eml`));
         await syncFolder(directory);
       } catch (cause) {
         throw new MailError(`The mail could not be written to ${directory}.`, { final: false, cause });

@@ -98,13 +98,15 @@ test('without a mail server a mail becomes a file that only its owner reads, wit
   const post = await openPost(t);
   const folder = await createMailFolder();
   t.teardown(folder.remove);
-  const path = join(folder.path, 'outbox');
+  const path = join(folder.path, 'made when needed');
   const mail = post.node({ outboxFolder: path });
   mail.start();
   const link = 'https://troupe.example.com/join?token=abc-DEF_123=x';
   const id = await post.queue(mail, { subject: 'Héllo', text: `Open this:\n\n${link}\n` });
   await eventually(async () => (await post.rows())[0]?.sent);
-  const [name = ''] = await readdir(path);
+  const names = await readdir(path);
+  t.is(names.length, 1, 'nothing unfinished is left');
+  const [name = ''] = names;
   t.true(name.endsWith(`${id}.eml`));
   const content = await readFile(join(path, name), 'utf8');
   t.true(content.includes(`\r\n${link}\r\n`));
