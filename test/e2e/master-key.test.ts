@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import test from 'ava';
+import { tenantScope } from '../../src/context/tenant-scope.js';
+import { openStore } from '../../src/storage/index.js';
+import { createVault, VaultError } from '../../src/vault/index.js';
+import { startTestNode } from '../support/node.js';
+import { runProgram } from '../support/program.js';
+
+const oldKey = randomBytes(32);
+const newKey = randomBytes(32);
+
+test('the master key of an installation is changed without stopping it, by the command', async (t) => {
+  const [before, after] = [oldKey, newKey].map((key) => key.toString('base64'));
+  if (before === undefined || after === undefined) return t.fail();
+  const both = { TROUPE_MASTER_KEY: after, TROUPE_MASTER_KEYS_PREVIOUS: before };
+  const first = await startTestNode(t, { environment: { TROUPE_MASTER_KEY: before } });
+  const { databaseUrl, dataDir, bootstrap } = first;
+  const caller = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
+  const make = async ({ client }: typeof first, name: string) => {
+    const body = { name, value: `value of ${name}`, kind: 'generic' };
+    t.is((await client.call('POST', '/api/secrets', { ...caller, body })).status, 201);
+  };
+  await make(first, 'made-before');
+
+  const restarted = await startTestNode(t, { databaseUrl, dataDir, environment: both });
+  await make(restarted, 'made-between');
+  await make(first, 'made-by-the-old-one');
+  await first.stop();
+  const rotation = runProgram('bin/troupe.mjs', ['vault', 'rotate'], {
+    DATABASE_URL: databaseUrl,
+    TROUPE_DATA_DIR: dataDir,
+    ...both,
+  });
+  t.is(await rotation.ended, 0, rotation.output());
+  t.regex(rotation.output(), /1 data keys were wrapped anew/);
+  await make(restarted, 'made-after');
+  await restarted.stop();
+
+  const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
+  const listed = await last.client.call('GET', '/api/secrets', caller);
+  t.is(listed.json.count, 4, 'the token of the first node is good at the last one');
+  const store = await openStore({ databaseUrl });
+  t.teardown(() => store.close());
+  const vault = createVault({ store, masterKey: newKey, providers: () => [] });
+  for (const name of ['made-before', 'made-between', 'made-by-the-old-one', 'made-after']) {
+    const { value } = await vault.resolve(tenantScope(bootstrap.tenant_id), name);
+    t.is(value.reveal(), `value of ${name}`);
+  }
+  await t.throwsAsync(
+    startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: before } }),
+    {
+      instanceOf: VaultError,
+      message: /TROUPE_MASTER_KEY is not the master key of this database/,
+    },
+  );
+});
