@@ -89,6 +89,9 @@ test('a lowered limit holds at once, and what remains is never below zero', (t) 
   t.is(refusal?.code, 'rate_limit_exceeded');
   t.is(figures.limit, 10);
   t.is(figures.remaining, 0);
+  const work = atOnce(admission.admitModelWork({ ...key, requestsPerMinute: 10 }));
+  t.is(work.refusal, undefined, 'let in before the limit was lowered');
+  t.is(work.figures.remaining, 0);
 });
 
 test("a user's requests have a window of 300 in each tenant, whatever the plan", (t) => {

@@ -17,6 +17,8 @@ const gaps = fc.array(
     fc.integer({ min: 1, max: 900 }),
     fc.double({ min: 0, max: 20_000, noNaN: true }),
     fc.integer({ min: 59_000, max: 61_500 }),
+    // So that bursts within one second meet the end of their minute again and again.
+    fc.constantFrom(300, 900, 59_100, 59_600, 60_000),
   ),
   { minLength: 1, maxLength: 300 },
 );
@@ -75,6 +77,14 @@ test('an event alone in its second leaves exactly a minute later', (t) => {
   window.add(5_250);
   t.is(window.used(65_249), 1);
   t.is(window.used(65_250), 0);
+});
+
+test('a burst within one second leaves together, a minute after its last event', (t) => {
+  const window = new SlidingWindow();
+  t.deepEqual(
+    admitted(window, [1_000, 1_900, 61_500, 61_899, 61_900, 61_950], 2),
+    [1_000, 1_900, 61_900, 61_950],
+  );
 });
 
 test('a window that holds more than a lowered limit gives room when enough has left', (t) => {
