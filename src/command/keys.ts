@@ -1,7 +1,7 @@
-import { roles } from '../context/caller.js';
-import { tenantScope } from '../context/tenant-scope.js';
-import { keyPrefixes } from '../keys/index.js';
-import { type Command, readWords, table, wrongWords } from './command.js';
+import { z } from 'zod';
+import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
+import { type KeyAdministration, operatorKey } from '../keys/index.js';
+import { type Command, readWords, table, type Words, wrongWords } from './command.js';
 import { withManagement } from './management.js';
 
 const words =
@@ -24,48 +24,61 @@ export const keysCommand: Command = {
   run: async (rest, environment) => {
     const { values, positionals } = readWords(rest, options, words);
     const [action, keyId] = positionals;
-    const name = values['name'];
     const tenantId = values['tenant'];
     if (tenantId === undefined) throw wrongWords('--tenant is missing', words);
-    const scope = tenantScope(tenantId);
-    await withManagement(environment, async ({ keys }) => {
-      switch (action) {
-        case 'create': {
-          const role = roles.find((one) => one === values['role']);
-          const prefix = keyPrefixes.find((one) => one === values['prefix']);
-          if (name === undefined) throw wrongWords('--name is missing', words);
-          if (role === undefined) throw wrongWords(`there is no role ${values['role']}`, words);
-          if (prefix === undefined) throw wrongWords(`there is no prefix ${values['prefix']}`, words);
-          const made = await keys.create(scope, 'operator', {
-            name,
-            role,
-            prefix,
-            rateLimitPerMinute: numberOf(values['rpm'], '--rpm'),
-            quotaLimit: numberOf(values['quota'], '--quota'),
-            expiresInDays: numberOf(values['expires-days'], '--expires-days'),
-          });
-          process.stderr.write(`Made the ${role} key ${made.id}. It is shown only now.\n`);
-          process.stdout.write(`${made.apiKey}\n`);
-          return;
-        }
-        case 'list': {
-          const { items } = await keys.list(scope);
-          const rows = items.map((key) => [key.id, key.prefix + key.suffix, key.role, key.status, key.name]);
-          process.stdout.write(`${table([['id', 'key', 'role', 'status', 'name'], ...rows])}\n`);
-          return;
-        }
-        case 'revoke': {
-          if (keyId === undefined) throw wrongWords('name the id of the key', words);
-          await keys.revoke(scope, 'operator', keyId);
-          process.stdout.write(`Revoked ${keyId}.\n`);
-          return;
-        }
-        default:
-          throw wrongWords(`there is no action ${action ?? ''}`, words);
-      }
-    });
+    if (!isId(tenantId)) throw wrongWords('--tenant is not the id of a tenant', words);
+    // The words are judged before anything is opened.
+    const act = actionOf(action, keyId, values);
+    await withManagement(environment, ({ keys }) => act(keys, tenantScope(tenantId)));
   },
 };
+
+type Act = (keys: KeyAdministration, scope: TenantScope) => Promise<void>;
+
+function actionOf(action: string | undefined, keyId: string | undefined, values: Words['values']): Act {
+  switch (action) {
+    case 'create':
+      return create(values);
+    case 'list':
+      return list;
+    case 'revoke':
+      if (keyId === undefined || !isId(keyId)) throw wrongWords('name the id of the key', words);
+      return async (keys, scope) => {
+        await keys.revoke(scope, 'operator', keyId);
+        process.stdout.write(`Revoked ${keyId}.\n`);
+      };
+    default:
+      throw wrongWords(`there is no action ${action ?? ''}`, words);
+  }
+}
+
+function create(values: Words['values']): Act {
+  if (values['name'] === undefined) throw wrongWords('--name is missing', words);
+  const wish = operatorKey.safeParse({
+    name: values['name'],
+    role: values['role'],
+    prefix: values['prefix'],
+    rateLimitPerMinute: numberOf(values['rpm'], '--rpm'),
+    quotaLimit: numberOf(values['quota'], '--quota'),
+    expiresInDays: numberOf(values['expires-days'], '--expires-days'),
+  });
+  if (!wish.success) throw wrongWords(z.prettifyError(wish.error), words);
+  return async (keys, scope) => {
+    const made = await keys.create(scope, 'operator', wish.data);
+    process.stderr.write(`Made the ${made.role} key ${made.id}. It is shown only now.\n`);
+    process.stdout.write(`${made.apiKey}\n`);
+  };
+}
+
+async function list(keys: KeyAdministration, scope: TenantScope): Promise<void> {
+  const { items } = await keys.list(scope);
+  const rows = items.map((key) => [key.id, key.prefix + key.suffix, key.role, key.status, key.name]);
+  process.stdout.write(`${table([['id', 'key', 'role', 'status', 'name'], ...rows])}\n`);
+}
+
+function isId(text: string): boolean {
+  return z.uuid().safeParse(text).success;
+}
 
 function numberOf(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;

@@ -20,7 +20,7 @@ export {
 } from './administration.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
 export type { EndedKey, EndedKeyListener } from './revocations.js';
-export type { KeyStatus } from './shapes.js';
+export { type KeyStatus, operatorKey } from './shapes.js';
 export { type Tier, tierOf } from './tiers.js';
 
 export interface KeysDependencies {

@@ -24,6 +24,9 @@ export const newKey = z.object({
   expiresInDays: z.number().positive().max(daysMax).nullish(),
 });
 
+/** What the operator may ask a key to be: also an owner's. */
+export const operatorKey = newKey.extend({ role: z.enum(roles).default('admin') });
+
 export const newRate = z.object({ rateLimitPerMinute: requestsPerMinute });
 
 export const keyParams = z.object({ keyId: z.uuid() });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,6 +94,17 @@ test('commands work beside a running node', async (t) => {
     return quota.quota.limit === 100_000;
   });
 
+  const keyWords = ['--tenant', bootstrap.tenant_id];
+  const keys = runProgram('bin/troupe.mjs', ['keys', 'list', ...keyWords], environment);
+  t.is(await keys.ended, 0, keys.output());
+  const keyId = /^(\S+) .* owner +active +root$/m.exec(keys.output())?.[1] ?? '';
+  const revoke = runProgram('bin/troupe.mjs', ['keys', 'revoke', ...keyWords, keyId], environment);
+  t.is(await revoke.ended, 0, revoke.output());
+  await eventually(async () => {
+    const refused = await fetch(`${bootstrap.base_url}/api/quota`, { headers: { 'x-api-key': ownerKey } });
+    return refused.status === 401;
+  });
+
   const list = runProgram('bin/troupe.mjs', ['tenants', 'list'], environment);
   t.is(await list.ended, 0, list.output());
   t.true(list.output().includes(bootstrap.tenant_id));
@@ -130,7 +142,15 @@ test('a secret can come from a file, and config never shows it', async (t) => {
 });
 
 test('a wrong command or word exits with 2 and shows how it is called', async (t) => {
-  for (const words of [['dance'], ['keys', 'create', '--name', 'x'], ['keys', '--frobnicate']]) {
+  const key = ['keys', 'create', '--tenant', randomUUID(), '--name', 'x'];
+  for (const words of [
+    ['dance'],
+    ['keys', 'create', '--name', 'x'],
+    ['keys', '--frobnicate'],
+    ['keys', 'list', '--tenant', 'x'],
+    [...key, '--rpm', '1.5'],
+    [...key, '--role', 'root'],
+  ]) {
     const program = runProgram('bin/troupe.mjs', words, {});
     t.is(await program.ended, 2, program.output());
     t.regex(program.output(), /Usage:/);
