@@ -1,0 +1,84 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { VendorPools } from '../../../src/llm/index.js';
+import { eventually } from '../../support/eventually.js';
+
+/** Answers everything at once, and counts the connections that were made to it. */
+async function listen(
+  t: ExecutionContext,
+): Promise<{ origin: string; connections: () => number; open: () => number }> {
+  let connections = 0;
+  const open = new Set<unknown>();
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on('end', () => response.end('{}'));
+  });
+  server.on('connection', (socket) => {
+    connections += 1;
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, connections: () => connections, open: () => open.size };
+}
+
+function get(pools: VendorPools, origin: string, credentialId: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    pools.dispatch(
+      origin,
+      credentialId,
+      { path: '/', method: 'POST', body: '{}' },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: () => undefined,
+        onResponseData: () => undefined,
+        onResponseEnd: () => resolve(),
+        onResponseError: (_controller, error) => reject(error),
+      },
+    );
+  });
+}
+
+test('connections are kept and used again, and never shared between credentials', async (t) => {
+  const server = await listen(t);
+  const pools = new VendorPools();
+  t.teardown(() => pools.close());
+  // A connection is free again a moment after its answer ended, so two of them take turns here.
+  for (let round = 0; round < 20; round += 1) await get(pools, server.origin, 'a');
+  const used = server.connections();
+  t.true(used <= 2, `${used} connections for 20 requests`);
+  await get(pools, server.origin, 'b');
+  t.is(server.connections(), used + 1);
+  t.is(pools.size, 2);
+});
+
+test('idle pools are closed from the one not used for longest', async (t) => {
+  const server = await listen(t);
+  const pools = new VendorPools({ poolsMax: 2 });
+  t.teardown(() => pools.close());
+  await get(pools, server.origin, 'a');
+  await get(pools, server.origin, 'b');
+  await get(pools, server.origin, 'a');
+  await get(pools, server.origin, 'c');
+  t.is(pools.size, 2);
+  const before = server.connections();
+  await eventually(() => server.open() < before);
+  await get(pools, server.origin, 'a');
+  t.is(pools.size, 2);
+  t.true(server.connections() <= before + 1);
+});
+
+test('closing ends all connections', async (t) => {
+  const server = await listen(t);
+  const pools = new VendorPools();
+  await get(pools, server.origin, 'a');
+  await pools.close();
+  await eventually(() => server.open() === 0);
+  t.is(pools.size, 0);
+});
