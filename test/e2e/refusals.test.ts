@@ -36,7 +36,6 @@ const withoutPermission = new Set([
   'tenants.list',
   'tenants.read',
   'tenants.plan',
-  ,
   'keys.create',
 ]);
 
