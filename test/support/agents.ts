@@ -29,6 +29,9 @@ export interface AgentsBench {
   person(scope: TenantScope, role: Role): Person;
 }
 
+/** Two benches on one database are two nodes of one installation. */
+const masterKey = randomBytes(32);
+
 export async function startAgents(database: FileDatabase): Promise<AgentsBench> {
   const problems: unknown[] = [];
   const store = await openStore({ databaseUrl: database.url });
@@ -38,7 +41,7 @@ export async function startAgents(database: FileDatabase): Promise<AgentsBench> 
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const vault = createVault({ store, masterKey: randomBytes(32), providers: () => [] });
+  const vault = createVault({ store, masterKey, providers: () => [] });
   await vault.prepare();
   // Test servers are on this machine; every other private address stays forbidden.
   const egress = createEgress({ allow: ['127.0.0.1/32'] });

@@ -15,16 +15,14 @@ export interface ApiRequest {
 /** Everything but the credential. */
 export function apiRequest(tool: ApiTool, sources: Sources): ApiRequest {
   const url = fillUrl(tool.url, sources);
-  for (const [name, template] of Object.entries(tool.query ?? {})) {
-    appendQuery(url, name, fillValue(template, sources));
-  }
+  const query = Object.entries(tool.query ?? {}).map(
+    ([name, template]) => [name, fillValue(template, sources)] as const,
+  );
   const headers = fillHeaders(tool.headers ?? {}, sources);
   // A tool that says nowhere where its arguments go gets all of them, where such a method carries them.
   const spread = !usesArguments(tool) && tool.body === undefined;
   const inQuery = tool.method === 'GET' || tool.method === 'DELETE';
-  if (spread && inQuery) {
-    for (const [name, value] of Object.entries(sources.args)) appendQuery(url, name, value);
-  }
+  addQuery(url, spread && inQuery ? [...query, ...Object.entries(sources.args)] : query);
   const template = spread && !inQuery && Object.keys(sources.args).length > 0 ? sources.args : undefined;
   const body = template ?? (tool.body === undefined ? undefined : filledBody(tool.body, sources));
   return { method: tool.method, url, ...withBody(headers, body) };
@@ -50,9 +48,14 @@ function fillUrl(template: string, sources: Sources): URL {
   return new URL(fillText(template, sources, encodeURIComponent));
 }
 
-function appendQuery(url: URL, name: string, value: unknown): void {
-  if (value === undefined || value === null) return;
-  for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, textOf(item));
+/** What stands in the address already stays as it was written. Lists become repeated names. */
+function addQuery(url: URL, entries: readonly (readonly [string, unknown])[]): void {
+  const pairs = entries.flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value])
+      .filter((item) => item !== undefined && item !== null)
+      .map((item) => `${encodeURIComponent(name)}=${encodeURIComponent(textOf(item))}`),
+  );
+  url.search = [url.search.slice(1), ...pairs].filter((part) => part !== '').join('&');
 }
 
 function fillHeaders(

@@ -51,7 +51,7 @@ export async function callApiTool(
     values.push(value.reveal());
     return value;
   };
-  const missing: string[] = [];
+  const missing = new Set<string>();
   const credential = await authHeaders(tool.auth, read);
   const secrets = await namedSecrets(tool, read);
   const hide = secretHider(values);
@@ -59,10 +59,10 @@ export async function callApiTool(
     args: call.args,
     context: call.context,
     secrets,
-    missing: (name) => missing.push(name),
+    missing: (name) => missing.add(name),
   });
-  if (call.strict && missing.length > 0) {
-    throw new ToolError('context-missing', `The context does not hold ${missing.join(', ')}.`);
+  if (call.strict && missing.size > 0) {
+    throw new ToolError('context-missing', `The context does not hold ${[...missing].join(', ')}.`);
   }
   const answer = await send(parts.egress, tool, call, {
     ...request,
@@ -74,7 +74,7 @@ export async function callApiTool(
   });
   const shown = await shownOf(parts.expressions, tool, answer);
   const { text, truncated } = shownText(shown, hide, tool.response?.max_chars);
-  return { status: answer.status, text, truncated: answer.truncated || truncated, missing };
+  return { status: answer.status, text, truncated: answer.truncated || truncated, missing: [...missing] };
 }
 
 async function namedSecrets(tool: ApiTool, read: SecretReader): Promise<ReadonlyMap<string, string>> {

@@ -33,8 +33,8 @@ function put(holder: Members, [step, ...rest]: readonly PathStep[], value: unkno
     holder[step.name] = inner;
     put(inner, rest, value);
   } else {
-    // A model that gives one object where a list is wanted must not get past the value by that.
-    for (const item of itemsOf(present, step.lists)) if (isMembers(item)) put(item, rest, value);
+    // A model that gives one object, or lists of lists, where a list is wanted must not get past the value by that.
+    for (const item of itemsOf(present)) if (isMembers(item)) put(item, rest, value);
   }
 }
 
@@ -45,9 +45,8 @@ function replaceItems(present: unknown, lists: number, value: unknown): unknown 
   return present.map((item: unknown) => replaceItems(item, lists - 1, value));
 }
 
-function itemsOf(value: unknown, lists: number): readonly unknown[] {
-  if (!Array.isArray(value)) return [value];
-  return lists === 0 ? [value] : value.flatMap((item: unknown) => itemsOf(item, lists - 1));
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value.flatMap(itemsOf) : [value];
 }
 
 function isMembers(value: unknown): value is Members {

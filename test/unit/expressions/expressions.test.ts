@@ -1,0 +1,87 @@
+import test from 'ava';
+import { createExpressions, ExpressionError, faultOfExpression } from '../../../src/expressions/index.js';
+
+const document = {
+  items: [
+    { name: 'a', price: 3 },
+    { name: 'b', price: 5 },
+  ],
+};
+
+test('an expression picks from a document', async (t) => {
+  const expressions = createExpressions();
+  t.teardown(() => expressions.close());
+  t.deepEqual(await expressions.evaluate('items[?price > `4`].name', document), ['b']);
+  t.is(await expressions.evaluate('items[0].name', document), 'a');
+  t.is(await expressions.evaluate('nothing.at.all', document), null);
+  t.is(await expressions.evaluate('@', 'plain'), 'plain');
+  t.is(await expressions.evaluate('@', undefined), null);
+});
+
+test('a text that is no expression is told apart', (t) => {
+  t.is(faultOfExpression('a.b[*].c'), undefined);
+  for (const text of ['', 'a[', 'a..b', '@@', 'x'.repeat(1_001)])
+    t.not(faultOfExpression(text), undefined, text);
+});
+
+test('an expression that does not fit its document fails, and the next one is evaluated', async (t) => {
+  const expressions = createExpressions();
+  t.teardown(() => expressions.close());
+  await t.throwsAsync(expressions.evaluate('sum(items)', document), {
+    instanceOf: ExpressionError,
+    message: /cannot be applied/,
+  });
+  t.deepEqual(await expressions.evaluate('items[*].price', document), [3, 5]);
+});
+
+test('expressions that grow without end are stopped by the clock, by memory or by the size of their result', async (t) => {
+  const expressions = createExpressions({ timeoutMs: 1_500, resultCharsMax: 1_000 });
+  t.teardown(() => expressions.close());
+  const failures: unknown[] = [];
+  for (const expression of [
+    `@${'|[@,@][]'.repeat(120)}`,
+    `@${'|[@,@]'.repeat(150)}`,
+    "pad_left('x', `1000000000`)",
+    `@${'|[@,@][]'.repeat(12)}`,
+  ]) {
+    const error = await t.throwsAsync<ExpressionError>(expressions.evaluate(expression, [1]), {
+      instanceOf: ExpressionError,
+    });
+    failures.push(error?.failure);
+    t.is(await expressions.evaluate('[0]', [1]), 1, 'the next one is served');
+  }
+  t.true(failures.every((failure) => failure === 'timeout' || failure === 'too-large'));
+  t.is(failures.at(-1), 'too-large', 'a result of 4,096 items');
+});
+
+test('an expression that takes too long costs nobody else the event loop', async (t) => {
+  const expressions = createExpressions({ timeoutMs: 1_000 });
+  t.teardown(() => expressions.close());
+  const large = Array.from({ length: 3_000 }, (_, index) => index);
+  const slow = expressions.evaluate('map(&map(&to_string(@), $), @)|length(@)', large);
+  let ticks = 0;
+  const timer = setInterval(() => (ticks += 1), 5);
+  await t.throwsAsync(slow, { instanceOf: ExpressionError });
+  clearInterval(timer);
+  t.true(ticks > 20, `${ticks} ticks`);
+});
+
+test('of many at once each gets its own result, beyond the bound they are refused, and closing ends them', async (t) => {
+  const expressions = createExpressions();
+  const results = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => expressions.evaluate('[0]', [index])),
+  );
+  t.deepEqual(
+    results,
+    Array.from({ length: 200 }, (_, index) => index),
+  );
+  const many = await Promise.allSettled(
+    Array.from({ length: 400 }, (_, index) => expressions.evaluate('[0]', [index])),
+  );
+  const refused = many.filter(({ status }) => status === 'rejected').length;
+  t.true(refused >= 100 && refused < 200, `${refused} were refused`);
+  const last = expressions.evaluate('[0]', [1]);
+  await expressions.close();
+  await t.throwsAsync(last, { message: /stopping/ });
+  await t.throwsAsync(expressions.evaluate('[0]', [1]));
+});
