@@ -239,19 +239,21 @@ test('a refused connection was never sent, and its message names no address', as
 });
 
 test('the caller can call it off at any moment, and the other side sees the connection close', async (t) => {
+  let arrived = 0;
   let closed = 0;
   const url = await serve(t, (request, response) => {
+    arrived += 1;
     response.on('close', () => (closed += 1));
     if (request.url === '/body') response.write('begun');
   });
-  for (const path of ['/head', '/body']) {
+  for (const [count, path] of ['/head', '/body'].entries()) {
     const controller = new AbortController();
-    const before = closed;
     const call = egress.fetchGuarded({ url: url + path, signal: controller.signal, timeoutMs });
-    setTimeout(() => controller.abort(new Error('the turn was cancelled')), 100);
-    const error = await fails(t, call, 'cancelled');
-    t.is((error.cause as Error).message, 'the turn was cancelled');
-    await eventually(() => closed === before + 1, { what: 'the server sees the end' });
+    const failing = fails(t, call, 'cancelled');
+    await eventually(() => arrived === count + 1, { what: 'the server has the request' });
+    controller.abort(new Error('the turn was cancelled'));
+    t.is(((await failing).cause as Error).message, 'the turn was cancelled');
+    await eventually(() => closed === count + 1, { what: 'the server sees the end' });
   }
   const gone = egress.fetchGuarded({ url, signal: AbortSignal.abort(), timeoutMs });
   await fails(t, gone, 'cancelled');
