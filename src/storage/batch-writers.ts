@@ -28,10 +28,13 @@ export type BatchWritersOptions = {
 /** Short, because a held-up row is found by halving its batch, and each step waits as long. */
 const lockTimeoutMs = 500;
 
+/** Left to itself PostgreSQL plans each batch anew, since the lengths of the arrays differ; the plan never does. */
+const settings = ['plan_cache_mode=force_generic_plan'];
+
 export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
   const { databaseUrl, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
   const pool = new pg.Pool({
-    ...clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs }),
+    ...clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs, settings }),
     max: connectionsMax,
   });
   // A connection that breaks fails the statement that it carries; one that carries none is replaced when

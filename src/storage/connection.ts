@@ -9,6 +9,8 @@ export type ConnectionSettings = {
   readonly role: StoreRole;
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs?: number;
+  /** Settings of PostgreSQL for these connections alone, as name=value. */
+  readonly settings?: readonly string[];
 };
 
 const connectTimeoutMs = 5_000;
@@ -21,8 +23,9 @@ const silenceMs = 2_000;
 
 export function clientConfig(settings: ConnectionSettings): ClientConfig {
   const { databaseUrl, role, statementTimeoutMs, lockTimeoutMs = lockTimeoutMsDefault } = settings;
+  const own = [`role=${role}`, ...(settings.settings ?? [])].map((setting) => `-c ${setting}`);
   const url = new URL(databaseUrl);
-  const options = [url.searchParams.get('options'), `-c role=${role}`].filter(Boolean).join(' ');
+  const options = [url.searchParams.get('options'), ...own].filter(Boolean).join(' ');
   url.searchParams.delete('options'); // pg would prefer it to the setting below
   return {
     connectionString: url.href,

@@ -6,12 +6,21 @@
 // good. A few lost connections and the pool is full of them, and the store never comes back. Here the
 // listeners are told after the statement. (It also reads TLS settings otherwise than pg does, and opens
 // one more connection at start to look up types.)
+import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { BackendTerminatedError, createDriverFactory } from 'slonik';
 import type { DriverCommand, DriverFactory, DriverQueryResult } from 'slonik';
 import { assertRole, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
+
+/**
+ * Statements that go to PostgreSQL together with the start of the transactions begun within, so that the
+ * role and the tenant cost no round trip of their own.
+ */
+export const entrance = new AsyncLocalStorage<string>();
+
+const transactionStart = 'START TRANSACTION';
 
 const commands: readonly DriverCommand[] = ['COPY', 'DELETE', 'INSERT', 'SELECT', 'UPDATE'];
 
@@ -36,7 +45,10 @@ export function driverFactory(settings: ConnectionSettings): DriverFactory {
           }
         },
         end: () => client.end(),
-        query: (text, values) => send(client, text, values),
+        query: (text, values) => {
+          const entering = text === transactionStart ? entrance.getStore() : undefined;
+          return entering === undefined ? send(client, text, values) : begin(client, entering);
+        },
         stream: () => {
           throw new StoreError('defect', 'Rows are not streamed: read them in pages');
         },
@@ -45,22 +57,17 @@ export function driverFactory(settings: ConnectionSettings): DriverFactory {
   }));
 }
 
+async function begin(client: pg.Client, entering: string): Promise<DriverQueryResult> {
+  await client.query(`${transactionStart}; ${entering}`).catch(explainLoss);
+  return { command: 'SELECT', fields: [], rowCount: null, rows: [] };
+}
+
 async function send(
   client: pg.Client,
   text: string,
   values: unknown[] | undefined,
 ): Promise<DriverQueryResult> {
-  let result: pg.QueryResult<Record<string, unknown>>;
-  try {
-    result = await client.query<Record<string, unknown>>(text, values);
-  } catch (error) {
-    const translated = toStoreError(error, 'A statement');
-    // So that slonik does not send a rollback after it.
-    if (translated instanceof StoreError && translated.failure === 'unavailable' && error instanceof Error) {
-      throw new BackendTerminatedError(error);
-    }
-    throw error;
-  }
+  const result = await client.query<Record<string, unknown>>(text, values).catch(explainLoss);
   if (Array.isArray(result)) throw new StoreError('defect', 'A query is one statement');
   return {
     command: commands.find((command) => command === result.command) ?? 'SELECT',
@@ -68,4 +75,13 @@ async function send(
     rowCount: result.rowCount,
     rows: result.rows,
   };
+}
+
+/** So that slonik does not send a rollback after it. */
+function explainLoss(error: unknown): never {
+  const translated = toStoreError(error, 'A statement');
+  if (translated instanceof StoreError && translated.failure === 'unavailable' && error instanceof Error) {
+    throw new BackendTerminatedError(error);
+  }
+  throw error;
 }

@@ -1,11 +1,11 @@
 // The store: transactions for one tenant, and for the directory. Whoever may query what is decided by
 // the roles and policies in PostgreSQL; the types here make the ordinary mistakes impossible to write.
 import { SlonikError } from 'slonik';
-import type { DatabasePool, DatabaseTransactionConnection, FragmentSqlToken } from 'slonik';
+import type { DatabasePool, DatabaseTransactionConnection } from 'slonik';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { StoreError, toStoreError } from './errors.js';
+import { entrance } from './driver.js';
 import { openPool } from './pools.js';
-import { sql } from './query.js';
 import { applicationRole, directoryRole } from './roles.js';
 import { inDirectoryTransaction, inTenantTransaction } from './transaction.js';
 import type { DirectoryTransaction, TenantTransaction } from './transaction.js';
@@ -64,36 +64,27 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
   });
 
   return {
-    inTenant: (scope, handler, options) =>
-      transact(tenants, waitingMax, options, async (connection) => {
-        // The role once more, for the case that a connection pooler in between gave us another server connection.
-        await enter(
-          connection,
-          sql.fragment`set_config('role', ${applicationRole}, true), set_config('troupe.tenant_id', ${scope.tenantId}, true)`,
-        );
-        return inTenantTransaction(connection, scope, handler);
-      }),
+    inTenant: (scope, handler, options) => {
+      // The role once more, for the case that a pooler in between gave us another server connection. An
+      // identifier and a UUID, which a scope is sure to hold: nothing here needs quoting.
+      const entering = `set local role ${applicationRole}; set local troupe.tenant_id = '${scope.tenantId}'`;
+      return transact(tenants, entering, waitingMax, options, (connection) =>
+        inTenantTransaction(connection, scope, handler),
+      );
+    },
     directory: (handler, options) =>
-      transact(directory, waitingMax, options, async (connection) => {
-        await enter(connection, sql.fragment`set_config('role', ${directoryRole}, true)`);
-        return inDirectoryTransaction(connection, handler);
-      }),
+      transact(directory, `set local role ${directoryRole}`, waitingMax, options, (connection) =>
+        inDirectoryTransaction(connection, handler),
+      ),
     close: async () => {
       await Promise.all([tenants.end(), directory.end()]);
     },
   };
 }
 
-async function enter(connection: DatabaseTransactionConnection, settings: FragmentSqlToken): Promise<void> {
-  try {
-    await connection.query(sql.unsafe`select ${settings}`);
-  } catch (error) {
-    throw toStoreError(error, 'Entering a transaction');
-  }
-}
-
 async function transact<Result>(
   pool: DatabasePool,
+  entering: string,
   waitingMax: number,
   options: TransactionOptions | undefined,
   handler: (connection: DatabaseTransactionConnection) => Promise<Result>,
@@ -105,7 +96,7 @@ async function transact<Result>(
   let own: { error: unknown } | undefined;
   let returned = false;
   try {
-    return await pool.transaction(async (connection) => {
+    const attempt = async (connection: DatabaseTransactionConnection): Promise<Result> => {
       own = undefined;
       returned = false;
       try {
@@ -116,7 +107,8 @@ async function transact<Result>(
         if (!(error instanceof SlonikError)) own = { error };
         throw error;
       }
-    }, options?.retriesMax);
+    };
+    return await entrance.run(entering, () => pool.transaction(attempt, options?.retriesMax));
   } catch (error) {
     if (own?.error === error) throw error;
     const translated = toStoreError(error, 'A transaction');
