@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readSettings } from '../config/index.js';
 import { createLog } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
+import { examineRedis } from '../storage/index.js';
 import type { Command } from './command.js';
 import { stopSignal } from './signals.js';
 
@@ -19,6 +20,8 @@ export const serveCommand: Command = {
     });
     const nodeId = settings.nodeId ?? randomUUID();
     const log = createLog({ level: settings.logLevel, fields: { node: nodeId } });
+    // Said before anything is begun: a node that cannot reach what it needs must not look as if it started.
+    await examineRedis(settings.redisUrl ?? '');
     const stopping = stopSignal();
     const node = await startNode({ settings, nodeId, log });
     log.logger.info({ url: node.baseUrl }, 'serving');

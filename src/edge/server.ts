@@ -35,7 +35,7 @@ export class EdgeServer {
   readonly #addresses: AddressReader;
   readonly #crossOrigin: CrossOrigin;
   readonly #app = uWS.App();
-  readonly #running = new Set<Exchange>();
+  #running = 0;
   readonly #nextRequestId = requestIds();
   readonly overload = new OverloadGuard();
   #listening: us_listen_socket | undefined;
@@ -57,7 +57,7 @@ export class EdgeServer {
   }
 
   get runningRequests(): number {
-    return this.#running.size;
+    return this.#running;
   }
 
   /** Starts listening and gives the port. The port must be free: two servers would share it in silence otherwise. */
@@ -77,7 +77,7 @@ export class EdgeServer {
     this.#closing = true;
     if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening);
     this.#listening = undefined;
-    if (this.#running.size > 0 && !signal.aborted) {
+    if (this.#running > 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;
         signal.addEventListener('abort', () => resolve(), { once: true });
@@ -88,10 +88,8 @@ export class EdgeServer {
   }
 
   #take(response: HttpResponse, request: HttpRequest): void {
-    const exchange = new Exchange(response, this.#headOf(response, request), (finished) =>
-      this.#finished(finished),
-    );
-    this.#running.add(exchange);
+    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished);
+    this.#running += 1;
     const { method, path } = exchange.head;
     if (method === 'OPTIONS' && this.#answerPreflight(exchange, request)) return;
     const found = this.#router.find(method === 'HEAD' ? 'GET' : method, path);
@@ -165,10 +163,10 @@ export class EdgeServer {
     })();
   }
 
-  #finished(exchange: Exchange): void {
-    this.#running.delete(exchange);
-    if (this.#closing && this.#running.size === 0) this.#idle?.();
-  }
+  readonly #finished = (): void => {
+    this.#running -= 1;
+    if (this.#closing && this.#running === 0) this.#idle?.();
+  };
 }
 
 function incomingOf(
