@@ -32,3 +32,13 @@ export { inputTokens, outputTokens, totalTokens, zeroUsage, type Usage } from '.
 export { VendorError, type Clock, type FailureClass } from './vendor-error.js';
 export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
+export { resolveAtDoor } from './door-model.js';
+export { ChatFrames } from './chat-door/frames.js';
+export { fromChatRequest, type ChatDoorRequest } from './chat-door/from-request.js';
+export { toChatError } from './chat-door/to-error.js';
+export { toChatModels, toChatReply } from './chat-door/to-reply.js';
+export type { DoorRequest } from './door-request.js';
+export { MessagesFrames } from './messages-door/frames.js';
+export { fromMessagesRequest } from './messages-door/from-request.js';
+export { toMessagesError } from './messages-door/to-error.js';
+export { toMessagesReply } from './messages-door/to-reply.js';

@@ -1,0 +1,300 @@
+// The doors in other vendors' forms, used through those vendors' own unmodified clients.
+import Anthropic from '@anthropic-ai/sdk';
+import test, { type ExecutionContext } from 'ava';
+import OpenAI from 'openai';
+import { fromChatRequest, fromMessagesRequest, pinOf, resolveAtDoor } from '../../../src/llm/index.js';
+import { openSignature, sealSignature } from '../../../src/llm/sealed-signature.js';
+import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
+import { catalogue, simTarget, target, testPorts } from '../../support/vendors/call-harness.js';
+import { doorServer, type DoorServer } from '../../support/vendors/door-server.js';
+import { OpenAiServer } from '../../support/vendors/openai-server.js';
+import type { VendorServer } from '../../support/vendors/vendor-server.js';
+
+async function door(t: ExecutionContext, vendor?: VendorServer, model = 'sim.echo'): Promise<DoorServer> {
+  const ports = testPorts();
+  if (vendor !== undefined) {
+    await vendor.start();
+    t.teardown(() => vendor.stop());
+  }
+  const server = await doorServer(vendor === undefined ? simTarget(model) : target(model, vendor), ports);
+  t.teardown(async () => {
+    await server.stop();
+    await ports.pools.close();
+  });
+  return server;
+}
+
+const openai = (server: DoorServer): OpenAI =>
+  new OpenAI({ apiKey: 'key', baseURL: `${server.origin}/v1`, maxRetries: 0 });
+const anthropic = (server: DoorServer): Anthropic =>
+  new Anthropic({ apiKey: 'key', baseURL: server.origin, maxRetries: 0 });
+
+const toolCalls = [
+  { id: 'call_a', name: 'weather', args: ['{"city":', '"Rome"}'] },
+  { id: 'call_b', name: 'time', args: ['{"zone":', '"UTC"}'] },
+];
+
+test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that it asked for', async (t) => {
+  const client = openai(await door(t));
+  const messages = [{ role: 'user' as const, content: 'Grüße aus Köln' }];
+  const whole = await client.chat.completions.create({ model: 'sim.echo', messages });
+  t.is(whole.choices[0]?.message.content, 'echo: Grüße aus Köln');
+  t.is(whole.choices[0]?.finish_reason, 'stop');
+  t.deepEqual(
+    [whole.usage?.prompt_tokens, whole.usage?.completion_tokens, whole.usage?.total_tokens],
+    [3, 4, 7],
+  );
+
+  const pieces: string[] = [];
+  let usage: number | undefined;
+  const stream = await client.chat.completions.create({
+    model: 'sim.echo',
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  for await (const chunk of stream) {
+    pieces.push(chunk.choices[0]?.delta.content ?? '');
+    usage = chunk.usage?.total_tokens ?? usage;
+  }
+  t.is(pieces.join(''), 'echo: Grüße aus Köln');
+  t.is(usage, 7);
+});
+
+test('OpenAI’s client gets tool calls of another vendor, and brings their results back', async (t) => {
+  const vendor = new AnthropicServer();
+  const server = await door(t, vendor, 'anthropic.claude-haiku-4-5');
+  const client = openai(server);
+  vendor.script({ thinking: ['hm'], pieces: ['Let me see.'], toolCalls }, { toolCalls });
+  const request = {
+    model: 'anthropic.claude-haiku-4-5',
+    messages: [{ role: 'user' as const, content: 'weather and time?' }],
+    tools: [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }],
+  };
+  const final = await client.chat.completions.stream(request).finalChatCompletion();
+  const answer = final.choices[0]?.message;
+  t.is(answer?.content, 'Let me see.');
+  t.is(final.choices[0]?.finish_reason, 'tool_calls');
+  t.deepEqual(
+    answer?.tool_calls?.map((call) => (call.type === 'function' ? [call.id, call.function.arguments] : [])),
+    [
+      ['call_a', '{"city":"Rome"}'],
+      ['call_b', '{"zone":"UTC"}'],
+    ],
+  );
+  const whole = await client.chat.completions.create(request);
+  t.is(whole.choices[0]?.message.tool_calls?.length, 2);
+  const [message] = whole.choices;
+  await client.chat.completions.create({
+    ...request,
+    messages: [
+      ...request.messages,
+      message?.message ?? t.fail(),
+      { role: 'tool', tool_call_id: 'call_a', content: 'sunny' },
+      { role: 'tool', tool_call_id: 'call_b', content: '12:00' },
+    ],
+  });
+  t.deepEqual(
+    server.seen.at(-1)?.messages.flatMap((each) => (each.role === 'tool' ? [[each.name, each.callId]] : [])),
+    [
+      ['weather', 'call_a'],
+      ['time', 'call_b'],
+    ],
+  );
+});
+
+test('Anthropic’s client gets a whole answer, a stream, thoughts and interleaved calls of another vendor', async (t) => {
+  const echo = anthropic(await door(t));
+  const request = {
+    model: 'sim.echo',
+    max_tokens: 100,
+    messages: [{ role: 'user' as const, content: 'Grüße' }],
+  };
+  const whole = await echo.messages.create(request);
+  t.deepEqual(whole.content, [{ type: 'text', text: 'echo: Grüße', citations: null }]);
+  t.is(whole.stop_reason, 'end_turn');
+  t.is(whole.usage.output_tokens, 2);
+
+  const vendor = new OpenAiServer('xai');
+  const client = anthropic(await door(t, vendor, 'xai.grok-4.3'));
+  vendor.script({ thinking: ['let me', ' think'], pieces: ['Hi', ' you'], toolCalls });
+  const final = await client.messages.stream(request).finalMessage();
+  t.deepEqual(
+    final.content.map((block) => block.type),
+    ['thinking', 'text', 'tool_use', 'tool_use'],
+  );
+  const [thought, said, first, second] = final.content;
+  t.is(thought?.type === 'thinking' ? thought.thinking : '', 'let me think');
+  t.is(said?.type === 'text' ? said.text : '', 'Hi you');
+  t.deepEqual(first?.type === 'tool_use' ? first.input : {}, { city: 'Rome' });
+  t.deepEqual(second?.type === 'tool_use' ? second.input : {}, { zone: 'UTC' });
+  t.is(final.stop_reason, 'tool_use');
+  t.is(final.usage.output_tokens, 8);
+});
+
+test('a signed thought survives the way out and back, bound to its maker', async (t) => {
+  const vendor = new AnthropicServer();
+  const server = await door(t, vendor, 'anthropic.claude-sonnet-4-5');
+  const client = anthropic(server);
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'time?' }];
+  const request = { model: 'anthropic.claude-sonnet-4-5', max_tokens: 100, messages };
+  for (const streamed of [true, false]) {
+    vendor.script({ thinking: ['hm'], toolCalls: [{ id: 'toolu_1', name: 'now', args: ['{}'] }] });
+    const first = streamed
+      ? await client.messages.stream(request).finalMessage()
+      : await client.messages.create(request);
+    await client.messages.create({
+      ...request,
+      messages: [
+        ...messages,
+        { role: 'assistant', content: first.content },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '12:00' }] },
+      ],
+    });
+    t.is(pinOf(server.seen.at(-1)?.messages ?? [])?.model, 'anthropic.claude-sonnet-4-5');
+    t.true(JSON.stringify(vendor.requests.at(-1)?.body).includes('"signature":"sig-of-thought"'));
+  }
+});
+
+test('clients read the platform’s refusals as their own, before and inside a stream', async (t) => {
+  const vendor = new OpenAiServer();
+  const server = await door(t, vendor, 'openai.gpt-4.1');
+  const bad = await t.throwsAsync(
+    openai(server).chat.completions.create({
+      model: 'm',
+      temperature: 3,
+      messages: [{ role: 'user', content: 'x' }],
+    }),
+  );
+  t.true(
+    bad instanceof OpenAI.BadRequestError && bad.code === 'validation_error' && bad.param === 'temperature',
+  );
+  const none = await t.throwsAsync(
+    anthropic(server).messages.create({ model: 'm', max_tokens: 0, messages: [] }),
+  );
+  t.true(none instanceof Anthropic.BadRequestError);
+
+  vendor.byDefault({ status: 503 });
+  const away = await t.throwsAsync(
+    openai(server).chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'x' }] }),
+  );
+  t.true(away instanceof OpenAI.InternalServerError && away.code === 'provider_unavailable');
+
+  vendor.byDefault({ pieces: ['one', 'two'], failAfter: 1 });
+  const cut = { model: 'm', messages: [{ role: 'user' as const, content: 'x' }] };
+  await t.throwsAsync(openai(server).chat.completions.stream(cut).finalChatCompletion());
+  await t.throwsAsync(
+    anthropic(server)
+      .messages.stream({ ...cut, max_tokens: 9 })
+      .finalMessage(),
+  );
+});
+
+test('requests of either form become the same request of the platform', (t) => {
+  const chat = fromChatRequest({
+    model: 'gpt-4.1',
+    messages: [
+      { role: 'developer', content: 'Be brief.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,QUJD' } },
+        ],
+      },
+    ],
+    max_completion_tokens: 50,
+    stop: 'END',
+    reasoning_effort: 'minimal',
+    metadata: { unknown: 'fields are left alone' },
+  });
+  const claude = fromMessagesRequest({
+    model: 'claude-haiku-4-5',
+    system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } },
+        ],
+      },
+    ],
+    max_tokens: 50,
+    stop_sequences: ['END'],
+    thinking: { type: 'enabled', budget_tokens: 1024 },
+  });
+  t.deepEqual(claude.request, chat.request);
+  t.deepEqual(chat.request, {
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'QUJD' } },
+        ],
+      },
+    ],
+    maxTokens: 50,
+    stop: ['END'],
+    reasoningEffort: 'low',
+    stream: false,
+  });
+});
+
+test('what a door cannot do is refused by name', (t) => {
+  const user = { role: 'user', content: 'x' };
+  const refused = (read: () => unknown, field: string): void => {
+    const error = t.throws(read, { message: new RegExp(`^${field}`) });
+    t.truthy(error);
+  };
+  refused(() => fromChatRequest({ model: 'm', messages: [user], n: 2 }), 'n');
+  refused(() => fromChatRequest({ model: 'm', messages: [] }), 'messages');
+  refused(() => fromChatRequest({ messages: [user] }), 'model');
+  refused(
+    () => fromChatRequest({ model: 'm', messages: [{ role: 'robot', content: 'x' }] }),
+    'messages.0.role',
+  );
+  refused(
+    () => fromChatRequest({ model: 'm', messages: [{ role: 'tool', tool_call_id: 'c', content: 'x' }] }),
+    'messages.0.tool_call_id',
+  );
+  refused(() => fromMessagesRequest({ model: 'm', messages: [user] }), 'max_tokens');
+  refused(
+    () =>
+      fromMessagesRequest({
+        model: 'm',
+        max_tokens: 9,
+        messages: [user],
+        tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      }),
+    'tools.0',
+  );
+  refused(() => fromChatRequest(null), 'body');
+});
+
+test('a vendor’s own model names are known at its door', (t) => {
+  const named = (model: string, vendor: 'openai' | 'anthropic'): string => {
+    const found = resolveAtDoor(catalogue, model, vendor);
+    return 'model' in found ? found.model.id : found.problem;
+  };
+  t.is(named('gpt-4.1', 'openai'), 'openai.gpt-4.1');
+  t.is(named('claude-haiku-4-5', 'anthropic'), 'anthropic.claude-haiku-4-5');
+  t.is(named('anthropic.claude-haiku-4-5', 'openai'), 'anthropic.claude-haiku-4-5');
+  t.is(named('gpt-99', 'openai'), 'invalid_model');
+});
+
+test('a signature that was not sealed here is nobody’s', (t) => {
+  const origin = { vendor: 'v', model: 'v.m', credentialId: 'k' };
+  t.deepEqual(openSignature(sealSignature('sig ✓', origin)), { signature: 'sig ✓', origin });
+  for (const other of [
+    '',
+    'EqQBCkYI',
+    'troupe1.',
+    'troupe1.!!!',
+    `troupe1.${Buffer.from('[1,2,3,4]').toString('base64url')}`,
+  ]) {
+    t.is(openSignature(other), undefined, other);
+  }
+});
