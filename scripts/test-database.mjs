@@ -1,5 +1,5 @@
 // The PostgreSQL of one test run: the one that DATABASE_URL names, or an embedded one that is thrown away.
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -15,6 +15,8 @@ const settings = {
   max_wal_size: '4GB',
 };
 
+const directoryPrefix = 'troupe-test-postgres-';
+
 export async function provideDatabase(run) {
   const given = process.env.DATABASE_URL;
   if (given !== undefined && given !== '') {
@@ -24,7 +26,8 @@ export async function provideDatabase(run) {
     };
   }
   const { startEmbeddedPostgres } = await import('../dist/src/storage/embedded/index.js');
-  const directory = await mkdtemp(join(tmpdir(), 'troupe-test-postgres-'));
+  await removeLeftovers();
+  const directory = await mkdtemp(join(tmpdir(), `${directoryPrefix}${process.pid}-`));
   const postgres = await startEmbeddedPostgres({ directory, settings, flush: false });
   return {
     environment: { TROUPE_TEST_DATABASE_URL: postgres.connectionString },
@@ -33,6 +36,25 @@ export async function provideDatabase(run) {
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** A run that was killed could not remove its data; its PostgreSQL ended with it. */
+async function removeLeftovers() {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(
+      /^(\d+)-/.exec(name.startsWith(directoryPrefix) ? name.slice(directoryPrefix.length) : '')?.[1],
+    );
+    if (pid > 0 && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
 }
 
 async function dropDatabases(url, prefix) {
