@@ -1,0 +1,149 @@
+import pg from 'pg';
+import { ClusterError } from '../../errors.js';
+
+export interface ConnectionsOptions {
+  readonly databaseUrl: string;
+  /** Entered by each connection; its policies let one batch hold rows of many groups. */
+  readonly role?: string;
+  readonly connectionsMax: number;
+  readonly statementTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+export interface Statement {
+  /** Unique in the program: PostgreSQL keeps the plan under it. */
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The server ends a statement at its time-out; past this it cannot be heard any more. */
+const silenceMs = 2_000;
+
+/**
+ * A few connections, each with one transaction at a time, whose statements are sent without waiting for the
+ * answers of those before. A connection on which anything but a refused statement went wrong is thrown away.
+ */
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #idle: pg.Client[] = [];
+  readonly #waiting: ((client: pg.Client | undefined) => void)[] = [];
+  #open = 0;
+  #closed = false;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+  }
+
+  async use<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+    const client = await this.#take();
+    let isSound = false;
+    try {
+      const result = await work(client);
+      isSound = true;
+      return result;
+    } catch (error) {
+      // A refused statement leaves the connection whole, and perhaps a transaction open.
+      if (error instanceof pg.DatabaseError && error.severity === 'ERROR') isSound = await rolledBack(client);
+      throw error;
+    } finally {
+      this.#giveBack(client, isSound);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const wake of this.#waiting.splice(0)) wake(undefined);
+    await Promise.all(this.#idle.splice(0).map((client) => client.end()));
+  }
+
+  async #take(): Promise<pg.Client> {
+    if (this.#closed) throw new ClusterError('store_unavailable', 'the store is closed');
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return idle;
+    if (this.#open < this.#options.connectionsMax) return this.#connect();
+    const handed = await new Promise<pg.Client | undefined>((resolve) => this.#waiting.push(resolve));
+    return handed ?? this.#take();
+  }
+
+  #giveBack(client: pg.Client, isSound: boolean): void {
+    if (isSound && !this.#closed) {
+      const waiting = this.#waiting.shift();
+      if (waiting === undefined) this.#idle.push(client);
+      else waiting(client);
+      return;
+    }
+    this.#open -= 1;
+    this.#end(client);
+    // Whoever waited makes a connection of its own.
+    this.#waiting.shift()?.(undefined);
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const { databaseUrl, role, statementTimeoutMs, connectTimeoutMs } = this.#options;
+    this.#open += 1;
+    const client = new pg.Client({
+      connectionString: databaseUrl,
+      ...(role === undefined ? {} : { options: `-c role=${role}` }),
+      application_name: 'troupe actors',
+      connectionTimeoutMillis: connectTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      lock_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: statementTimeoutMs,
+      query_timeout: statementTimeoutMs + silenceMs,
+      keepAlive: true,
+      pipeline: true,
+    });
+    client.on('error', () => this.#drop(client));
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      this.#open -= 1;
+      this.#end(client);
+      this.#waiting.shift()?.(undefined);
+      throw new ClusterError('store_unavailable', 'PostgreSQL cannot be reached', { cause: error });
+    }
+  }
+
+  /** Lost while nobody used it; a statement in flight has been told by pg. */
+  #drop(client: pg.Client): void {
+    const index = this.#idle.indexOf(client);
+    if (index < 0) return;
+    this.#idle.splice(index, 1);
+    this.#open -= 1;
+    this.#end(client);
+  }
+
+  #end(client: pg.Client): void {
+    // Already broken, or about to be: there is nobody left who could do something about it.
+    client.end().catch(() => undefined);
+  }
+}
+
+function rolledBack(client: pg.Client): Promise<boolean> {
+  return client.query('rollback').then(
+    () => true,
+    () => false,
+  );
+}
+
+/** All are sent at once; all answers are awaited, and the first failure is thrown. */
+export async function pipelined(
+  client: pg.Client,
+  statements: readonly (Statement | string)[],
+): Promise<pg.QueryResult[]> {
+  const answers = await Promise.allSettled(
+    statements.map((statement) =>
+      typeof statement === 'string'
+        ? client.query(statement)
+        : client.query({ name: statement.name, text: statement.text, values: [...statement.values] }),
+    ),
+  );
+  return answers.map((answer) => {
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  });
+}

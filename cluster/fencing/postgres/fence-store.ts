@@ -1,0 +1,247 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import { ClusterError } from '../../errors.js';
+import { epoch, processId, revision, type ActorAddress, type ProcessId } from '../../ids/ids.js';
+import type { Activated, ActivateRequest, Fence, FencedWrite, FenceStore, WriteOutcome } from '../fence.js';
+import { Connections, pipelined, type ConnectionsOptions, type Row, type Statement } from './connections.js';
+
+/** The SQL of one platform: what its loads and writes mean. Everything runs in the fence's transaction. */
+export interface PostgresTables<Load, Loaded, Write, Result> {
+  load(load: Load): Statement;
+  loaded(rows: readonly Row[], load: Load): Loaded;
+  /** For writes of different actors, in one go; ids are fixed, so that a repeat inserts nothing twice. */
+  write(writes: readonly Write[]): readonly Statement[];
+  /** In the order of the writes, from the rows that each statement gave. */
+  results(writes: readonly Write[], answers: readonly (readonly Row[])[]): readonly Result[];
+}
+
+export interface PostgresFenceOptions extends Omit<ConnectionsOptions, 'connectionsMax'> {
+  readonly activationsMax?: number;
+  readonly batchesMax?: number;
+}
+
+interface LockedRow {
+  readonly place: string;
+  readonly epoch: string;
+  readonly activation_id: string;
+  readonly revision: string;
+}
+
+const begin = 'begin isolation level read committed';
+
+/**
+ * The stamp is judged and the epoch raised in one statement, which waits for the commit of an older owner; the
+ * load is the next statement, in a later snapshot, and so sees what that owner committed (protocol 1.2).
+ */
+const raise = {
+  name: 'troupe_actor_raise',
+  text: `insert into actors as a (tenant_id, kind, key, slot, epoch, activation_id, revision)
+    values ($1, $2, $3, $4, 1, $5, 0)
+    on conflict (tenant_id, kind, key) do update set epoch = a.epoch + 1, activation_id = excluded.activation_id,
+      slot = excluded.slot, busy_process = null, busy_until = null
+    where a.busy_process is null or a.busy_until <= clock_timestamp() or a.busy_process = any ($6::text[])
+    returning epoch, revision`,
+};
+
+const stamp = {
+  name: 'troupe_actor_stamp',
+  text: `select busy_process, ceil(extract(epoch from busy_until - clock_timestamp()) * 1000) as remaining_ms
+    from actors where tenant_id = $1 and kind = $2 and key = $3 and busy_process is not null`,
+};
+
+/** Locked in the order of their keys, so that two batches never wait for each other in a circle. */
+const lock = {
+  name: 'troupe_actors_lock',
+  text: `select w.place, a.epoch, a.activation_id, a.revision
+    from unnest($1::uuid[], $2::text[], $3::text[]) with ordinality as w (tenant_id, kind, key, place)
+    join actors a using (tenant_id, kind, key)
+    order by a.tenant_id, a.kind, a.key
+    for no key update of a`,
+};
+
+const advance = {
+  name: 'troupe_actors_advance',
+  text: `update actors a set revision = a.revision + 1,
+      busy_process = case w.stamp when 'busy' then w.process when 'free' then null else a.busy_process end,
+      busy_until = case w.stamp when 'busy' then clock_timestamp() + w.for_ms * interval '1 millisecond'
+        when 'free' then null else a.busy_until end
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[])
+      as w (tenant_id, kind, key, stamp, process, for_ms)
+    where a.tenant_id = w.tenant_id and a.kind = w.kind and a.key = w.key`,
+};
+
+/** Protocol 1 over PostgreSQL. */
+export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceStore<
+  Load,
+  Loaded,
+  Write,
+  Result
+> {
+  readonly #tables: PostgresTables<Load, Loaded, Write, Result>;
+  /** Apart from each other, so that a storm of activations does not hold up those who are at work. */
+  readonly #activations: Connections;
+  readonly #batches: Connections;
+
+  constructor(tables: PostgresTables<Load, Loaded, Write, Result>, options: PostgresFenceOptions) {
+    const { activationsMax = 8, batchesMax = 2, ...connection } = options;
+    this.#tables = tables;
+    this.#activations = new Connections({ ...connection, connectionsMax: activationsMax });
+    this.#batches = new Connections({ ...connection, connectionsMax: batchesMax });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#activations.close(), this.#batches.close()]);
+  }
+
+  async activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {
+    const ignored: ProcessId[] = [];
+    try {
+      return await this.#activations.use(async (client) => {
+        for (;;) {
+          const activated = await this.#raiseAndLoad(client, request, ignored);
+          if (activated !== undefined) return activated;
+          const busy = await readStamp(client, request.address);
+          if (busy === undefined) continue;
+          if (ignored.includes(busy.process) || !request.ignoreStampsOf(busy.process)) return busy;
+          ignored.push(busy.process);
+        }
+      });
+    } catch (error) {
+      // Whether the epoch was raised does not matter: the next attempt takes a new activation id.
+      throw unavailable('activating an actor', error);
+    }
+  }
+
+  async #raiseAndLoad(
+    client: pg.Client,
+    request: ActivateRequest<Load>,
+    ignored: readonly ProcessId[],
+  ): Promise<Activated<Loaded> | undefined> {
+    const { address, slot, activationId, load } = request;
+    const raising = { ...raise, values: [...keyOf(address), slot, activationId, [...ignored]] };
+    const [, raised, loaded] = await pipelined(client, [begin, raising, this.#tables.load(load), 'commit']);
+    const row: Row | undefined = raised?.rows[0];
+    if (row === undefined || loaded === undefined) return undefined;
+    const fence: Fence = {
+      address,
+      epoch: epoch(Number(row['epoch'])),
+      activationId,
+      revision: revision(Number(row['revision'])),
+    };
+    return { outcome: 'activated', fence, loaded: this.#tables.loaded(loaded.rows, load) };
+  }
+
+  async write(batch: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]> {
+    if (batch.length === 0) return [];
+    try {
+      return await this.#batches.use((client) => this.#writeOnce(client, batch));
+    } catch (error) {
+      if (!isRuleBroken(error)) throw error instanceof ClusterError ? error : unknownOutcome(error);
+      if (batch.length === 1) return [{ outcome: 'rejected', error }];
+    }
+    // Nothing of the batch was written. One by one, the culprit is found and its neighbours are spared.
+    const outcomes: WriteOutcome<Result>[] = [];
+    for (const one of batch) outcomes.push(...(await this.write([one])));
+    return outcomes;
+  }
+
+  async #writeOnce(client: pg.Client, batch: readonly FencedWrite<Write>[]): Promise<WriteOutcome<Result>[]> {
+    const keys = columns(
+      batch.map(({ fence }) => keyOf(fence.address)),
+      3,
+    );
+    const [, locked] = await pipelined(client, [begin, { ...lock, values: keys }]);
+    const rows = new Map<number, LockedRow>();
+    for (const row of (locked?.rows ?? []) as LockedRow[]) rows.set(Number(row.place) - 1, row);
+    const verdicts = batch.map(({ fence }, place) => judge(fence, rows.get(place)));
+    const due = batch.filter((_, place) => verdicts[place] === 'due');
+    if (due.length === 0) {
+      await client.query('rollback');
+      return verdicts.map((verdict) =>
+        verdict === 'fenced' ? { outcome: 'fenced' } : { outcome: 'written', result: undefined },
+      );
+    }
+    const writes = due.flatMap(({ write }) => (write === undefined ? [] : [write]));
+    const statements = writes.length === 0 ? [] : this.#tables.write(writes);
+    const answers = await pipelined(client, [advanceStatement(due), ...statements, 'commit']);
+    // A COMMIT of a transaction in which something failed answers ROLLBACK; that failure was thrown before.
+    if (answers.at(-1)?.command !== 'COMMIT') throw unknownOutcome(new Error('COMMIT was not confirmed'));
+    const written = answers.slice(1, -1).map((answer): readonly Row[] => answer.rows);
+    const results = writes.length === 0 ? [] : this.#tables.results(writes, written);
+    let place = 0;
+    return batch.map(({ write }, index): WriteOutcome<Result> => {
+      const verdict = verdicts[index];
+      if (verdict === 'fenced') return { outcome: 'fenced' };
+      if (verdict !== 'due' || write === undefined) return { outcome: 'written', result: undefined };
+      place += 1;
+      return { outcome: 'written', result: results[place - 1] };
+    });
+  }
+}
+
+/**
+ * Only the activation that holds the id raises the revision: one above the expected is this very write, made
+ * in an attempt whose answer was lost. Any other was made by an owner that this database has forgotten.
+ */
+function judge(fence: Fence, row: LockedRow | undefined): 'due' | 'made' | 'fenced' {
+  if (row === undefined || Number(row.epoch) !== fence.epoch || row.activation_id !== fence.activationId) {
+    return 'fenced';
+  }
+  const ahead = Number(row.revision) - fence.revision;
+  return ahead === 0 ? 'due' : ahead === 1 ? 'made' : 'fenced';
+}
+
+function advanceStatement(due: readonly FencedWrite<unknown>[]): Statement {
+  const rows = due.map(({ fence, stamp: set }) => [
+    ...keyOf(fence.address),
+    set?.set ?? null,
+    set?.set === 'busy' ? set.process : null,
+    set?.set === 'busy' ? set.forMs : null,
+  ]);
+  return { ...advance, values: columns(rows, 6) };
+}
+
+async function readStamp(
+  client: pg.Client,
+  address: ActorAddress,
+): Promise<Extract<Activated<never>, { outcome: 'busy' }> | undefined> {
+  const [answer] = await pipelined(client, [{ ...stamp, values: keyOf(address) }]);
+  const row: Row | undefined = answer?.rows[0];
+  if (row === undefined) return undefined;
+  const remainingMs = Number(row['remaining_ms']);
+  if (remainingMs <= 0) return undefined;
+  return { outcome: 'busy', process: processId(String(row['busy_process'])), remainingMs };
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** A group that is no UUID stands under the hash of its name: tables are distributed by a column of that type. */
+export function groupId(group: string): string {
+  if (uuid.test(group)) return group;
+  const hex = createHash('sha256').update(group).digest('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
+    '-',
+  );
+}
+
+function keyOf({ group, kind, key }: ActorAddress): string[] {
+  return [groupId(group), kind, key];
+}
+
+function columns<Value>(rows: readonly (readonly Value[])[], count: number): Value[][] {
+  return Array.from({ length: count }, (_, column) => rows.flatMap((row) => row.slice(column, column + 1)));
+}
+
+/** A constraint, a check, a value out of range: the same write would fail again. */
+function isRuleBroken(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && /^(?:22|23|42|44|P0)/.test(error.code ?? '');
+}
+
+function unavailable(what: string, cause: unknown): ClusterError {
+  if (cause instanceof ClusterError) return cause;
+  return new ClusterError('store_unavailable', what, { cause });
+}
+
+function unknownOutcome(cause: unknown): ClusterError {
+  return new ClusterError('outcome_unknown', 'whether the batch was written is not known', { cause });
+}

@@ -1,0 +1,256 @@
+// What every fence store must do. The tables behind it count: a write adds one row and sets a sum, a negative
+// sum breaks a rule.
+
+import type { ExecutionContext, TestFn } from 'ava';
+import type { Fence, FencedWrite, FenceStore, WriteOutcome } from '../../cluster/fencing/fence.js';
+import {
+  activationId,
+  actorAddress,
+  actorKind,
+  processId,
+  revision,
+  slot,
+  type ActorAddress,
+} from '../../cluster/ids/ids.js';
+import { eventually } from '../support/eventually.js';
+
+export interface SumLoad {
+  readonly counter: string;
+}
+
+export interface SumWrite {
+  readonly id: string;
+  readonly counter: string;
+  readonly sum: number;
+}
+
+export type SumStore = FenceStore<SumLoad, number, SumWrite, number>;
+
+/** Two ways to one store, as two processes have them. */
+export interface FenceStoreRig {
+  readonly one: SumStore;
+  readonly other: SumStore;
+}
+
+let names = 0;
+
+export function counterAddress(name = 'counter'): ActorAddress {
+  names += 1;
+  return actorAddress(actorKind('test.Counter'), 'a group', `${name}-${process.pid}-${names}`);
+}
+
+export function activation(address: ActorAddress, name: string, ignored: readonly string[] = []) {
+  return {
+    address,
+    slot: slot(7),
+    activationId: activationId(name),
+    ignoreStampsOf: (busy: string) => ignored.includes(busy),
+    load: { counter: address.key },
+  };
+}
+
+export async function activated(
+  store: SumStore,
+  address: ActorAddress,
+  name: string,
+): Promise<{ fence: Fence; loaded: number }> {
+  const answer = await store.activate(activation(address, name));
+  if (answer.outcome !== 'activated') throw new Error('busy');
+  return answer;
+}
+
+export function adding(
+  fence: Fence,
+  sum: number,
+  id = `${fence.activationId}-${fence.revision}`,
+): FencedWrite<SumWrite> {
+  return {
+    fence,
+    stamp: undefined,
+    write: { id: `${fence.address.key} ${id}`, counter: fence.address.key, sum },
+  };
+}
+
+async function outcomes(store: SumStore, ...batch: FencedWrite<SumWrite>[]): Promise<string[]> {
+  return (await store.write(batch)).map((outcome) => outcome.outcome);
+}
+
+/** As the next write of the activation must name it. */
+function after(fence: Fence, writes = 1): Fence {
+  return { ...fence, revision: revision(fence.revision + writes) };
+}
+
+export function fenceStoreContract(
+  test: TestFn,
+  what: string,
+  open: (t: ExecutionContext) => Promise<FenceStoreRig>,
+): void {
+  test(`${what}: a first activation has epoch 1 and loads what is there`, async (t) => {
+    const { one } = await open(t);
+    const { fence, loaded } = await activated(one, counterAddress(), 'a');
+    t.is(Number(fence.epoch), 1);
+    t.is(Number(fence.revision), 0);
+    t.is(loaded, 0);
+  });
+
+  test(`${what}: writes follow each other by revision and are there for the next activation`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    const { fence } = await activated(one, address, 'a');
+    t.deepEqual(await one.write([adding(fence, 5)]), [{ outcome: 'written', result: 5 }]);
+    t.deepEqual(await outcomes(one, adding(after(fence), 8)), ['written']);
+    const next = await activated(other, address, 'b');
+    t.is(next.loaded, 8);
+    t.is(Number(next.fence.epoch), 2);
+    t.is(Number(next.fence.revision), 2);
+  });
+
+  test(`${what}: an older activation writes nothing any more`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    const old = await activated(one, address, 'a');
+    const fresh = await activated(other, address, 'b');
+    t.deepEqual(await outcomes(one, adding(old.fence, 5)), ['fenced']);
+    t.deepEqual(await outcomes(other, adding(fresh.fence, 6)), ['written']);
+    t.is((await activated(one, address, 'c')).loaded, 6);
+  });
+
+  test(`${what}: an activation of the same epoch under another id writes nothing`, async (t) => {
+    const { one } = await open(t);
+    const { fence } = await activated(one, counterAddress(), 'a');
+    const twin = { ...fence, activationId: activationId('twin') };
+    t.deepEqual(await outcomes(one, adding(twin, 5)), ['fenced']);
+  });
+
+  test(`${what}: a revision that the store has not heard of ends the activation`, async (t) => {
+    const { one } = await open(t);
+    const { fence } = await activated(one, counterAddress(), 'a');
+    t.deepEqual(await outcomes(one, adding(after(fence, 3), 5)), ['fenced']);
+  });
+
+  test(`${what}: a batch writes those that still match and names the others`, async (t) => {
+    const { one, other } = await open(t);
+    const addresses = [counterAddress('z'), counterAddress('y'), counterAddress('x')];
+    const owned = await Promise.all(addresses.map((address) => activated(one, address, 'a')));
+    const [, stolen] = addresses;
+    if (stolen !== undefined) await activated(other, stolen, 'b');
+    const batch = owned.map(({ fence }, index) => adding(fence, index + 1));
+    t.deepEqual(await one.write(batch), [
+      { outcome: 'written', result: 1 },
+      { outcome: 'fenced' },
+      { outcome: 'written', result: 3 },
+    ] satisfies WriteOutcome<number>[]);
+  });
+
+  test(`${what}: a write that breaks a rule is rejected alone, and its actor may go on`, async (t) => {
+    const { one } = await open(t);
+    const owned = await Promise.all(
+      [counterAddress(), counterAddress()].map((address) => activated(one, address, 'a')),
+    );
+    const [bad, good] = owned;
+    if (bad === undefined || good === undefined) throw new Error('two activations');
+    const answers = await one.write([adding(bad.fence, -1), adding(good.fence, 4)]);
+    t.deepEqual(
+      answers.map((answer) => answer.outcome),
+      ['rejected', 'written'],
+    );
+    t.deepEqual(await outcomes(one, adding(bad.fence, 2, 'mended')), ['written']);
+  });
+
+  test(`${what}: a batch that is handed in again is written once and answered`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    const { fence } = await activated(one, address, 'a');
+    const batch = [adding(fence, 5)];
+    await one.write(batch);
+    t.deepEqual(await one.write(batch), [{ outcome: 'written', result: undefined }]);
+    const next = await activated(other, address, 'b');
+    t.is(next.loaded, 5);
+    t.is(Number(next.fence.revision), 1);
+  });
+
+  test(`${what}: a turn's stamp holds off activations until it is taken away`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    const { fence } = await activated(one, address, 'a');
+    const busy = { set: 'busy', process: processId('p1'), forMs: 60_000 } as const;
+    await one.write([{ fence, stamp: busy, write: undefined }]);
+    const refused = await other.activate(activation(address, 'b'));
+    if (refused.outcome !== 'busy') throw new Error('not busy');
+    t.is(refused.process, processId('p1'));
+    t.true(refused.remainingMs > 50_000 && refused.remainingMs <= 60_000);
+    t.deepEqual(await outcomes(one, adding(after(fence), 5)), ['written'], 'the runner goes on');
+    t.is(
+      (await other.activate(activation(address, 'b'))).outcome,
+      'busy',
+      'a write without a stamp keeps it',
+    );
+    await one.write([{ fence: after(fence, 2), stamp: { set: 'free' }, write: undefined }]);
+    t.is((await activated(other, address, 'b')).loaded, 5);
+  });
+
+  test(`${what}: a stamp is passed over when its process is surely gone, or when its time is up`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    const { fence } = await activated(one, address, 'a');
+    await one.write([
+      { fence, stamp: { set: 'busy', process: processId('p1'), forMs: 60_000 }, write: undefined },
+    ]);
+    const second = await other.activate(activation(address, 'b', ['p1']));
+    if (second.outcome !== 'activated') throw new Error('busy');
+    t.deepEqual(await outcomes(one, adding(after(fence), 5)), ['fenced']);
+    const stamped = {
+      fence: second.fence,
+      stamp: { set: 'busy', process: processId('p2'), forMs: 50 },
+      write: undefined,
+    } as const;
+    await other.write([stamped]);
+    const third = await eventually(
+      async () => {
+        const answer = await one.activate(activation(address, 'c'));
+        return answer.outcome === 'activated' ? answer : undefined;
+      },
+      { what: 'the stamp has run out' },
+    );
+    t.is(Number(third.fence.epoch), 3);
+  });
+
+  test(`${what}: of many activations at once each has its own epoch, and the last alone may write`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    const all = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        activated(index % 2 === 0 ? one : other, address, `a${index}`),
+      ),
+    );
+    const epochs = all.map(({ fence }) => Number(fence.epoch));
+    t.deepEqual(
+      epochs.toSorted((a, b) => a - b),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    );
+    for (const { fence } of all) {
+      t.deepEqual(await outcomes(one, adding(fence, 1)), [fence.epoch === 10 ? 'written' : 'fenced']);
+    }
+  });
+
+  test(`${what}: a write and an activation at once leave no step unseen and none too late`, async (t) => {
+    const { one, other } = await open(t);
+    const address = counterAddress();
+    let { fence, loaded: sum } = await activated(one, address, 'a0');
+    let won = 0;
+    for (let round = 1; round <= 60; round += 1) {
+      const [[written], next] = await Promise.all([
+        one.write([adding(fence, sum + 1)]),
+        activated(other, address, `a${round}`),
+      ]);
+      if (written?.outcome === 'written') won += 1;
+      // What was acknowledged is loaded; what was fenced is not there, now or later.
+      const expected = written?.outcome === 'written' ? sum + 1 : sum;
+      t.is(next.loaded, expected, `round ${round}`);
+      ({ fence } = next);
+      sum = next.loaded;
+    }
+    t.is((await activated(one, address, 'last')).loaded, sum);
+    t.log(`${won} of 60 writes came first`);
+  });
+}
