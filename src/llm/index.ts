@@ -16,6 +16,7 @@ export {
   CatalogueError,
   parseCompatibleVendors,
   parseModels,
+  readCompatibleVendors,
   type CompatibleVendor,
 } from './catalogue/models-file.js';
 export { costOf } from './catalogue/price.js';
@@ -42,3 +43,4 @@ export { MessagesFrames } from './messages-door/frames.js';
 export { fromMessagesRequest } from './messages-door/from-request.js';
 export { toMessagesError } from './messages-door/to-error.js';
 export { toMessagesReply } from './messages-door/to-reply.js';
+export { VendorKeys, type TenantKey, type VendorSettings } from './vendor-keys.js';

@@ -3,8 +3,8 @@ import { modelFields, modelSchema, vendorName, type ModelEntry } from './model.j
 
 /** A catalogue file or variable that cannot be used. The message names the place, never a key. */
 export class CatalogueError extends Error {
-  constructor(source: string, problem: string, cause?: unknown) {
-    super(`${source}: ${problem}`, { cause });
+  constructor(source: string, problem: string) {
+    super(`${source}: ${problem}`);
     this.name = 'CatalogueError';
   }
 }
@@ -16,7 +16,7 @@ const file = z.union([
 
 /** The models of a file, given as its text: a list, or `{"models": […]}`. */
 export function parseModels(source: string, text: string): readonly ModelEntry[] {
-  return checked(source, file, text);
+  return checked(source, file, parsed(source, text));
 }
 
 const compatibleModel = z.union([
@@ -42,10 +42,16 @@ export interface CompatibleVendor {
   readonly models: readonly ModelEntry[];
 }
 
-/** `OPENAI_COMPATIBLE_VENDORS`. Models given by name alone are economical, free of charge and of modest size. */
+const compatibleSource = 'OPENAI_COMPATIBLE_VENDORS';
+
+/** The setting as its text. */
 export function parseCompatibleVendors(text: string): readonly CompatibleVendor[] {
-  const source = 'OPENAI_COMPATIBLE_VENDORS';
-  return checked(source, z.array(compatibleVendor), text).map((vendor) => ({
+  return readCompatibleVendors(parsed(compatibleSource, text));
+}
+
+/** The setting as JSON. Models given by name alone are economical, free of charge and of modest size. */
+export function readCompatibleVendors(value: unknown): readonly CompatibleVendor[] {
+  return checked(compatibleSource, z.array(compatibleVendor), value).map((vendor) => ({
     name: vendor.name,
     baseUrl: vendor.base_url,
     reveal: () => vendor.api_key,
@@ -66,14 +72,16 @@ const modest = {
   capabilities: ['text', 'tools', 'temperature'],
 };
 
-function checked<Output>(source: string, schema: z.ZodType<Output>, text: string): Output {
-  let value: unknown;
+function parsed(source: string, text: string): unknown {
   try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    // The parser's message quotes the text, which may hold a key.
-    throw new CatalogueError(source, 'not valid JSON', cause instanceof SyntaxError ? undefined : cause);
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, which may hold a key.
+    throw new CatalogueError(source, 'not valid JSON');
   }
+}
+
+function checked<Output>(source: string, schema: z.ZodType<Output>, value: unknown): Output {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;

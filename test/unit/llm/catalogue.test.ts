@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import test from 'ava';
 import {
   CatalogueError,
@@ -6,6 +7,7 @@ import {
   builtInModels,
   builtInVendors,
   Catalogue,
+  VendorKeys,
   adaptersByVendor,
 } from '../../../src/llm/index.js';
 import { catalogue } from '../../support/vendors/call-harness.js';
@@ -116,4 +118,27 @@ test('compatible vendors bring their models by name or in full, and hide no buil
   const error = t.throws(() => parseCompatibleVendors(broken), { instanceOf: CatalogueError });
   t.false(`${error?.message} ${String(error?.cause)}`.includes('planted'));
   t.throws(() => parseCompatibleVendors('[{"name":"a","base_url":"ftp://x","models":["m"]}]'));
+});
+
+test('keys are found by vendor: the operator’s, a compatible server’s, and a tenant’s own', (t) => {
+  const compatible = parseCompatibleVendors(
+    '[{"name":"ollama","base_url":"http://127.0.0.1:1/v1","models":["m"]}]',
+  );
+  const keys = new VendorKeys(
+    { openai: { apiKey: 'planted-1', baseUrl: 'http://127.0.0.1:2/v1' } },
+    compatible,
+  );
+  t.is(keys.platform('openai')?.baseUrl, 'http://127.0.0.1:2/v1');
+  t.is(keys.platform('openai')?.reveal(), 'planted-1');
+  t.is(keys.platform('anthropic'), undefined);
+  t.is(keys.platform('ollama')?.reveal(), undefined);
+  t.is(keys.platform('sim')?.payer, 'platform');
+  const own = { secretId: 's', version: '2', reveal: () => 'planted-2' };
+  t.like(keys.forTenant('anthropic', own), {
+    id: 'tenant:s:2',
+    payer: 'tenant',
+    baseUrl: 'https://api.anthropic.com',
+  });
+  t.is(keys.forTenant('acme', own), undefined);
+  t.false(inspect(keys, { depth: 10, showHidden: true }).includes('planted'));
 });
