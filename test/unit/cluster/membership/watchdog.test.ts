@@ -1,0 +1,78 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import test, { type ExecutionContext } from 'ava';
+import { processId } from '../../../../cluster/ids/ids.js';
+import { hasExited, hostName } from '../../../../cluster/membership/watchdog/host.js';
+
+const modules = new URL('../../../../cluster/', import.meta.url).href;
+
+/** A process whose watchdog bites after 300 ms, and which does `work` once it has said "ready". */
+function watched(t: ExecutionContext, work: string): ChildProcess {
+  const source = `
+    import { Watchdog } from '${modules}membership/watchdog/watchdog.js';
+    import { systemTime } from '${modules}time/system.js';
+    const watchdog = new Watchdog(systemTime, 300);
+    setTimeout(async () => { console.log('ready'); ${work} }, 100);
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  return child;
+}
+
+async function end(child: ChildProcess): Promise<{ signal: unknown; code: unknown; errors: string }> {
+  let errors = '';
+  child.stderr?.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const [code, signal]: unknown[] = await once(child, 'exit');
+  return { code, signal, errors };
+}
+
+test('a process whose main loop hangs is ended, and says why', async (t) => {
+  const { signal, errors } = await end(watched(t, 'for (;;);'));
+  t.is(signal, 'SIGKILL');
+  t.regex(errors, /watchdog: the main loop has not run for \d+ ms/);
+});
+
+test('a process that is merely busy in short turns lives on', async (t) => {
+  const busy = `
+    const until = Date.now() + 1500;
+    const turn = () => {
+      const end = Date.now() + 100;
+      while (Date.now() < end);
+      if (Date.now() < until) setImmediate(turn); else process.exit(7);
+    };
+    turn();
+  `;
+  const { code } = await end(watched(t, busy));
+  t.is(code, 7);
+});
+
+test('a process that was stopped as a whole is left to the look at its lease', async (t) => {
+  const child = watched(t, 'setTimeout(() => process.exit(7), 1500);');
+  if (child.stdout !== null) await once(child.stdout, 'data');
+  child.kill('SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  child.kill('SIGCONT');
+  const { code, signal } = await end(child);
+  t.deepEqual([code, signal], [7, null]);
+});
+
+test('an exit is seen by whoever shares the process table, and a living process is never taken for gone', async (t) => {
+  const member = {
+    process: processId('p'),
+    address: '',
+    weight: 1,
+    roles: [],
+    host: hostName(),
+    pid: process.pid,
+  };
+  t.false(hasExited(member));
+  const child = spawn(process.execPath, ['--eval', '']);
+  const exited = once(child, 'exit');
+  t.false(hasExited({ ...member, pid: child.pid ?? 0 }));
+  await exited;
+  t.true(hasExited({ ...member, pid: child.pid ?? 0 }));
+});
