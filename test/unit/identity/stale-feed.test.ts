@@ -49,6 +49,24 @@ test.serial(
   },
 );
 
+test.serial(
+  'an answer waits until its node acts on the change, also while the feed says nothing',
+  async (t) => {
+    proxy.mode = 'open';
+    const person = await registerPerson(node.api);
+    await eventually(() => cutOff.changes.isFresh());
+    await eventually(async () => {
+      await cutOff.identity.verifyToken(person.token);
+      return !(cutOff.identity.verifyToken(person.token) instanceof Promise);
+    });
+    proxy.mode = 'silent';
+    const out = await cutOff.api.post('/api/auth/logout', { refresh_token: person.refreshToken });
+    t.is(out.status, 200);
+    t.is((await cutOff.api.get('/api/auth/me', person)).at('error'), 'invalid_token');
+    proxy.cutAll();
+  },
+);
+
 test.serial('a node that hears of changes again refuses from memory what ended meanwhile', async (t) => {
   proxy.mode = 'open';
   const person = await registerPerson(node.api);
