@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { systemRandom, systemTime, type Time } from '../cluster/index.js';
 import { createAgents } from './agents/index.js';
 import { createAuthenticator } from './authentication/index.js';
+import { createCalls, type AccessSettings, vendorAccess } from './calls/index.js';
 import { type Settings, version } from './config/index.js';
 import type { Caller } from './context/caller.js';
 import {
@@ -20,13 +21,22 @@ import { createExpressions } from './expressions/index.js';
 import { createIdentity } from './identity/index.js';
 import { createInvites } from './invites/index.js';
 import { createKeys } from './keys/index.js';
+import { parseModels, readCompatibleVendors } from './llm/index.js';
 import { createMail } from './mail/index.js';
 import { PlatformError } from './errors.js';
 import { OperationTable } from './operations/index.js';
 import { createQuota } from './quota/index.js';
 import { createSealer } from './sealing/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
-import { migrate, openChangeFeed, openHotReads, openStore, StoreError } from './storage/index.js';
+import {
+  migrate,
+  openBatchWriters,
+  openChangeFeed,
+  openHotReads,
+  openStore,
+  StoreError,
+} from './storage/index.js';
+import { Ledger } from './usage/index.js';
 import { createVault } from './vault/index.js';
 
 export interface NodeParts {
@@ -78,6 +88,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const report = (attempted: string, error: unknown): void => log.logger.error({ error }, attempted);
 
+  const access = vendorAccess(await vendorSettings(settings));
   await migrate({ databaseUrl, acceptNewer: true });
   const store = await openStore({ databaseUrl });
   atEnd(() => store.close());
@@ -97,7 +108,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     store,
     masterKey,
     previousMasterKeys: settings.previousMasterKeys,
-    providers: () => ['openai', 'anthropic', 'google', 'xai', 'openrouter'],
+    providers: () => access.providers,
   });
   await vault.prepare();
   const random = { uuid: randomUUID, bytes: randomBytes };
@@ -130,6 +141,22 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
   atEnd(() => quota.stop());
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
   atEnd(() => keys.stop());
+  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
+  atEnd(() => writers.close());
+  const ledger = new Ledger({ writers, store, time, report });
+  atEnd(() => ledger.stop());
+  const calls = createCalls({
+    access,
+    reads,
+    vault,
+    quota,
+    ledger,
+    time,
+    random: systemRandom,
+    newId: randomUUID,
+    report,
+  });
+  atEnd(() => calls.close());
   const egress = createEgress({ allow: settings.egressAllow ?? [] });
   atEnd(() => egress.close());
   const expressions = createExpressions();
@@ -160,6 +187,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     ...quota.operations,
     ...vault.operations,
     ...agents.operations,
+    ...calls.operations,
     ...diagnosticsOperations({ checks, stopping: () => stopping, metrics, recentErrors }),
     ...documents.operations,
   ]);
@@ -192,6 +220,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
   });
   baseUrl = settings.publicUrl ?? `http://${hostInAddress(settings.httpHost)}:${port}`;
   mail.start();
+  ledger.start();
   const bootstrap =
     settings.seed === 'demo'
       ? await seedDemo({
@@ -218,6 +247,22 @@ function refusalOf(error: unknown): PlatformError | undefined {
     return new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
   if (error.failure === 'invalid-value') return new PlatformError('validation_error', { cause: error });
   return undefined;
+}
+
+async function vendorSettings(settings: Settings): Promise<AccessSettings> {
+  const { modelsFile, compatibleVendors } = settings;
+  return {
+    vendors: {
+      openai: { apiKey: settings.openaiKey, baseUrl: settings.openaiBaseUrl },
+      anthropic: { apiKey: settings.anthropicKey, baseUrl: settings.anthropicBaseUrl },
+      google: { apiKey: settings.geminiKey, baseUrl: settings.geminiBaseUrl },
+      xai: { apiKey: settings.xaiKey, baseUrl: settings.xaiBaseUrl },
+      openrouter: { apiKey: settings.openrouterKey, baseUrl: settings.openrouterBaseUrl },
+    },
+    compatible: compatibleVendors === undefined ? [] : readCompatibleVendors(compatibleVendors),
+    models: modelsFile === undefined ? [] : parseModels(modelsFile, await readFile(modelsFile, 'utf8')),
+    sim: settings.sim ?? settings.seed === 'demo',
+  };
 }
 
 function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {

@@ -27,6 +27,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   keys: [...foundations, 'storage', 'audit', 'quota'],
   telemetry: [...foundations, 'storage'],
   llm: [...foundations, 'storage', 'vault', 'quota', 'telemetry', 'egress'],
+  usage: [...foundations, 'storage', 'quota'],
+  calls: [...foundations, 'storage', 'vault', 'quota', 'llm', 'usage'],
   expressions: [],
   agents: [...foundations, 'storage', 'audit', 'vault', 'egress', 'expressions'],
   authentication: foundations,

@@ -18,7 +18,12 @@ export const startCommand: Command = {
   summary: 'one node with a database of its own, for trying out and developing',
   run: async (_rest, environment) => {
     const stopping = stopSignal();
-    const defaults = { seed: 'demo', egressAllow: '127.0.0.0/8,::1/128', logLevel: 'warn' } as const;
+    const defaults = {
+      seed: 'demo',
+      egressAllow: '127.0.0.0/8,::1/128',
+      logLevel: 'warn',
+      sim: 'on',
+    } as const;
     const first = readSettings(environment, { defaults });
     const dataDir = resolve(first.dataDir);
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -81,9 +86,11 @@ function greeting(baseUrl: string, bootstrap: Bootstrap | undefined, dataDir: st
       `  API key    ${apiKey}`,
       `  agent      ${agentId}`,
       '',
-      'A first request:',
+      'A first streamed answer:',
       '',
-      `  curl -s ${baseUrl}/api/quota -H 'X-Api-Key: ${apiKey}'`,
+      `  curl -N ${baseUrl}/api/v3/llm/public/call \\`,
+      `    -H 'X-Api-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
+      `    -d '{"model": "sim.echo", "query": "Hello, Troupe!", "stream": true}'`,
       '',
       `All of this is in ${join(dataDir, 'bootstrap.json')}.`,
     );

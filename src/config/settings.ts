@@ -174,6 +174,12 @@ export const settingTable = {
     },
   ),
   modelsFile: setting('TROUPE_MODELS_FILE', 'file that extends the model catalogue', './models.json', text),
+  sim: setting(
+    'TROUPE_SIM',
+    'whether the built-in vendor sim answers; on with `npm start` and with the demo seed, else off',
+    'on',
+    flag,
+  ),
   dailyLimits: setting('TROUPE_DAILY_LIMITS', "whether the plans' daily limits hold", 'off', flag, {
     fallback: 'on',
   }),

@@ -14,6 +14,9 @@ import { MonthlyUsage } from './monthly-usage.js';
 import { quotaOperations } from './operations.js';
 import { quotaExceeded } from './refusals.js';
 
+export { monthOf } from './calendar.js';
+export { monthsAddedFrom } from './monthly-usage.store.js';
+
 export interface QuotaDependencies {
   readonly store: Store;
   readonly time: Time;

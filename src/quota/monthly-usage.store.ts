@@ -18,3 +18,15 @@ export async function addToMonth(tx: TenantTransaction, month: string, tokens: n
     values (${tx.scope.tenantId}, ${month}::date, ${tokens}::bigint)
     on conflict (tenant_id, month) do update set used = months.used + excluded.used`);
 }
+
+/**
+ * The same for rows of many tenants at once, as a part of the statement that writes them: `rows` names a relation with
+ * `tenant_id`, `month` and `tokens`. In the order of their keys, so that two batches never wait for each other
+ * crosswise.
+ */
+export function monthsAddedFrom(rows: string): string {
+  return `insert into quota_months as months (tenant_id, month, used)
+    select tenant_id, month, sum(tokens)::bigint from ${rows}
+    group by tenant_id, month having sum(tokens) > 0 order by tenant_id, month
+    on conflict (tenant_id, month) do update set used = months.used + excluded.used`;
+}

@@ -17,6 +17,7 @@ import { Secrets } from './secrets.js';
 export { allowsHost } from './allowed-hosts.js';
 export type { ReferenceFinder, SecretReference } from './references.js';
 export type { RotationOptions, RotationProgress } from './rotation.js';
+export { type ProviderKey, readProviderKeys } from './provider-keys.store.js';
 export { SecretValue } from './secret-value.js';
 export type { ResolvedSecret, SecretInfo, SecretRef } from './secrets.js';
 export { VaultError, type VaultFailure } from './vault-error.js';

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/eventually.js';
 import { type Program, runProgram } from '../support/program.js';
@@ -47,6 +49,13 @@ async function quotaOf(bootstrap: Bootstrap): Promise<number> {
     .status;
 }
 
+/** Pastes the `curl` that the start printed into a shell. */
+async function answerOfPrintedCommand(program: Program): Promise<string> {
+  const command = /curl -N [^]*?"stream": true\}'/.exec(program.output())?.[0] ?? 'no command was printed';
+  const { stdout } = await promisify(execFile)('sh', ['-c', command]);
+  return stdout;
+}
+
 test('npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its data again, also after kill -9', async (t) => {
   t.timeout(300_000);
   const folder = await dataFolder(t);
@@ -55,6 +64,10 @@ test('npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its da
   t.is((await stat(join(folder, 'bootstrap.json'))).mode & 0o777, 0o600);
   t.true(first.program.output().includes(first.bootstrap.api_key));
   t.true(first.program.output().includes(first.bootstrap.owner.password));
+  t.regex(
+    await answerOfPrintedCommand(first.program),
+    /\{"chunk":"echo:","done":false\}[^]*"done":true,"usage"/,
+  );
   first.program.process.kill('SIGTERM');
   t.is(await first.program.ended, 0);
   t.true(first.program.output().includes('Stopped'));

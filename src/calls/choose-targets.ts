@@ -1,0 +1,137 @@
+/** Who may serve a call, in order: models, keys and the tiers of the plan brought together. */
+import { PlatformError } from '../errors.js';
+import {
+  type CallPlan,
+  type CatalogueModel,
+  chooseModel,
+  type CircuitBreakers,
+  type Credential,
+  type Keyring,
+  type Observations,
+  pinOf,
+  planTargets,
+  type Routing,
+} from '../llm/index.js';
+import { modelTiersOf } from '../plans/index.js';
+import type { CallOrder } from './call-order.js';
+import type { VendorAccess } from './vendor-access.js';
+
+export interface ChosenTargets {
+  readonly plan: CallPlan;
+  /** Set where the service chose the model. */
+  readonly routing: Routing | undefined;
+  /** The refusal in place of the vendor's, where only the tier keeps the platform's key from a refused own key. */
+  readonly tierRefusal: PlatformError | undefined;
+}
+
+export interface ChoosingParts {
+  readonly access: VendorAccess;
+  readonly breakers: CircuitBreakers;
+  readonly observations: Observations;
+  readonly nowMs: () => number;
+}
+
+export function chooseTargets(
+  order: CallOrder,
+  own: ReadonlyMap<string, Credential>,
+  parts: ChoosingParts,
+): ChosenTargets {
+  const keyring: Keyring = {
+    tenant: (vendor) => own.get(vendor),
+    platform: (vendor) => parts.access.keys.platform(vendor),
+  };
+  if (order.model !== 'auto') return named(order, keyring, parts);
+  return continued(order, keyring, parts) ?? routed(order, keyring, parts);
+}
+
+function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets {
+  const found = access.catalogue.resolve(order.model, order.provider);
+  if ('problem' in found) throw unknownModel(found.problem, order);
+  const { model } = found;
+  const tiers = modelTiersOf(order.limits.plan);
+  const { targets, tierBarred } = planTargets([model], keyring, ({ tier }) => tiers.includes(tier));
+  if (targets.length === 0) {
+    // Outside the tiers no key of the platform would help, so that is said first.
+    throw tiers.includes(model.tier) ? unavailable(model.id) : outsideTiers(model, order);
+  }
+  return {
+    plan: { targets, mayEnlarge: false },
+    routing: undefined,
+    tierRefusal: tierBarred ? outsideTiers(model, order) : undefined,
+  };
+}
+
+/** While a signed thought is still going on, only its maker can continue it. */
+function continued(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets | undefined {
+  const pin = pinOf(order.request.messages);
+  const model = pin === undefined ? undefined : access.catalogue.byId(pin.model);
+  if (pin === undefined || model === undefined) return undefined;
+  const tiers = modelTiersOf(order.limits.plan);
+  const { targets } = planTargets([model], keyring, ({ tier }) => tiers.includes(tier));
+  const makers = targets.filter(({ credential }) => credential.id === pin.credentialId);
+  if (makers.length === 0) return undefined;
+  const reason = `${model.id} made the signed thought that this call continues`;
+  return {
+    plan: { targets: makers, mayEnlarge: false },
+    routing: { is_auto_routed: true, model_chosen: model.id, confidence: 1, reason },
+    tierRefusal: undefined,
+  };
+}
+
+function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): ChosenTargets {
+  const { access, breakers, observations } = parts;
+  const { provider } = order;
+  if (provider !== undefined && !access.catalogue.hasVendor(provider)) {
+    throw unknownModel('invalid_provider', order);
+  }
+  const nowMs = parts.nowMs();
+  const tiers = modelTiersOf(order.limits.plan);
+  const models = access.catalogue.all.filter(({ vendor }) => provider === undefined || vendor === provider);
+  const keysOf = (vendor: string): readonly Credential[] =>
+    [keyring.tenant(vendor), keyring.platform(vendor)].filter((key) => key !== undefined);
+  const observed = (model: string) => observations.of(model, nowMs);
+  const isWell = ({ vendor }: CatalogueModel): boolean =>
+    keysOf(vendor).some(({ id }) => !breakers.isOpen(vendor, id, nowMs));
+  const hasKey = ({ vendor }: CatalogueModel): boolean => keysOf(vendor).length > 0;
+  const choice =
+    chooseModel(order.request, models, { tiers, isAvailable: isWell, observed }) ??
+    // Where all are left out for their failures, one of them is asked all the same.
+    chooseModel(order.request, models, { tiers, isAvailable: hasKey, observed });
+  if (choice === undefined) {
+    throw new PlatformError('invalid_model', {
+      message: `No model of the plan's tiers (${tiers.join(', ')}) is available for this request.`,
+    });
+  }
+  const { targets } = planTargets(choice.chain, keyring, () => true);
+  return { plan: { targets, mayEnlarge: true }, routing: choice.routing, tierRefusal: undefined };
+}
+
+function unknownModel(problem: 'invalid_model' | 'invalid_provider', order: CallOrder): PlatformError {
+  return problem === 'invalid_provider'
+    ? new PlatformError(problem, {
+        message: `There is no provider ${shown(order.provider ?? '')}.`,
+        details: { field: 'provider', issue: 'not supported' },
+      })
+    : new PlatformError(problem, {
+        message: `There is no model ${shown(order.model)}.`,
+        details: { field: 'model', issue: 'not found' },
+      });
+}
+
+function unavailable(model: string): PlatformError {
+  return new PlatformError('invalid_model', {
+    message: `The model ${model} is not available: there is no key for its vendor.`,
+    details: { field: 'model', issue: 'not available' },
+  });
+}
+
+function outsideTiers({ id, tier }: CatalogueModel, { limits }: CallOrder): PlatformError {
+  return new PlatformError('MODEL_TIER_RESTRICTED', {
+    message: `The model ${id} is of the tier ${tier}, which the plan ${limits.plan} does not include.`,
+    details: { model: id, tier, plan: limits.plan, allowed_tiers: modelTiersOf(limits.plan) },
+  });
+}
+
+function shown(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
+}

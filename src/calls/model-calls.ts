@@ -1,0 +1,172 @@
+/**
+ * Model calls as tenants make them. Between a caller and the vendors stand: the tenant's own keys and the plan's tiers
+ * (who may be asked), the month's quota (only where the platform pays), and the books (before and after each attempt).
+ */
+import { PlatformError } from '../errors.js';
+import type { TenantScope } from '../context/tenant-scope.js';
+import {
+  type AttemptReport,
+  type AttemptStart,
+  type CallOutcome,
+  CircuitBreakers,
+  costOf,
+  defaultCallLimits,
+  type LlmEvent,
+  Observations,
+  platformFailure,
+  type Routing,
+  runCall,
+  type Usage,
+  VendorPools,
+} from '../llm/index.js';
+import type { Time } from '../../cluster/index.js';
+import type { Quota } from '../quota/index.js';
+import type { Ledger } from '../usage/index.js';
+import type { CallOrder } from './call-order.js';
+import { type ChosenTargets, chooseTargets } from './choose-targets.js';
+import type { OwnKeys } from './own-keys.js';
+import { closedRow, openedRow } from './usage-rows.js';
+import type { VendorAccess } from './vendor-access.js';
+
+export interface ModelCallParts {
+  readonly access: VendorAccess;
+  readonly ownKeys: OwnKeys;
+  readonly ledger: Ledger;
+  readonly quota: Pick<Quota, 'monthlyRefusal' | 'tokensBooked'>;
+  readonly time: Time;
+  readonly chance: () => number;
+  readonly newId: () => string;
+}
+
+/** A call that was answered whole. */
+export interface ServedCall {
+  readonly model: string;
+  readonly vendor: string;
+  readonly payer: 'platform' | 'tenant';
+  /** Of the attempt that answered; the others are in the books. */
+  readonly usage: Usage;
+  /** Of all attempts, in dollars. */
+  readonly cost: number;
+  readonly latencyMs: number;
+  readonly routing: Routing | undefined;
+}
+
+/** A call under way. */
+export interface RunningCall {
+  /** The payer of the present attempt: once something came, of the answer. */
+  readonly payer: 'platform' | 'tenant';
+  /** The answer's events as they come. Ends with undefined where the caller left, throws the refusal else. */
+  readonly events: AsyncGenerator<readonly LlmEvent[], ServedCall | undefined, undefined>;
+}
+
+export class ModelCalls {
+  readonly #parts: ModelCallParts;
+  readonly #pools = new VendorPools();
+  readonly #breakers = new CircuitBreakers();
+  readonly #observations = new Observations();
+
+  constructor(parts: ModelCallParts) {
+    this.#parts = parts;
+  }
+
+  /** Chooses who is asked, or throws why nobody is. Nothing is sent before the first event is asked for. */
+  async begin(order: CallOrder): Promise<RunningCall> {
+    const startedAtMs = this.#parts.time.monotonicMs();
+    const chosen = chooseTargets(order, await this.#parts.ownKeys.of(order.scope), {
+      access: this.#parts.access,
+      breakers: this.#breakers,
+      observations: this.#observations,
+      nowMs: () => this.#parts.time.monotonicMs(),
+    });
+    const call = { payer: chosen.plan.targets[0]?.credential.payer ?? 'platform' };
+    return Object.assign(call, { events: this.#run(order, chosen, call, startedAtMs) });
+  }
+
+  /** Which vendors the tenant can call: by a key of the platform, or by one of its own. */
+  async vendorsOf(scope: TenantScope): Promise<(vendor: string) => boolean> {
+    const own = await this.#parts.ownKeys.of(scope);
+    return (vendor) => own.has(vendor) || this.#parts.access.keys.platform(vendor) !== undefined;
+  }
+
+  /** Cuts what still runs. */
+  close(): Promise<void> {
+    return this.#pools.close();
+  }
+
+  async *#run(
+    order: CallOrder,
+    chosen: ChosenTargets,
+    call: { payer: 'platform' | 'tenant' },
+    startedAtMs: number,
+  ): RunningCall['events'] {
+    const { time, chance, newId, access } = this.#parts;
+    const books = this.#books(order, (start) => (call.payer = start.payer));
+    const outcome = yield* runCall(
+      { plan: chosen.plan, request: order.request, signal: order.signal },
+      {
+        time,
+        chance,
+        newId,
+        pools: this.#pools,
+        adapterOf: (vendor) => access.adapters.get(vendor),
+        breakers: this.#breakers,
+        observations: this.#observations,
+        ...books,
+      },
+    );
+    if (outcome.kind === 'cancelled') return undefined;
+    if (outcome.kind === 'failed') throw refusalOf(outcome, chosen);
+    return served(outcome, chosen, time.monotonicMs() - startedAtMs);
+  }
+
+  #books(order: CallOrder, onAttempt: (start: AttemptStart) => void) {
+    const { ledger, quota, time, newId } = this.#parts;
+    const callId = newId();
+    let mayUsePool = false;
+    return {
+      beforeAttempt: async (start: AttemptStart): Promise<void> => {
+        onAttempt(start);
+        if (start.payer === 'platform' && !mayUsePool) {
+          const refusal = await quota.monthlyRefusal(order.scope, order.limits);
+          if (refusal !== undefined) throw refusal;
+          // A call that was let in is served whole, also by a second attempt.
+          mayUsePool = true;
+        }
+        const times = { wallMs: time.wallMs(), callMs: defaultCallLimits.callMs };
+        await ledger.open(openedRow(order, callId, start, times));
+      },
+      afterAttempt: async (report: AttemptReport): Promise<void> => {
+        await ledger.close(closedRow(order, report, time.wallMs()));
+        if (report.payer === 'platform') quota.tokensBooked(order.scope);
+      },
+    };
+  }
+}
+
+function refusalOf({ error, attempts }: CallOutcome, { tierRefusal }: ChosenTargets): PlatformError {
+  const ownKeyRefused = error?.failure === 'credential' || error?.failure === 'exhausted';
+  if (tierRefusal !== undefined && ownKeyRefused && attempts.at(-1)?.payer === 'tenant') return tierRefusal;
+  return error === undefined ? new PlatformError('provider_error') : platformFailure(error);
+}
+
+function served({ attempts }: CallOutcome, { routing }: ChosenTargets, latencyMs: number): ServedCall {
+  const last = attempts.at(-1);
+  if (last === undefined) throw new Error('A completed call has an attempt');
+  const { model } = last.target;
+  return {
+    model: model.id,
+    vendor: model.vendor,
+    payer: last.payer,
+    usage: last.usage,
+    cost: attempts.reduce((sum, report) => sum + costOf(report.usage, report.target.model.price), 0),
+    latencyMs: Math.round(latencyMs),
+    routing: routing === undefined ? undefined : explained(routing, model.id),
+  };
+}
+
+/** What was chosen is what answered; that another was meant to stands in the reason. */
+function explained(routing: Routing, answered: string): Routing {
+  if (routing.model_chosen === answered) return routing;
+  const reason = `${routing.reason ?? ''}; it did not answer, so ${answered} did`;
+  return { ...routing, model_chosen: answered, reason };
+}

@@ -1,0 +1,111 @@
+import type { TenantCaller } from '../context/caller.js';
+import type { ErrorCode } from '../errors.js';
+import type { Catalogue } from '../llm/index.js';
+import {
+  apiKey,
+  declare,
+  list,
+  listShape,
+  type Operation,
+  type OperationRequest,
+  tenantCaller,
+  tenantUser,
+} from '../operations/index.js';
+import { streamedAnswer, wholeAnswer } from './direct-answer.js';
+import type { ModelCalls } from './model-calls.js';
+import { callAnswer, type CallBody, callBody, modelShape, requestOf } from './shapes.js';
+
+/** Long conversations are honest; more than this is no prompt that any model takes. */
+const bodyBytesMax = 4 * 1024 * 1024;
+
+const refusals: readonly ErrorCode[] = [
+  'missing_required_field',
+  'invalid_model',
+  'invalid_provider',
+  'MODEL_TIER_RESTRICTED',
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+  'provider_unavailable',
+];
+
+export interface CallOperationParts {
+  readonly calls: ModelCalls;
+  readonly catalogue: Catalogue;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+export function callOperations({ calls, catalogue, report }: CallOperationParts): readonly Operation[] {
+  const failed = (error: unknown): void => report('a model call after its answer had begun', error);
+  const handle = async (request: OperationRequest<TenantCaller, unknown, unknown, CallBody>) => {
+    const { caller, body, signal } = request;
+    const call = await calls.begin({
+      scope: caller.scope,
+      limits: caller.limits,
+      source: 'direct',
+      keyId: caller.kind === 'key' ? caller.keyId : null,
+      userId: caller.kind === 'key' ? null : caller.userId,
+      model: body.model,
+      provider: body.provider,
+      request: requestOf(body),
+      signal,
+    });
+    return body.stream ? streamedAnswer(call, failed) : wholeAnswer(call);
+  };
+  const common = {
+    method: 'POST',
+    description:
+      'The messages come before the query. With `stream: true` the answer is a stream of server-sent events: ' +
+      '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end.',
+    rate: 'model-work',
+    body: callBody,
+    bodyRules: { maxBytes: bodyBytesMax },
+    output: callAnswer,
+    errors: refusals,
+  } as const;
+  return [
+    declare({
+      ...common,
+      name: 'llm.public-call',
+      path: '/api/v3/llm/public/call',
+      title: 'Call a model with an API key.',
+      access: apiKey('llm:call'),
+      handle,
+    }),
+    declare({
+      ...common,
+      name: 'llm.call',
+      path: '/api/v3/llm/call',
+      title: 'Call a model as a signed-in user.',
+      access: tenantUser('llm:call'),
+      handle,
+    }),
+    declare({
+      name: 'llm.models',
+      method: 'GET',
+      path: '/api/v3/llm/models',
+      title: 'The models that can be called by name, with tiers and prices.',
+      access: tenantCaller('models:read'),
+      output: listShape(modelShape),
+      async handle({ caller }) {
+        const isAvailable = await calls.vendorsOf(caller.scope);
+        return list(
+          catalogue.all.map(({ id, vendor, tier, price, contextWindow, maxOutputTokens, capabilities }) => ({
+            id,
+            vendor,
+            tier,
+            context_window: contextWindow,
+            max_output_tokens: maxOutputTokens,
+            price: {
+              input_per_mtok: price.input_per_mtok,
+              output_per_mtok: price.output_per_mtok,
+              cached_input_per_mtok: price.cached_input_per_mtok ?? price.input_per_mtok,
+            },
+            capabilities: [...capabilities],
+            available: isAvailable(vendor),
+          })),
+        );
+      },
+    }),
+  ];
+}

@@ -1,0 +1,126 @@
+import test from 'ava';
+import { ask, booksOf, framesOf } from '../support/direct-calls.js';
+import { startTestNode } from '../support/node.js';
+
+test.serial('a call is answered whole, in the specified form, by key and by token', async (t) => {
+  const node = await startTestNode(t);
+  const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
+  const answer = await ask(node, { model: 'sim.echo' });
+  t.is(answer.status, 200, answer.text);
+  const { latency_ms: latencyMs, ...rest } = answer.json;
+  t.deepEqual(rest, {
+    success: true,
+    response: 'echo: Hello there',
+    model: 'sim.echo',
+    provider: 'sim',
+    usage: { input_tokens: 2, output_tokens: 3, total_tokens: 5 },
+    cost: 0,
+  });
+  t.true(Number.isInteger(latencyMs) && latencyMs >= 0);
+  t.is(answer.headers.get('x-troupe-paid-by'), 'platform');
+  const body = { query: 'and now?', model: 'sim.echo', messages: [{ role: 'user', content: 'before' }] };
+  const signedIn = await node.client.call('POST', '/api/v3/llm/call', { token, tenant, body });
+  t.is(signedIn.json.response, 'echo: and now?', 'messages come before the query');
+  t.is(signedIn.json.usage.input_tokens, 3);
+  t.is((await node.client.call('POST', '/api/v3/llm/call', { key, body })).status, 401);
+  t.is((await node.client.call('POST', '/api/v3/llm/public/call', { token, tenant, body })).status, 401);
+
+  const { json } = await node.client.call('GET', '/api/quota', { key });
+  t.is(json.quota.used, 5 + 6, 'calls of the vendor for trials count like any other');
+  const { rows, counted } = await booksOf(node);
+  t.is(counted, 11);
+  t.deepEqual(
+    rows.map(({ outcome, payer, usage_source: source }) => [outcome, payer, source]),
+    [
+      ['completed', 'platform', 'reported'],
+      ['completed', 'platform', 'reported'],
+    ],
+  );
+});
+
+test.serial('a streamed call gives a chunk for each word and the usage at the end', async (t) => {
+  const node = await startTestNode(t);
+  const answer = await ask(node, { model: 'sim.echo', stream: true });
+  t.is(answer.status, 200);
+  t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  t.is(answer.headers.get('cache-control'), 'no-cache, no-transform');
+  t.is(answer.headers.get('x-troupe-paid-by'), 'platform');
+  t.deepEqual(framesOf(answer), [
+    { chunk: 'echo:', done: false },
+    { chunk: ' Hello', done: false },
+    { chunk: ' there', done: false },
+    { chunk: '', done: true, usage: { input_tokens: 2, output_tokens: 3, total_tokens: 5 } },
+  ]);
+  const long = framesOf(await ask(node, { model: 'sim.lorem-5000', stream: true }));
+  t.is(long.length, 5001);
+  t.is(long.at(-1)?.usage.output_tokens, 5000);
+  t.is((await booksOf(node)).counted, 5 + 5002);
+});
+
+test.serial('auto says which model it chose and why', async (t) => {
+  const node = await startTestNode(t);
+  const { json } = await ask(node, {});
+  t.regex(json.model, /^sim\./, 'where no vendor has a key, the one for trials answers');
+  t.is(json.routing.is_auto_routed, true);
+  t.is(json.routing.model_chosen, json.model);
+  t.true(json.routing.confidence > 0 && json.routing.confidence <= 1);
+  t.true(json.routing.reason.length > 0);
+});
+
+test.serial('a request that cannot be served is refused with the reason, and not booked', async (t) => {
+  const node = await startTestNode(t);
+  const refusals: readonly [Readonly<Record<string, unknown>>, number, string, string][] = [
+    [{ query: undefined }, 400, 'missing_required_field', 'query'],
+    [{ query: ' ' }, 400, 'validation_error', 'query'],
+    [{ query: 7 }, 400, 'validation_error', 'query'],
+    [{ temperature: 2.1 }, 400, 'validation_error', 'temperature'],
+    [{ temperature: -0.1 }, 400, 'validation_error', 'temperature'],
+    [{ max_tokens: 0 }, 400, 'validation_error', 'max_tokens'],
+    [{ max_tokens: 1.5 }, 400, 'validation_error', 'max_tokens'],
+    [{ stream: 'yes' }, 400, 'validation_error', 'stream'],
+    [{ messages: [{ role: 'robot', content: 'x' }] }, 400, 'validation_error', 'messages.0.role'],
+    [{ model: 'sim.unknown' }, 400, 'invalid_model', 'model'],
+    [{ model: 'nobody.model' }, 400, 'invalid_model', 'model'],
+    [{ model: 'openai.gpt-4.1-mini' }, 400, 'invalid_model', 'model'],
+    [{ model: 'sim.echo', provider: 'openai' }, 400, 'invalid_model', 'model'],
+    [{ model: 'sim.echo', provider: 'nobody' }, 400, 'invalid_provider', 'provider'],
+    [{ provider: 'nobody' }, 400, 'invalid_provider', 'provider'],
+  ];
+  for (const [body, status, error, field] of refusals) {
+    for (const stream of [false, true]) {
+      const answer = await ask(node, { stream, ...body });
+      t.is(answer.status, status, answer.text);
+      t.is(answer.json.error, error, answer.text);
+      t.is(answer.json.details.field, field, answer.text);
+    }
+  }
+  const large = await ask(node, { query: 'x'.repeat(4 * 1024 * 1024) });
+  t.is(large.status, 413);
+  t.deepEqual(await booksOf(node), { rows: [], counted: 0 });
+  const fits = await ask(node, { model: 'sim.echo', query: 'x'.repeat(3 * 1024 * 1024) });
+  t.is(fits.status, 200);
+});
+
+test.serial('the models are listed with tiers, prices and whether they can be called', async (t) => {
+  const node = await startTestNode(t);
+  const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
+  const listed = await node.client.call('GET', '/api/v3/llm/models', { key });
+  t.is(listed.json.count, listed.json.data.length);
+  const ofVendor = (vendor: string) =>
+    listed.json.data.filter((model: { vendor: string }) => model.vendor === vendor);
+  for (const vendor of ['openai', 'anthropic', 'google', 'xai', 'openrouter', 'sim']) {
+    t.true(ofVendor(vendor).length > 0, vendor);
+  }
+  t.true(ofVendor('sim')[0].available);
+  t.false(ofVendor('openai')[0].available);
+  t.is((await node.client.call('GET', '/api/v3/llm/models', { token, tenant })).status, 200);
+});
+
+test.serial('without the demo seed there is no vendor for trials unless it is switched on', async (t) => {
+  const node = await startTestNode(t, { environment: { TROUPE_SIM: 'off' } });
+  const { status, json } = await ask(node, { model: 'sim.echo' });
+  t.is(status, 400);
+  t.is(json.error, 'invalid_model');
+  const auto = await ask(node, {});
+  t.is(auto.json.error, 'invalid_model', 'and nobody else has a key');
+});
