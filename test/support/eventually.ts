@@ -13,7 +13,7 @@ type Pending<T> = T | false | null | undefined;
 /** Waits until `check` gives something other than false, null or undefined; throws when it never does. */
 export async function eventually<T>(
   check: () => Pending<T> | Promise<Pending<T>>,
-  { timeoutMs = 10_000, everyMs = 20, what = 'the awaited state' }: EventuallyOptions = {},
+  { timeoutMs = 30_000, everyMs = 20, what = 'the awaited state' }: EventuallyOptions = {},
 ): Promise<T> {
   const endsAt = performance.now() + timeoutMs;
   for (;;) {
