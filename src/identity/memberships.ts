@@ -1,10 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import type { Role, TenantLimits } from '../context/caller.js';
 import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
 import { limitsOf } from '../plans/index.js';
 import type { Store } from '../storage/index.js';
 import { findFirstMemberships, findMembership, type MembershipRow } from './memberships.store.js';
-import { RecencyCache } from './recency-cache.js';
 
 /** What a user is in a tenant. This is where a user's right to a tenant's data is made. */
 export interface Membership {
@@ -29,7 +29,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
   /** By user and tenant; under an empty tenant the user's only one. */
-  const entries = new RecencyCache<Membership>(entriesMax);
+  const entries = new LRUCache<string, Membership>({ max: entriesMax });
   let drops = 0;
 
   async function load(userId: string, tenantId: string): Promise<Membership> {
@@ -61,7 +61,8 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
 
     dropTenant(tenantId) {
       drops += 1;
-      entries.deleteWhere(({ scope }) => scope.tenantId === tenantId);
+      const keys = [...entries.entries()].filter(([, { scope }]) => scope.tenantId === tenantId);
+      for (const [key] of keys) entries.delete(key);
     },
 
     dropAll() {

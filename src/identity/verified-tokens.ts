@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
+import { LRUCache } from 'lru-cache';
 import { PlatformError } from '../errors.js';
 import type { Store } from '../storage/index.js';
 import { accessTokenIssuer, type AccessTokens, tokenRefusal } from './access-tokens.js';
 import type { OutsideIssuer } from './outside-issuer.js';
-import { RecencyCache } from './recency-cache.js';
 import { familyIsLive } from './token-families.store.js';
 import { findUser, findUserByEmail } from './users.store.js';
 
@@ -49,7 +49,13 @@ export function createVerifiedTokens(dependencies: {
 }): VerifiedTokens {
   const { store, tokens, outsideIssuer, nowMs, isFresh } = dependencies;
   const hashesOfFamily = new Map<string, Set<string>>();
-  const entries = new RecencyCache<Entry>(entriesMax, (key, { user }) => forgetKey(user.familyId, key));
+  const entries = new LRUCache<string, Entry>({
+    max: entriesMax,
+    // However an entry goes, its family forgets it too; unless it is only renewed.
+    dispose: ({ user }, key, reason) => {
+      if (reason !== 'set') forgetKey(user.familyId, key);
+    },
+  });
   /** Counts the drops, so that an answer which was under way during one is not remembered. */
   let drops = 0;
 
@@ -120,7 +126,6 @@ export function createVerifiedTokens(dependencies: {
       if (entry === undefined) return verifyAnew(bearer, key);
       if (entry.rememberedUntilMs <= nowMs()) {
         entries.delete(key);
-        forgetKey(entry.user.familyId, key);
         return verifyAnew(bearer, key);
       }
       return isFresh() ? entry.user : verifyWithStore(entry);
@@ -129,22 +134,17 @@ export function createVerifiedTokens(dependencies: {
     dropFamily(familyId) {
       drops += 1;
       for (const key of hashesOfFamily.get(familyId) ?? []) entries.delete(key);
-      hashesOfFamily.delete(familyId);
     },
 
     dropUser(userId) {
       drops += 1;
-      entries.deleteWhere(({ user }, key) => {
-        if (user.userId !== userId) return false;
-        forgetKey(user.familyId, key);
-        return true;
-      });
+      const keys = [...entries.entries()].filter(([, { user }]) => user.userId === userId);
+      for (const [key] of keys) entries.delete(key);
     },
 
     dropAll() {
       drops += 1;
       entries.clear();
-      hashesOfFamily.clear();
     },
   };
 }
