@@ -48,15 +48,27 @@ export class Handoff {
   ): Promise<boolean> {
     const { time, membership, random } = this.#parts;
     const untilMs = time.monotonicMs() + remainingMs;
-    for (let attempt = 0; ; attempt += 1) {
-      const leftMs = untilMs - time.monotonicMs();
-      if (leftMs <= 0) return false;
-      if (membership.surelyGone(process)) return true;
-      const member = this.#parts.memberEver(process);
-      if (member !== undefined && (await this.#ask(address, member, Math.min(leftMs, askMs), signal)))
-        return true;
-      if (signal.aborted) return false;
-      await sleep(time, Math.min(leftMs, backoffMs(attempt, askPause, random)), signal);
+    // A process that vanished answers nothing: the question ends with the news that it is gone.
+    const over = new AbortController();
+    const end = (): void =>
+      over.abort(new ClusterError('cancelled', 'nobody waits for the release any more'));
+    signal.addEventListener('abort', end, { once: true });
+    membership.whenSurelyGone(process, over.signal).then(end, end);
+    try {
+      for (let attempt = 0; !signal.aborted; attempt += 1) {
+        const leftMs = untilMs - time.monotonicMs();
+        if (leftMs <= 0) return false;
+        if (membership.surelyGone(process)) return true;
+        const member = this.#parts.memberEver(process);
+        const waitMs = Math.min(leftMs, askMs);
+        if (member !== undefined && (await this.#ask(address, member, waitMs, over.signal))) return true;
+        if (!over.signal.aborted)
+          await pause(time, Math.min(leftMs, backoffMs(attempt, askPause, random)), over.signal);
+      }
+      return false;
+    } finally {
+      signal.removeEventListener('abort', end);
+      end();
     }
   }
 
@@ -145,4 +157,11 @@ export class Handoff {
       });
     });
   }
+}
+
+/** A sleep that an abort only cuts short. */
+function pause(time: Time, delayMs: number, signal: AbortSignal): Promise<void> {
+  return sleep(time, delayMs, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
 }

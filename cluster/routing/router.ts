@@ -92,7 +92,8 @@ export class Router implements Caller, PendingHost {
 
   /** A new ring is in use: what waited for an owner is sent at once. */
   wake(): void {
-    for (const pending of this.#paused) {
+    // A copy: one that fails at once waits again, and must not be met a second time in this round.
+    for (const pending of Array.from(this.#paused)) {
       pending.pause?.cancel();
       this.#resume(pending);
     }
@@ -100,7 +101,7 @@ export class Router implements Caller, PendingHost {
 
   /** The node stops: what is out ends with a retryable error. */
   stop(error: ClusterError): void {
-    for (const pending of this.#paused) pending.stop(error);
+    for (const pending of Array.from(this.#paused)) pending.stop(error);
   }
 
   // ── a call's way

@@ -1,5 +1,12 @@
 import { ClusterError } from '../errors.js';
-import type { Activated, ActivateRequest, FencedWrite, FenceStore, WriteOutcome } from '../fencing/fence.js';
+import type {
+  Activated,
+  ActivateRequest,
+  Fence,
+  FencedWrite,
+  FenceStore,
+  WriteOutcome,
+} from '../fencing/fence.js';
 import { addressText, epoch, revision, type ActivationId, type ProcessId } from '../ids/ids.js';
 
 /** How a simulated store fails; judged for each transaction when it is handed in. */
@@ -22,7 +29,7 @@ export interface StoreRow {
 export interface MemoryTables<Load, Loaded, Write, Result> {
   load(load: Load): Loaded;
   /** Throws to reject the write; nothing of it may be made then. */
-  apply(write: Write): Result;
+  apply(write: Write, fence: Fence): Result;
 }
 
 interface Waiter {
@@ -30,7 +37,10 @@ interface Waiter {
   wallMs(): number;
 }
 
-/** The memory twin of the durable store: one transaction at a time, each in one instant of the virtual clock. */
+/**
+ * The memory twin of the durable store: one transaction at a time, each in one instant of the virtual clock.
+ * `client` is the store as one process reaches it.
+ */
 export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore<
   Load,
   Loaded,
@@ -56,8 +66,24 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     this.#isFenced = options.isFenced ?? true;
   }
 
-  activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {
-    return this.#transaction(() => {
+  client(faults: StoreFaults, time: Waiter): FenceStore<Load, Loaded, Write, Result> {
+    return {
+      activate: (request) => this.activate(request, { faults, time }),
+      write: (batch) => this.write(batch, { faults, time }),
+    };
+  }
+
+  /** What a replica that lags would hold: a database that fails over to it forgets what came later. */
+  copy(): () => void {
+    const rows = [...this.rows].map(([key, row]) => [key, { ...row }] as const);
+    return () => {
+      this.rows.clear();
+      for (const [key, row] of rows) this.rows.set(key, { ...row });
+    };
+  }
+
+  activate(request: ActivateRequest<Load>, way = this.#way()): Promise<Activated<Loaded>> {
+    return this.#transaction(way, () => {
       const text = addressText(request.address);
       const now = this.#time.wallMs();
       const row = this.rows.get(text);
@@ -86,8 +112,8 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     });
   }
 
-  write(batch: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]> {
-    return this.#transaction(() => batch.map((one) => this.#write(one)));
+  write(batch: readonly FencedWrite<Write>[], way = this.#way()): Promise<readonly WriteOutcome<Result>[]> {
+    return this.#transaction(way, () => batch.map((one) => this.#write(one)));
   }
 
   #write({ fence, stamp, write }: FencedWrite<Write>): WriteOutcome<Result> {
@@ -101,7 +127,7 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     // Any other: the store failed over to a replica that had not heard of our last writes.
     if (this.#isFenced && row.revision !== fence.revision) return { outcome: 'fenced' };
     try {
-      const result = write === undefined ? undefined : this.#tables.apply(write);
+      const result = write === undefined ? undefined : this.#tables.apply(write, fence);
       row.revision = fence.revision + 1;
       if (stamp?.set === 'busy') {
         row.busyProcess = stamp.process;
@@ -116,25 +142,32 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     }
   }
 
-  #transaction<Value>(make: () => Value): Promise<Value> {
+  #way(): Way {
+    return { faults: this.#faults, time: this.#time };
+  }
+
+  /** The answer takes the process's own clock: one that is frozen or dead does not hear it. */
+  #transaction<Value>({ faults, time }: Way, make: () => Value): Promise<Value> {
     return new Promise((resolve, reject) => {
-      const fault = this.#faults.fault();
-      this.#time.after(this.#faults.delayMs(), () => {
-        if (fault === 'away') {
-          this.#time.after(this.#faults.delayMs(), () => reject(away()));
-          return;
+      const fault = faults.fault();
+      this.#time.after(faults.delayMs(), () => {
+        const back = (answer: () => void): void => {
+          time.after(faults.delayMs(), answer);
+        };
+        if (fault === 'away') back(() => reject(away()));
+        else if (fault === 'unknown_not_made') back(() => reject(lost()));
+        else {
+          const value = make();
+          back(() => (fault === 'unknown_made' ? reject(lost()) : resolve(value)));
         }
-        if (fault === 'unknown_not_made') {
-          this.#time.after(this.#faults.delayMs(), () => reject(lost()));
-          return;
-        }
-        const value = make();
-        this.#time.after(this.#faults.delayMs(), () =>
-          fault === 'unknown_made' ? reject(lost()) : resolve(value),
-        );
       });
     });
   }
+}
+
+interface Way {
+  readonly faults: StoreFaults;
+  readonly time: Waiter;
 }
 
 function away(): ClusterError {

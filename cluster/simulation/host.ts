@@ -19,6 +19,9 @@ export class SimulatedHost {
   /** How fast its monotonic clock runs, and how far its wall clock is off. */
   readonly #rate: number;
   #wallOffsetMs: number;
+  /** How long its machine was paused in all: its monotonic clock stood still meanwhile, its wall clock did not. */
+  #pausedMs = 0;
+  #pausedSinceMs: number | undefined;
 
   constructor(
     world: VirtualTime,
@@ -30,7 +33,7 @@ export class SimulatedHost {
     this.#rate = clock.rate ?? 1;
     this.#wallOffsetMs = clock.wallOffsetMs ?? 0;
     this.time = {
-      monotonicMs: () => world.monotonicMs() * this.#rate,
+      monotonicMs: () => ((this.#pausedSinceMs ?? world.monotonicMs()) - this.#pausedMs) * this.#rate,
       wallMs: () => world.wallMs() + this.#wallOffsetMs,
       after: (delayMs, action) => this.#after(delayMs / this.#rate, action),
       soon: (action) => {
@@ -68,9 +71,20 @@ export class SimulatedHost {
     if (this.#state === 'running') this.#state = 'frozen';
   }
 
+  /** A frozen machine, not only a process. */
+  pause(): void {
+    if (this.#state !== 'running') return;
+    this.#state = 'frozen';
+    this.#pausedSinceMs = this.#world.monotonicMs();
+  }
+
   thaw(): void {
     if (this.#state !== 'frozen') return;
     this.#state = 'running';
+    if (this.#pausedSinceMs !== undefined) {
+      this.#pausedMs += this.#world.monotonicMs() - this.#pausedSinceMs;
+      this.#pausedSinceMs = undefined;
+    }
     for (const queue of [this.#data, this.#timers]) {
       // One event each, as the loop would take them: promises run in between.
       for (const action of queue.splice(0)) this.#world.soon(() => this.deliver(action));

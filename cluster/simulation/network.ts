@@ -33,10 +33,11 @@ export class SimulatedNetwork {
     this.#random = random;
   }
 
-  transport(host: SimulatedHost): Transport {
+  /** Without an address the listener gets one with the next free port. */
+  transport(host: SimulatedHost, address?: string): Transport {
     return {
       dial: (peer, signal) => this.#dial(host, peer, signal),
-      listen: (accept) => Promise.resolve(this.#listen(host, accept)),
+      listen: (accept) => Promise.resolve(this.#listen(host, accept, address)),
     };
   }
 
@@ -61,12 +62,17 @@ export class SimulatedNetwork {
 
   heal(from: string, to: string): void {
     this.#cuts.delete(`${from}>${to}`);
-    for (const retry of this.#healed) retry();
+    this.#retryAll();
   }
 
   healAll(): void {
     this.#cuts.clear();
-    for (const retry of this.#healed) retry();
+    this.#retryAll();
+  }
+
+  /** A copy: what is still cut waits anew within its retry. */
+  #retryAll(): void {
+    for (const retry of Array.from(this.#healed)) retry();
   }
 
   /** The machine is gone: no connection breaks, everything to it falls silent. */
@@ -83,9 +89,9 @@ export class SimulatedNetwork {
     return least + this.#random.fraction() * (most - least);
   }
 
-  #listen(host: SimulatedHost, accept: (pipe: Pipe) => void): Listener {
-    const address = `${host.name}:${this.#nextPort}`;
-    this.#nextPort += 1;
+  #listen(host: SimulatedHost, accept: (pipe: Pipe) => void, given: string | undefined): Listener {
+    const address = given ?? `${host.name}:${this.#nextPort}`;
+    if (given === undefined) this.#nextPort += 1;
     this.#endpoints.set(address, { host, accept });
     host.onDeath(() => this.#endpoints.delete(address));
     return {

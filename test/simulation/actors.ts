@@ -1,0 +1,113 @@
+import { durableActor, type DurableActivation } from '../../cluster/activation/kind.js';
+import type { Call } from '../../cluster/activation/call.js';
+import type { ClusterConfig } from '../../cluster/config.js';
+import { ActorError, ClusterError } from '../../cluster/errors.js';
+import type {
+  CounterCommits,
+  CounterResult,
+  CounterState,
+  CounterWrite,
+} from '../../cluster/example/counter.js';
+import { addressText } from '../../cluster/ids/ids.js';
+import { sleep, type Time } from '../../cluster/time/time.js';
+import { CounterServiceDefinition } from '../../generated/troupe/examples/v1/counter.js';
+import type { Effect } from './checkers.js';
+
+export interface ActorParts {
+  readonly commits: CounterCommits;
+  readonly time: Time;
+  readonly config: ClusterConfig;
+  readonly bound: number;
+  readonly ackBeforeCommit: boolean;
+  effect(effect: Effect): void;
+  /** A failure of a write that nobody waits for: the bug that the plant makes. */
+  unseen(): void;
+}
+
+type SimulatedActivation = DurableActivation<CounterState, CounterWrite, CounterResult>;
+
+const rules = {
+  add: { idempotent: true },
+  read: { idempotent: true },
+  where: { idempotent: true, lane: 'control' },
+} as const;
+
+/** Adds under the fence; the one whose key is `bounded` never goes above its bound. */
+export function ledger(parts: ActorParts) {
+  return durableActor({
+    service: CounterServiceDefinition,
+    name: 'sim.Ledger',
+    methods: rules,
+    commits: parts.commits,
+    load: (address) => ({ counter: addressText(address) }),
+    create: (activation) => {
+      let { sum } = activation.loaded;
+      const isBounded = activation.address.key === 'bounded';
+      return {
+        add: async ({ amount }: { amount: number }, call: Call) => {
+          if (isBounded && sum + amount > parts.bound) throw new ActorError('full', 'the bound is reached');
+          const next = sum + amount;
+          if (parts.ackBeforeCommit) {
+            sum = next;
+            add(activation, next, call).catch(() => parts.unseen());
+            return { sum: next };
+          }
+          const result = await add(activation, next, call);
+          if (result.sum === next) sum = next;
+          return { sum: result.sum };
+        },
+        read: () => ({ sum }),
+        where: () => ({ process: activation.process }),
+        async *count() {},
+      };
+    },
+  });
+}
+
+/** Long turns that act on the world outside: they stamp their row, and look before each effect. */
+export function worker(parts: ActorParts) {
+  return durableActor({
+    service: CounterServiceDefinition,
+    name: 'sim.Worker',
+    methods: rules,
+    commits: parts.commits,
+    load: (address) => ({ counter: addressText(address) }),
+    create: (activation) => {
+      let { sum } = activation.loaded;
+      const actor = addressText(activation.address);
+      const { process, epoch } = activation;
+      return {
+        add: async ({ amount }: { amount: number }, call: Call) => {
+          await activation.stamp({ set: 'busy', process, forMs: 12_000 });
+          await activation.effectsClear(call.signal);
+          for (let step = 0; step < 6; step += 1) {
+            await sleep(parts.time, 250);
+            if (!activation.mayAct()) throw new ClusterError('fenced', 'the right to act is over');
+            parts.effect({ actor, process, epoch });
+          }
+          const next = sum + amount;
+          const result = await add(activation, next, call, true);
+          if (result.sum === next) sum = next;
+          return { sum: result.sum };
+        },
+        read: () => ({ sum }),
+        where: () => ({ process }),
+        async *count() {},
+      };
+    },
+  });
+}
+
+async function add(
+  activation: SimulatedActivation,
+  sum: number,
+  call: Call,
+  free = false,
+): Promise<CounterResult> {
+  const write = { counter: addressText(activation.address), requestId: call.requestId, sum };
+  const result = await activation.write(write, free ? { stamp: { set: 'free' } } : {});
+  if (result !== undefined) return result;
+  // Whether this id was new is only found by loading again.
+  activation.end('failed');
+  throw new ClusterError('outcome_unknown', 'made by this call or an earlier one');
+}

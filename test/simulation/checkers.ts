@@ -1,0 +1,120 @@
+import type { Fence } from '../../cluster/fencing/fence.js';
+import type {
+  CounterLoad,
+  CounterResult,
+  CounterState,
+  CounterWrite,
+} from '../../cluster/example/counter.js';
+import type { MemoryTables } from '../../cluster/simulation/fence-store.js';
+
+/** What the durable store saw, judged while it happens. */
+export class CheckedTables implements MemoryTables<CounterLoad, CounterState, CounterWrite, CounterResult> {
+  readonly sums = new Map<string, number>();
+  readonly additions = new Map<string, number>();
+  readonly violations: string[];
+  readonly #epochs = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(violations: string[], now: () => number) {
+    this.violations = violations;
+    this.#now = now;
+  }
+
+  load({ counter }: CounterLoad): CounterState {
+    return { sum: this.sums.get(counter) ?? 0 };
+  }
+
+  /** The epoch that the row holds now, as the store raises it. */
+  raised(counter: string, epoch: number): void {
+    this.#epochs.set(counter, Math.max(epoch, this.#epochs.get(counter) ?? 0));
+  }
+
+  apply({ counter, requestId, sum }: CounterWrite, fence: Fence): CounterResult {
+    const newest = this.#epochs.get(counter) ?? 0;
+    if (fence.epoch < newest) {
+      this.violations.push(
+        `${this.#now()}: ${show(counter)} written under epoch ${fence.epoch} after ${newest}`,
+      );
+    }
+    this.#epochs.set(counter, Math.max(newest, fence.epoch));
+    const id = `${counter}\0${requestId}`;
+    const before = this.additions.get(id);
+    if (before !== undefined) return { sum: before };
+    this.additions.set(id, sum);
+    this.sums.set(counter, sum);
+    return { sum };
+  }
+}
+
+export interface Effect {
+  readonly actor: string;
+  readonly process: string;
+  readonly epoch: number;
+}
+
+/** Effects on the world outside: none of an older activation after one of a newer. */
+export class CheckedEffects {
+  readonly #newest = new Map<string, Effect>();
+  readonly #violations: string[];
+  readonly #now: () => number;
+  count = 0;
+
+  constructor(violations: string[], now: () => number) {
+    this.#violations = violations;
+    this.#now = now;
+  }
+
+  happened(effect: Effect): void {
+    this.count += 1;
+    const newest = this.#newest.get(effect.actor);
+    if (newest !== undefined && effect.epoch < newest.epoch) {
+      this.#violations.push(
+        `${this.#now()}: effect of ${show(effect.actor)} at ${effect.process} under epoch ${effect.epoch} after ${newest.process} acted under ${newest.epoch}`,
+      );
+    } else this.#newest.set(effect.actor, effect);
+  }
+}
+
+export interface SentCall {
+  readonly id: string;
+  readonly counter: string;
+  readonly origin: { readonly isDead: boolean };
+  readonly sentAtMs: number;
+  outcome: 'open' | 'failed' | 'answered';
+  sum: number | undefined;
+  error: string | undefined;
+}
+
+/** Looks at everything that callers were told, once a run is over. */
+export function judgeCalls(calls: readonly SentCall[], tables: CheckedTables, bound: number): string[] {
+  const violations: string[] = [];
+  const told = new Map<string, number>();
+  for (const call of calls) {
+    if (call.outcome === 'open' && !call.origin.isDead) {
+      violations.push(`call ${call.id}, sent at ${call.sentAtMs}, never ended`);
+    }
+    if (call.outcome !== 'answered' || call.sum === undefined) continue;
+    const recorded = tables.additions.get(`${call.counter}\0${call.id}`);
+    if (recorded === undefined) violations.push(`call ${call.id} was acknowledged and is lost`);
+    else if (recorded !== call.sum) {
+      violations.push(`call ${call.id} was answered ${call.sum}, the row says ${recorded}`);
+    }
+    const before = told.get(call.id);
+    if (before !== undefined && before !== call.sum) {
+      violations.push(`call ${call.id} was answered ${before} and ${call.sum}`);
+    }
+    told.set(call.id, call.sum);
+  }
+  for (const [counter, sum] of tables.sums) {
+    let additions = 0;
+    for (const id of tables.additions.keys()) if (id.startsWith(`${counter}\0`)) additions += 1;
+    if (additions !== sum) violations.push(`${show(counter)} is ${sum} after ${additions} additions of one`);
+    if (counter.endsWith('bounded') && sum > bound)
+      violations.push(`${show(counter)} is ${sum}, above ${bound}`);
+  }
+  return violations;
+}
+
+function show(actor: string): string {
+  return actor.split('\0').slice(-1).join('');
+}

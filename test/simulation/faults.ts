@@ -1,0 +1,66 @@
+import type { SeededRandom } from '../../cluster/simulation/virtual-time.js';
+
+/** One thing that goes wrong. Plain values, so that a failing schedule can be printed and kept. */
+export type Fault = { readonly atMs: number } & (
+  | { readonly kind: 'kill' | 'vanish' | 'drain'; readonly node: number }
+  | { readonly kind: 'freeze' | 'pause'; readonly node: number; readonly forMs: number }
+  | {
+      readonly kind: 'cut' | 'cut_one_way';
+      readonly node: number;
+      readonly other: number;
+      readonly forMs: number;
+    }
+  | { readonly kind: 'members_away' | 'store_away'; readonly node: number | 'all'; readonly forMs: number }
+  | { readonly kind: 'unknown_commits' | 'slow_network'; readonly forMs: number }
+  | { readonly kind: 'members_flushed' }
+  | { readonly kind: 'members_failover'; readonly lagMs: number }
+  | { readonly kind: 'wall_clock'; readonly node: number; readonly offsetMs: number }
+);
+
+/** Faults fall into the first part of a run; the rest shows that everything comes back. */
+export function drawFaults(random: SeededRandom, nodes: number, spanMs: number): Fault[] {
+  const count = random.between(1, 5);
+  const faults = Array.from({ length: count }, () => drawFault(random, nodes, random.between(0, spanMs)));
+  return faults.sort((a, b) => a.atMs - b.atMs);
+}
+
+function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
+  const node = random.between(0, nodes - 1);
+  const other = (node + random.between(1, nodes - 1)) % nodes;
+  const forMs = random.chance(0.5) ? random.between(50, 2_000) : random.between(2_000, 9_000);
+  const some = random.chance(0.5) ? node : ('all' as const);
+  switch (random.between(0, 14)) {
+    case 0:
+    case 1:
+      return { atMs, kind: 'kill', node };
+    case 2:
+      return { atMs, kind: 'vanish', node };
+    case 3:
+      return { atMs, kind: 'drain', node };
+    case 4:
+      return { atMs, kind: 'freeze', node, forMs };
+    case 5:
+      return { atMs, kind: 'pause', node, forMs };
+    case 6:
+      return { atMs, kind: 'cut', node, other, forMs };
+    case 7:
+      return { atMs, kind: 'cut_one_way', node, other, forMs };
+    case 8:
+    case 9:
+      return { atMs, kind: 'members_away', node: some, forMs };
+    case 10:
+      return { atMs, kind: 'store_away', node: some, forMs };
+    case 11:
+      return { atMs, kind: random.chance(0.7) ? 'unknown_commits' : 'slow_network', forMs };
+    case 12:
+      return { atMs, kind: 'members_flushed' };
+    case 13:
+      return { atMs, kind: 'members_failover', lagMs: random.between(100, 3_000) };
+    default:
+      return { atMs, kind: 'wall_clock', node, offsetMs: random.between(-20_000, 20_000) };
+  }
+}
+
+export function endOf(fault: Fault): number {
+  return fault.atMs + ('forMs' in fault ? fault.forMs : 0);
+}
