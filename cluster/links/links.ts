@@ -211,8 +211,11 @@ class PeerLink {
     if (this.#session === undefined && this.#redial === undefined) this.#connect();
   }
 
+  /** The peer has left the view: what was not sent yet need not wait for it, others own the actors now. */
   release(): void {
+    if (!this.#kept) return;
     this.#kept = false;
+    this.#failWaiting(new ClusterError('peer_lost', `${this.#member.process} has left the view`, away));
   }
 
   call(call: OutgoingCall): RemoteCall {

@@ -62,8 +62,9 @@ export class Handoff {
         const member = this.#parts.memberEver(process);
         const waitMs = Math.min(leftMs, askMs);
         if (member !== undefined && (await this.#ask(address, member, waitMs, over.signal))) return true;
-        if (!over.signal.aborted)
-          await pause(time, Math.min(leftMs, backoffMs(attempt, askPause, random)), over.signal);
+        // Once `over` has ended nothing cuts the pause short: it must not become a loop without one.
+        const cut = over.signal.aborted ? signal : over.signal;
+        await pause(time, Math.min(leftMs, backoffMs(attempt, askPause, random)), cut);
       }
       return false;
     } finally {

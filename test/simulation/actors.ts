@@ -80,7 +80,7 @@ export function worker(parts: ActorParts) {
         add: async ({ amount }: { amount: number }, call: Call) => {
           await activation.stamp({ set: 'busy', process, forMs: 12_000 });
           await activation.effectsClear(call.signal);
-          for (let step = 0; step < 6; step += 1) {
+          for (let step = 0; step < 10; step += 1) {
             await sleep(parts.time, 250);
             if (!activation.mayAct()) throw new ClusterError('fenced', 'the right to act is over');
             parts.effect({ actor, process, epoch });

@@ -2,7 +2,7 @@ import type { SeededRandom } from '../../cluster/simulation/virtual-time.js';
 
 /** One thing that goes wrong. Plain values, so that a failing schedule can be printed and kept. */
 export type Fault = { readonly atMs: number } & (
-  | { readonly kind: 'kill' | 'vanish' | 'drain'; readonly node: number }
+  | { readonly kind: 'kill' | 'vanish' | 'drain' | 'lease_removed'; readonly node: number }
   | { readonly kind: 'freeze' | 'pause'; readonly node: number; readonly forMs: number }
   | {
       readonly kind: 'cut' | 'cut_one_way';
@@ -11,6 +11,7 @@ export type Fault = { readonly atMs: number } & (
       readonly forMs: number;
     }
   | { readonly kind: 'members_away' | 'store_away'; readonly node: number | 'all'; readonly forMs: number }
+  | { readonly kind: 'slow_store'; readonly node: number; readonly forMs: number; readonly delayMs: number }
   | { readonly kind: 'unknown_commits' | 'slow_network'; readonly forMs: number }
   | { readonly kind: 'members_flushed' }
   | { readonly kind: 'members_failover'; readonly lagMs: number }
@@ -29,7 +30,7 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
   const other = (node + random.between(1, nodes - 1)) % nodes;
   const forMs = random.chance(0.5) ? random.between(50, 2_000) : random.between(2_000, 9_000);
   const some = random.chance(0.5) ? node : ('all' as const);
-  switch (random.between(0, 14)) {
+  switch (random.between(0, 16)) {
     case 0:
     case 1:
       return { atMs, kind: 'kill', node };
@@ -55,6 +56,10 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
     case 12:
       return { atMs, kind: 'members_flushed' };
     case 13:
+      return { atMs, kind: 'slow_store', node, forMs, delayMs: random.between(500, 9_000) };
+    case 14:
+      return { atMs, kind: 'lease_removed', node };
+    case 15:
       return { atMs, kind: 'members_failover', lagMs: random.between(100, 3_000) };
     default:
       return { atMs, kind: 'wall_clock', node, offsetMs: random.between(-20_000, 20_000) };

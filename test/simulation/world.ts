@@ -53,6 +53,8 @@ export class World {
   /** Places, by number, that cannot reach the member store or the durable store now; -1 stands for all. */
   readonly membersAway = new Map<number, number>();
   readonly storeAway = new Map<number, number>();
+  /** Statements of these places take so long to reach the store, and are not given up on the way. */
+  readonly storeDelayMs = new Map<number, number>();
   unknownCommits = 0;
   unseenFailures = 0;
   readonly #plants: ReadonlySet<Plant>;
@@ -151,6 +153,12 @@ export class World {
     });
   }
 
+  /** As peers do who were refused by the process's address, though it lives (protocol 2.4). */
+  removeLease(place: number): void {
+    const process = this.places[place];
+    if (process !== undefined) void this.members.client().release(process.membership.self.process);
+  }
+
   restartLater(place: number): void {
     this.time.after(this.random.between(500, 3_000), () => {
       if (this.#restarting && (this.places[place]?.host.isDead ?? true)) this.start(place);
@@ -221,7 +229,7 @@ export class World {
   ): FenceStore<CounterLoad, CounterState, CounterWrite, CounterResult> {
     const client = this.store.client(
       {
-        delayMs: () => this.network.delayMs(),
+        delayMs: () => this.network.delayMs() + (this.storeDelayMs.get(place) ?? 0) * this.random.fraction(),
         fault: () => {
           if (this.isAway(this.storeAway, place)) return 'away';
           if (this.unknownCommits === 0 || this.random.chance(0.5)) return 'none';

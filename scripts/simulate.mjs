@@ -1,0 +1,33 @@
+// Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77.
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { build } from './build.mjs';
+
+build();
+const { runMany, show } = await import('../dist/test/simulation/many.js');
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '2000' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    processes: { type: 'string', default: String(availableParallelism()) },
+  },
+});
+const range =
+  values.seed === undefined
+    ? { from: Number(values.from), count: Number(values.seeds) }
+    : { from: Number(values.seed), count: 1 };
+if (!Number.isInteger(range.from) || !Number.isInteger(range.count) || range.count < 1) {
+  process.stderr.write('simulate: --seeds, --from and --seed take whole numbers\n');
+  process.exit(2);
+}
+const startedAt = performance.now();
+const { seeds, calls, answered, effects, events, failures } = await runMany(range, Number(values.processes));
+const seconds = (performance.now() - startedAt) / 1_000;
+for (const failure of failures) process.stdout.write(`${show(failure)}\n`);
+process.stdout.write(
+  `simulate: ${seeds} seeds in ${seconds.toFixed(1)} s, ${events.toLocaleString('en')} events, ` +
+    `${calls.toLocaleString('en')} calls (${answered.toLocaleString('en')} answered), ` +
+    `${effects.toLocaleString('en')} outside effects, ${failures.length} failing seeds\n`,
+);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,75 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { run, type Verdict } from './run.js';
+import { shrink } from './shrink.js';
+
+export interface Range {
+  readonly from: number;
+  readonly count: number;
+}
+
+export interface Summary {
+  readonly seeds: number;
+  readonly calls: number;
+  readonly answered: number;
+  readonly effects: number;
+  readonly events: number;
+  readonly failures: readonly Verdict[];
+}
+
+const failuresMax = 5;
+
+export async function runRange({ from, count }: Range): Promise<Summary> {
+  const failures: Verdict[] = [];
+  let [seeds, calls, answered, effects, events] = [0, 0, 0, 0, 0];
+  for (let seed = from; seed < from + count && failures.length < failuresMax; seed += 1) {
+    const verdict = await run({ seed });
+    seeds += 1;
+    calls += verdict.calls;
+    answered += verdict.answered;
+    effects += verdict.effects;
+    events += verdict.events;
+    if (verdict.violations.length > 0) failures.push(await shrink({ seed }, verdict));
+  }
+  return { seeds, calls, answered, effects, events, failures };
+}
+
+/** Shares the seeds between processes: one virtual world uses one core. */
+export async function runMany(range: Range, processes: number): Promise<Summary> {
+  const share = Math.ceil(range.count / processes);
+  const parts = Array.from({ length: processes }, (_, index) => ({
+    from: range.from + index * share,
+    count: Math.min(share, range.count - index * share),
+  }));
+  const summaries = await Promise.all(parts.filter(({ count }) => count > 0).map(inProcess));
+  const sum = (figure: (summary: Summary) => number): number =>
+    summaries.reduce((total, summary) => total + figure(summary), 0);
+  return {
+    seeds: sum(({ seeds }) => seeds),
+    calls: sum(({ calls }) => calls),
+    answered: sum(({ answered }) => answered),
+    effects: sum(({ effects }) => effects),
+    events: sum(({ events }) => events),
+    failures: summaries.flatMap(({ failures }) => failures),
+  };
+}
+
+function inProcess(range: Range): Promise<Summary> {
+  return new Promise((resolve, reject) => {
+    const child = fork(fileURLToPath(new URL('child.js', import.meta.url)), [JSON.stringify(range)]);
+    child.once('message', (summary: Summary) => resolve(summary));
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      if (code !== 0) reject(new Error(`a simulation process ended with ${code}`));
+    });
+  });
+}
+
+export function show(verdict: Verdict): string {
+  const faults = verdict.faults.map((fault) => `    ${JSON.stringify(fault)}`).join('\n');
+  const violations = verdict.violations
+    .slice(0, 10)
+    .map((text) => `    ${text}`)
+    .join('\n');
+  return `seed ${verdict.seed}, ${verdict.nodes} nodes\n  faults, as few as were found to fail:\n${faults}\n  violations:\n${violations}`;
+}

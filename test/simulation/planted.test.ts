@@ -1,0 +1,69 @@
+import test from 'ava';
+import type { Fault } from './faults.js';
+import { run } from './run.js';
+import { shrink } from './shrink.js';
+import type { Plant } from './world.js';
+
+/** A checker that never finds anything proves nothing: each of these bugs must be found, by its own checker. */
+const plants: readonly {
+  readonly plant: Plant;
+  readonly found: RegExp;
+  readonly faults: readonly Fault[];
+}[] = [
+  {
+    plant: 'no_fence',
+    found: /written under epoch/,
+    faults: [
+      { atMs: 500, kind: 'slow_store', node: 0, forMs: 4_000, delayMs: 16_000 },
+      { atMs: 2_500, kind: 'members_away', node: 0, forMs: 9_000 },
+    ],
+  },
+  {
+    plant: 'lease_taken_early',
+    found: /effect of .* after .* acted/,
+    faults: [
+      { atMs: 3_500, kind: 'members_away', node: 0, forMs: 7_000 },
+      { atMs: 3_500, kind: 'cut', node: 0, other: 1, forMs: 7_000 },
+      { atMs: 3_500, kind: 'cut', node: 0, other: 2, forMs: 7_000 },
+      { atMs: 3_600, kind: 'lease_removed', node: 0 },
+    ],
+  },
+  {
+    plant: 'ack_before_commit',
+    found: /was acknowledged and is lost/,
+    faults: [
+      { atMs: 2_000, kind: 'kill', node: 0 },
+      { atMs: 2_600, kind: 'store_away', node: 1, forMs: 2_000 },
+      { atMs: 5_000, kind: 'kill', node: 1 },
+    ],
+  },
+];
+
+for (const { plant, found, faults } of plants) {
+  test(`the planted bug ${plant} is found`, async (t) => {
+    const violations: string[] = [];
+    for (let seed = 1; seed <= 12 && !violations.some((text) => found.test(text)); seed += 1) {
+      violations.push(...(await run({ seed, faults, plants: [plant] })).violations);
+    }
+    t.true(
+      violations.some((text) => found.test(text)),
+      violations.join('\n'),
+    );
+  });
+}
+
+test('a failing schedule shrinks to the faults that matter, and runs alike every time', async (t) => {
+  const plant = 'ack_before_commit' as const;
+  const noise: Fault[] = [
+    { atMs: 100, kind: 'wall_clock', node: 2, offsetMs: 500 },
+    { atMs: 8_000, kind: 'members_flushed' },
+  ];
+  const faults = [...(plants.find((one) => one.plant === plant)?.faults ?? []), ...noise];
+  const options = { seed: 3, faults, plants: [plant] };
+  const failed = await run(options);
+  t.true(failed.violations.length > 0);
+  t.deepEqual((await run(options)).violations, failed.violations);
+  const least = await shrink(options, failed, 30);
+  t.true(least.violations.length > 0);
+  t.true(least.faults.length < faults.length);
+});

@@ -1,0 +1,176 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Fault } from './faults.js';
+import { run } from './run.js';
+import { World, type SimulatedProcess } from './world.js';
+
+/** Each schedule that broke an earlier draft of the protocol, played on several seeds of timing. */
+const schedules: readonly { readonly title: string; readonly faults: readonly Fault[] }[] = [
+  {
+    title: 'an owner is killed in the middle of everything',
+    faults: [{ atMs: 1_500, kind: 'kill', node: 0 }],
+  },
+  {
+    title: 'a machine vanishes without a word',
+    faults: [{ atMs: 1_500, kind: 'vanish', node: 1 }],
+  },
+  {
+    title: 'a process stands still longer than its lease and wakes with data before timers',
+    faults: [{ atMs: 1_500, kind: 'freeze', node: 0, forMs: 8_500 }],
+  },
+  {
+    title: 'a machine is paused, so that its monotonic clock stands still',
+    faults: [{ atMs: 1_500, kind: 'pause', node: 0, forMs: 8_500 }],
+  },
+  {
+    title: 'a statement under way reaches the store after its process lost the lease',
+    faults: [
+      { atMs: 500, kind: 'slow_store', node: 0, forMs: 4_000, delayMs: 16_000 },
+      { atMs: 2_500, kind: 'members_away', node: 0, forMs: 9_000 },
+    ],
+  },
+  {
+    title: 'peers take the lease of a process that lives and is cut off',
+    faults: [
+      { atMs: 3_500, kind: 'members_away', node: 0, forMs: 7_000 },
+      { atMs: 3_500, kind: 'cut', node: 0, other: 1, forMs: 7_000 },
+      { atMs: 3_500, kind: 'cut', node: 0, other: 2, forMs: 7_000 },
+      { atMs: 3_600, kind: 'lease_removed', node: 0 },
+    ],
+  },
+  {
+    title: 'the member store is flushed',
+    faults: [{ atMs: 2_000, kind: 'members_flushed' }],
+  },
+  {
+    title: 'the member store fails over to a copy that lags, while a node dies',
+    faults: [
+      { atMs: 1_000, kind: 'members_failover', lagMs: 2_500 },
+      { atMs: 3_000, kind: 'kill', node: 2 },
+    ],
+  },
+  {
+    title: 'the member store is away for all, and comes back for some later than for others',
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 6_000 },
+      { atMs: 1_000, kind: 'members_away', node: 2, forMs: 9_000 },
+    ],
+  },
+  {
+    title: 'the member store is flushed while one node cannot reach it',
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 1, forMs: 4_000 },
+      { atMs: 2_000, kind: 'members_flushed' },
+    ],
+  },
+  {
+    title: 'the durable store is away for all',
+    faults: [{ atMs: 1_000, kind: 'store_away', node: 'all', forMs: 4_000 }],
+  },
+  {
+    title: 'commits lose their answers while an owner dies',
+    faults: [
+      { atMs: 1_000, kind: 'unknown_commits', forMs: 6_000 },
+      { atMs: 3_000, kind: 'kill', node: 1 },
+    ],
+  },
+  {
+    title: 'two nodes hear one another in one direction only',
+    faults: [{ atMs: 1_000, kind: 'cut_one_way', node: 0, other: 1, forMs: 8_000 }],
+  },
+  {
+    title: 'every node is drained in turn while turns run',
+    faults: [
+      { atMs: 1_000, kind: 'drain', node: 0 },
+      { atMs: 5_500, kind: 'drain', node: 1 },
+      { atMs: 9_000, kind: 'drain', node: 2 },
+    ],
+  },
+  {
+    title: 'wall clocks jump both ways',
+    faults: [
+      { atMs: 1_000, kind: 'wall_clock', node: 0, offsetMs: 20_000 },
+      { atMs: 3_000, kind: 'wall_clock', node: 1, offsetMs: -20_000 },
+    ],
+  },
+];
+
+for (const { title, faults } of schedules) {
+  test(`no promise is broken when ${title}`, async (t) => {
+    for (const seed of [2, 3, 4, 6]) {
+      const verdict = await run({ seed, faults });
+      t.deepEqual(verdict.violations, [], `seed ${seed}`);
+      t.true(verdict.answered > 20, `only ${verdict.answered} calls were answered`);
+    }
+  });
+}
+
+test('a killed process is replaced within 2 seconds', async (t) => {
+  for (const seed of [1, 2, 3, 4, 5]) {
+    const tookMs = await timeToReplace(t, seed, (world) => world.kill(0));
+    t.true(tookMs <= 2_000, `seed ${seed}: ${tookMs} ms`);
+  }
+});
+
+test('a process that hangs is replaced within 8 seconds, and so is one that vanished', async (t) => {
+  for (const seed of [1, 2, 3, 4, 5]) {
+    const hungMs = await timeToReplace(t, seed, (world) => world.places[0]?.host.freeze());
+    t.true(hungMs <= 8_000, `seed ${seed}: ${hungMs} ms`);
+    const vanishedMs = await timeToReplace(t, seed, (world) => world.kill(0, { vanish: true }));
+    t.true(vanishedMs <= 8_000, `seed ${seed}: ${vanishedMs} ms`);
+  }
+});
+
+test('a minute without the member store costs no call to a living actor', async (t) => {
+  const world = new World(5, 3);
+  world.startAll();
+  await world.time.advance(4_000);
+  world.membersAway.set(-1, 1);
+  const failures: string[] = [];
+  let answered = 0;
+  for (let second = 0; second < 60; second += 1) {
+    for (const { node, ledger, host } of world.living) {
+      node
+        .actor(ledger, 'acme', `k${second % 7}`)
+        .where({}, { deadlineMs: 1_000 })
+        .then(
+          () => (answered += 1),
+          (error: unknown) => failures.push(`${second} s, from ${host.name}: ${String(error)}`),
+        );
+    }
+    await world.time.advance(1_000);
+  }
+  await world.time.advance(2_000);
+  t.deepEqual(failures, []);
+  t.is(answered, 180);
+  t.is(world.living.length, 3);
+});
+
+/** Until an actor of the first node is served from both others. */
+async function timeToReplace(
+  t: ExecutionContext,
+  seed: number,
+  fail: (world: World) => void,
+): Promise<number> {
+  const world = new World(seed, 3);
+  world.stopRestarts();
+  world.startAll();
+  await world.time.advance(12_000);
+  const [first, ...others] = world.places.filter((one): one is SimulatedProcess => one !== undefined);
+  if (first === undefined || others.length !== 2) throw new Error('three nodes were started');
+  let key = 0;
+  while (!first.node.owns(first.node.slotOf(first.ledger, 'acme', `k${key}`))) key += 1;
+  const failedAtMs = world.time.monotonicMs();
+  fail(world);
+  const served = new Set<string>();
+  for (const { node, ledger, host } of others) {
+    node
+      .actor(ledger, 'acme', `k${key}`)
+      .add({ amount: 1 }, { deadlineMs: 20_000, requestId: `after-${host.name}` })
+      .then(
+        () => served.add(host.name),
+        (error: unknown) => t.fail(String(error)),
+      );
+  }
+  await world.time.until(() => served.size === 2, 21_000);
+  return world.time.monotonicMs() - failedAtMs;
+}

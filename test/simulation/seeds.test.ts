@@ -1,0 +1,23 @@
+import test from 'ava';
+import { runMany, show } from './many.js';
+import { regressions } from './regressions.js';
+import { run } from './run.js';
+
+/** The gate runs many more with `scripts/simulate.mjs`; these are for every run of the tests. */
+const seeds = 120;
+
+test('every promise holds on every drawn schedule', async (t) => {
+  t.timeout(300_000);
+  const summary = await runMany({ from: 1, count: seeds }, 2);
+  t.deepEqual(summary.failures.map(show), []);
+  t.is(summary.seeds, seeds);
+  t.true(summary.answered > seeds * 50, `only ${summary.answered} calls were answered`);
+  t.true(summary.effects > seeds * 20, `only ${summary.effects} effects happened`);
+});
+
+for (const { seed, faults, why } of regressions) {
+  test(`seed ${seed} stays mended: ${why}`, async (t) => {
+    const verdict = await run(faults === undefined ? { seed } : { seed, faults });
+    t.deepEqual(verdict.violations, []);
+  });
+}
