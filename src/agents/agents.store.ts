@@ -27,7 +27,7 @@ const agentRow = z.object({
   last_version: z.number(),
   published_version: z.number().nullable(),
   rate_limit: z.number().nullable(),
-  allowed_users: z.array(z.uuid()),
+  allowed_users: z.array(z.guid()),
   created_by: z.uuid().nullable(),
   created_at: z.date(),
   updated_at: z.date(),

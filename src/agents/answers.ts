@@ -26,7 +26,7 @@ export const agentDetail = z.object({
   visibility: document.visibility,
   quick_replies_enabled: z.boolean(),
   chat_enabled: z.boolean(),
-  config: z.object({ rate_limit: z.int().nullable(), allowed_users: z.array(z.uuid()) }),
+  config: z.object({ rate_limit: z.int().nullable(), allowed_users: z.array(z.guid()) }),
   published_version: z.int().nullable().describe('The version that runs, while the agent is published.'),
   created_by: z.uuid().nullable(),
 });

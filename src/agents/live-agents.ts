@@ -21,7 +21,7 @@ const liveRow = z.object({
   version: z.number(),
   snapshot: storedSnapshot,
   rate_limit: z.number().nullable(),
-  allowed_users: z.array(z.uuid()),
+  allowed_users: z.array(z.guid()),
 });
 
 interface Load {

@@ -6,13 +6,14 @@ import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './
 import { type Author, authorOf } from './author.js';
 import { agentName, agentPatch, agentTypes, newAgent } from './document.js';
 import { answerOf, issueAnswer } from './issues.js';
+import { type ModelJudge, modelWarnings } from './models.js';
 import type { PublishConfig, Publishing } from './publishing.js';
 
 const agentParams = z.object({ id: z.uuid() });
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
 const paging = {
   limit: z.coerce.number().pipe(z.int().min(1).max(100)).optional(),
-  cursor: z.uuid().optional(),
+  cursor: z.guid().optional(),
 };
 
 const publishBody = z.object({
@@ -20,7 +21,7 @@ const publishBody = z.object({
     .object({
       rate_limit: z.int().min(1).max(1_000_000).nullish().describe('Turns per minute.'),
       allowed_users: z
-        .array(z.uuid())
+        .array(z.guid())
         .max(1_000)
         .nullish()
         .describe('Ids of the users who may chat; empty: everybody who may chat at all.'),
@@ -37,6 +38,7 @@ const one404 = { params: agentParams, absent: 'agent_not_found' } as const;
 export interface AgentOperationParts {
   readonly agents: Agents;
   readonly publishing: Publishing;
+  readonly models: ModelJudge | undefined;
   readonly duplicate: (author: Author, id: string, name: string | undefined) => Promise<AgentRow>;
 }
 
@@ -44,7 +46,7 @@ export function agentOperations(parts: AgentOperationParts): readonly Operation[
   return [
     ...readingOperations(parts.agents),
     ...writingOperations(parts),
-    ...publishingOperations(parts.publishing),
+    ...publishingOperations(parts),
     ...archiveOperations(parts.publishing),
   ];
 }
@@ -63,7 +65,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
         status: z.enum(statuses).optional(),
         type: z.enum(agentTypes).optional(),
         includeArchived: flag.optional(),
-        createdBy: z.uuid().optional(),
+        createdBy: z.guid().optional(),
         ...paging,
       }),
       output: listed,
@@ -76,7 +78,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
       path: '/api/agents/published',
       title: 'List published agents',
       access: tenantUser('agents:read'),
-      query: z.object({ type: z.enum(agentTypes).optional(), createdBy: z.uuid().optional(), ...paging }),
+      query: z.object({ type: z.enum(agentTypes).optional(), createdBy: z.guid().optional(), ...paging }),
       output: listed,
       handle: ({ caller, query: { limit, cursor, ...filter } }) =>
         answerList(agents, authorOf(caller), { ...filter, status: 'published', after: cursor, limit }),
@@ -149,7 +151,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
   ];
 }
 
-function publishingOperations(publishing: Publishing): readonly Operation[] {
+function publishingOperations({ publishing, models }: AgentOperationParts): readonly Operation[] {
   return [
     declare({
       name: 'agents.validate',
@@ -159,10 +161,24 @@ function publishingOperations(publishing: Publishing): readonly Operation[] {
       description: 'Checks every schema and asks every MCP server for its tools. Changes nothing.',
       access: tenantUser('agents:update'),
       ...one404,
-      output: oneShape(z.object({ valid: z.boolean(), issues: z.array(issueAnswer) })),
+      output: oneShape(
+        z.object({
+          valid: z.boolean(),
+          issues: z.array(issueAnswer),
+          warnings: z.array(issueAnswer).describe('What a turn may be refused for, as things stand today.'),
+        }),
+      ),
       handle: async ({ caller, params, signal }) => {
-        const issues = await publishing.validate(authorOf(caller), params.id, signal);
-        return one({ valid: issues.length === 0, issues: issues.map(answerOf) });
+        const { agent, issues } = await publishing.validate(authorOf(caller), params.id, signal);
+        const warnings =
+          models === undefined
+            ? []
+            : await modelWarnings(models, caller.scope, caller.limits, agent.document);
+        return one({
+          valid: issues.length === 0,
+          issues: issues.map(answerOf),
+          warnings: warnings.map(answerOf),
+        });
       },
     }),
     declare({

@@ -37,14 +37,18 @@ export class Publishing {
   }
 
   /** Everything that would keep the agent from being published; changes nothing. */
-  async validate(author: Author, id: string, signal: AbortSignal): Promise<readonly Issue[]> {
+  async validate(
+    author: Author,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly agent: AgentRow; readonly issues: readonly Issue[] }> {
     const { scope } = author;
-    const { issues, schemas } = await this.#store.inTenant(scope, async (tx) => {
+    const { agent, issues, schemas } = await this.#store.inTenant(scope, async (tx) => {
       const copy = await readWorkingCopy(scope, tx, id);
       return { ...copy, issues: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
-    return [...issues, ...outside.issues];
+    return { agent, issues: [...issues, ...outside.issues] };
   }
 
   async publish(author: Author, id: string, config: PublishConfig, signal: AbortSignal): Promise<AgentRow> {

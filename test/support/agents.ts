@@ -1,14 +1,14 @@
 // Agents behind a real door, on a real database.
 import { randomBytes } from 'node:crypto';
 import { systemRandom, systemTime } from '../../cluster/index.js';
-import { type AgentsSubject, createAgents } from '../../src/agents/index.js';
-import type { Role, TenantUserCaller } from '../../src/context/caller.js';
+import { type AgentsDependencies, type AgentsSubject, createAgents } from '../../src/agents/index.js';
+import type { KeyCaller, Role, TenantCaller, TenantUserCaller } from '../../src/context/caller.js';
 import type { TenantScope } from '../../src/context/tenant-scope.js';
 import { createEgress } from '../../src/egress/index.js';
 import { createExpressions } from '../../src/expressions/index.js';
 import { openChangeFeed, openStore, type Store } from '../../src/storage/index.js';
 import { createVault } from '../../src/vault/index.js';
-import { insertTenant, userOf } from './callers.js';
+import { insertTenant, keyOf, userOf } from './callers.js';
 import type { FileDatabase } from './database.js';
 import { startEdge } from './edge.js';
 
@@ -17,8 +17,8 @@ export interface Reply {
   readonly body: Readonly<Record<string, unknown>> & { data?: unknown };
 }
 
-export interface Person {
-  readonly caller: TenantUserCaller;
+export interface Person<Caller = TenantUserCaller> {
+  readonly caller: Caller;
   call(method: string, path: string, body?: unknown): Promise<Reply>;
 }
 
@@ -27,12 +27,17 @@ export interface AgentsBench {
   readonly subject: AgentsSubject;
   newTenant(): Promise<TenantScope>;
   person(scope: TenantScope, role: Role): Person;
+  /** An API key, as other doors than REST let it in. */
+  key(scope: TenantScope, role: Role): Person<KeyCaller>;
 }
 
 /** Two benches on one database are two nodes of one installation. */
 const masterKey = randomBytes(32);
 
-export async function startAgents(database: FileDatabase): Promise<AgentsBench> {
+export async function startAgents(
+  database: FileDatabase,
+  options: Pick<AgentsDependencies, 'models'> = {},
+): Promise<AgentsBench> {
   const problems: unknown[] = [];
   const store = await openStore({ databaseUrl: database.url });
   const feed = await openChangeFeed({
@@ -46,8 +51,8 @@ export async function startAgents(database: FileDatabase): Promise<AgentsBench> 
   // Test servers are on this machine; every other private address stays forbidden.
   const egress = createEgress({ allow: ['127.0.0.1/32'] });
   const expressions = createExpressions();
-  const subject = createAgents({ store, feed, vault, egress, expressions, time: systemTime });
-  const callers = new Map<string, TenantUserCaller>();
+  const subject = createAgents({ store, feed, vault, egress, expressions, time: systemTime, ...options });
+  const callers = new Map<string, TenantCaller>();
   const edge = await startEdge([...subject.operations, ...vault.operations], {
     authenticator: {
       authenticate: ({ bearer = '' }) => {
@@ -74,6 +79,11 @@ export async function startAgents(database: FileDatabase): Promise<AgentsBench> 
       const caller = userOf(scope, { role });
       callers.set(caller.userId, caller);
       return { caller, call: (method, path, body) => call(edge.url, caller.userId, method, path, body) };
+    },
+    key(scope, role) {
+      const caller = keyOf(scope, { role });
+      callers.set(caller.keyId, caller);
+      return { caller, call: (method, path, body) => call(edge.url, caller.keyId, method, path, body) };
     },
   };
 }

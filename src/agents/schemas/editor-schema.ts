@@ -12,7 +12,7 @@ const headerName = z
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, { error: 'must be the name of a header' });
 
 const byName = { secret_ref: secretName.optional() };
-const byId = { vault_secret_id: z.uuid().optional() };
+const byId = { vault_secret_id: z.guid().optional() };
 
 export const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
@@ -130,7 +130,7 @@ export const mcpServer = z.strictObject({
     .describe('Path of a parameter, to the name in the context whose value takes its place.'),
 });
 
-export const subAgent = z.strictObject({ agent_id: z.uuid() });
+export const subAgent = z.strictObject({ agent_id: z.guid() });
 
 export type Auth = z.output<typeof auth>;
 export type ApiTool = z.output<typeof apiTool>;

@@ -204,7 +204,7 @@ test('an agent with a secret, an MCP server and a sub-agent is published, with t
     editor_schema: { mcp: { url: server.url, auth: { type: 'bearer', secret_ref: 'mcp' } } },
   });
   await addSchema(owner, agent, subAgent(child));
-  t.deepEqual(await validate(owner, agent), { valid: true, issues: [] });
+  t.deepEqual(await validate(owner, agent), { valid: true, issues: [], warnings: [] });
   const published = await publish(owner, agent);
   t.is(published.status, 200, JSON.stringify(published.body));
   t.like(dataOf(published), { status: 'published', published_version: 1 });
@@ -298,7 +298,10 @@ test('a change while a publication is being checked is published too, or not at 
   let seen = 0;
   const front = await startToolServer(t, async (request, response) => {
     seen += 1;
-    if (seen === 1) await owner.call('PATCH', `/api/agents/${agent}`, { bio: 'changed at the last moment' });
+    if (seen === 1) {
+      await owner.call('PATCH', `/api/agents/${agent}`, { bio: 'changed at the last moment' });
+      await addSchema(owner, agent, { ...subAgent(await newAgent(owner, 'late')), name: 'late' });
+    }
     const answer = await fetch(server.url, {
       method: request.method,
       headers: {
@@ -322,7 +325,9 @@ test('a change while a publication is being checked is published too, or not at 
   const published = await publish(owner, agent);
   t.is(published.status, 200, JSON.stringify(published.body));
   const version = await owner.call('GET', `/api/agents/${agent}/versions/1`);
-  t.like(dataOf(version)['snapshot'], { bio: 'changed at the last moment' });
+  const snapshot = dataOf(version)['snapshot'] as { bio: string; schemas: { name: string }[] };
+  t.is(snapshot.bio, 'changed at the last moment');
+  t.deepEqual(snapshot.schemas.map(({ name }) => name).toSorted(), ['late', 'slow']);
 });
 
 test('a secret that tools or running versions use is not deleted unless forced', async (t) => {
