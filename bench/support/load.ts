@@ -70,15 +70,22 @@ function oneConnection(port: number, begin: (socket: Socket) => (chunk: Buffer) 
   });
 }
 
+const chunkedEnd = Buffer.from('\r\n0\r\n\r\n');
+
 /** Where the first answer in the buffer ends, or -1 while it is not whole. */
 function endOfAnswer(buffer: Buffer): number {
   const head = buffer.indexOf(headEnd);
   if (head === -1) return -1;
-  const length = /content-length: *(\d+)/i.exec(buffer.toString('latin1', 0, head))?.[1];
-  if (length === undefined)
-    throw new Error(`an answer without a length: ${buffer.toString('latin1', 0, head)}`);
-  const end = head + headEnd.length + Number(length);
-  return buffer.length >= end ? end : -1;
+  const heading = buffer.toString('latin1', 0, head);
+  const length = /content-length: *(\d+)/i.exec(heading)?.[1];
+  if (length !== undefined) {
+    const end = head + headEnd.length + Number(length);
+    return buffer.length >= end ? end : -1;
+  }
+  if (!/transfer-encoding: *chunked/i.test(heading))
+    throw new Error(`an answer without a length: ${heading}`);
+  // One request is in flight, so an answer in pieces can only end where the buffer does.
+  return buffer.subarray(-chunkedEnd.length).equals(chunkedEnd) ? buffer.length : -1;
 }
 
 export function percentile(sorted: Float64Array, share: number): number {

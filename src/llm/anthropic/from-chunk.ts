@@ -2,6 +2,7 @@ import type { RawMessageStreamEvent } from '@anthropic-ai/sdk/resources/messages
 import type { ReplyItem } from '../contract.js';
 import { integer, isRecord, parseJson, text, type Loose } from '../reply-json.js';
 import { VendorError } from '../vendor-error.js';
+import { TextEnvelope } from '../text-envelope.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
 import { mapAnthropicErrorEvent } from './map-error.js';
 import { anthropicStopReason } from './map-stop-reason.js';
@@ -20,6 +21,7 @@ const blocksMax = 4096;
 export class AnthropicStreamReader implements StreamReader {
   readonly #blocks = new Map<number, Block>();
   #usage: Readonly<Record<string, unknown>> = {};
+  readonly #envelope = new TextEnvelope('text');
   #toolCount = 0;
   #blockCount = 0;
   #stopped = false;
@@ -30,6 +32,20 @@ export class AnthropicStreamReader implements StreamReader {
   }
 
   read(event: SseEvent, out: ReplyItem[]): void {
+    const next = this.#envelope.open(event.data);
+    if (next !== undefined) {
+      out.push({ type: 'content', text: next });
+      return;
+    }
+    const before = out.length;
+    this.#readWhole(event, out);
+    const news = out[before];
+    if (out.length === before + 1 && news?.type === 'content') {
+      this.#envelope.learn(event.data, news.text);
+    }
+  }
+
+  #readWhole(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (!isRecord(raw)) {
       out.push(nonsense(`an event that is no JSON object: ${event.data.slice(0, 100)}`));

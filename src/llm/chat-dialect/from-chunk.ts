@@ -2,6 +2,7 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { ReplyItem } from '../contract.js';
 import { integer, isRecord, list, parseJson, text, type Loose } from '../reply-json.js';
 import { VendorError } from '../vendor-error.js';
+import { TextEnvelope } from '../text-envelope.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
 import { mapChatErrorObject } from './map-error.js';
@@ -27,6 +28,7 @@ export class ChatStreamReader implements StreamReader {
   readonly #calls = new Map<number, OpenCall>();
   #callCount = 0;
   #lastVendorIndex = -1;
+  readonly #envelope = new TextEnvelope('content');
   #started = false;
   #finished = false;
   #refused = false;
@@ -45,6 +47,20 @@ export class ChatStreamReader implements StreamReader {
       this.#done = true;
       return;
     }
+    const next = this.#envelope.open(event.data);
+    if (next !== undefined) {
+      if (next !== '') out.push({ type: 'content', text: next });
+      return;
+    }
+    const before = out.length;
+    this.#readWhole(event, out);
+    const news = out[before];
+    if (out.length === before + 1 && news?.type === 'content') {
+      this.#envelope.learn(event.data, news.text);
+    }
+  }
+
+  #readWhole(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (!isRecord(raw)) {
       out.push(this.#nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`));

@@ -3,6 +3,7 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
   ChatCompletionMessageToolCall,
+  ChatCompletionStreamOptions,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions';
 import type { AssistantMessage, ImagePart, LlmRequest, Message, UserPart } from '../contract.js';
@@ -21,9 +22,14 @@ export function toChatRequest(request: LlmRequest, model: VendorModel, dialect: 
       request.reasoningEffort !== undefined &&
       model.capabilities.has('reasoning') && { reasoning_effort: request.reasoningEffort }),
     ...(request.stream && { stream: true as const }),
-    ...(request.stream && dialect.asksForUsage && { stream_options: { include_usage: true } }),
+    ...(request.stream && dialect.asksForUsage && { stream_options: streamOptions(dialect) }),
   } satisfies ChatCompletionCreateParams;
   return { path: '/chat/completions', body: JSON.stringify(body) };
+}
+
+/** OpenAI pads each chunk with a text of random length unless told not to. */
+function streamOptions(dialect: ChatDialect): ChatCompletionStreamOptions {
+  return { include_usage: true, ...(dialect.vendor === 'openai' && { include_obfuscation: false }) };
 }
 
 /** Models that reason by themselves refuse sampling parameters with 400. */

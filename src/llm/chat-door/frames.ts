@@ -11,6 +11,8 @@ type Delta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string };
 export class ChatFrames {
   readonly #head: string;
   readonly #wantsUsage: boolean;
+  readonly #beforeText: string;
+  readonly #afterText: string;
   #begun = false;
 
   constructor(head: ReplyHead, wantsUsage: boolean) {
@@ -22,6 +24,8 @@ export class ChatFrames {
     } satisfies Partial<ChatCompletionChunk>;
     this.#head = `data: ${JSON.stringify(common).slice(0, -1)},`;
     this.#wantsUsage = wantsUsage;
+    this.#beforeText = `${this.#head}"choices":[{"index":0,"delta":{"content":`;
+    this.#afterText = `},"logprobs":null,"finish_reason":null}]${wantsUsage ? ',"usage":null' : ''}}\n\n`;
   }
 
   write(events: readonly LlmEvent[]): string {
@@ -38,6 +42,7 @@ export class ChatFrames {
   #frame(event: LlmEvent): string {
     switch (event.type) {
       case 'content':
+        if (this.#begun) return this.#beforeText + JSON.stringify(event.text) + this.#afterText;
         return this.#delta({ content: event.text });
       case 'thinking':
         return this.#delta({ reasoning_content: event.text });

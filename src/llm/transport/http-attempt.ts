@@ -51,13 +51,13 @@ export function openHttpAttempt(options: HttpAttemptOptions): Attempt {
 
 function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
   const { adapter, request, secret } = options;
-  const base = new URL(options.baseUrl);
+  const base = baseOf(options.baseUrl);
   const { path, body } = adapter.toRequest(request, options.model);
   const sent = options.pools.dispatch(
     base.origin,
     options.credentialId,
     {
-      path: `${base.pathname.replace(/\/+$/, '')}${path}`,
+      path: base.path + path,
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -75,6 +75,25 @@ function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
     });
     feed.fail(error);
   }
+}
+
+interface Base {
+  readonly origin: string;
+  readonly path: string;
+}
+
+/** Addresses are few and live long; reading one costs as much as the rest of a small request. */
+const bases = new Map<string, Base>();
+const basesMax = 1000;
+
+function baseOf(baseUrl: string): Base {
+  const known = bases.get(baseUrl);
+  if (known !== undefined) return known;
+  const url = new URL(baseUrl);
+  const base = { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
+  if (bases.size >= basesMax) bases.clear();
+  bases.set(baseUrl, base);
+  return base;
 }
 
 type Mode =

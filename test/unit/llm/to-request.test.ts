@@ -85,7 +85,8 @@ test('each chat vendor gets the fields that it knows', (t) => {
   t.is(openai['max_tokens'], undefined);
   t.is(openai['temperature'], undefined, 'models that reason by themselves refuse a temperature');
   t.is(openai['reasoning_effort'], 'low');
-  t.deepEqual(openai['stream_options'], { include_usage: true });
+  t.deepEqual(openai['stream_options'], { include_usage: true, include_obfuscation: false });
+  t.deepEqual(sent('xai.grok-4.3', request).body['stream_options'], { include_usage: true });
   t.is(sent('openai.gpt-4.1', request).body['temperature'], 0.3);
   t.is(sent('openai.gpt-4.1', request).body['reasoning_effort'], undefined);
   const xai = sent('xai.grok-4.3', request).body;
