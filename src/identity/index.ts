@@ -21,6 +21,8 @@ import { createTokenFamilies } from './token-families.js';
 import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js';
 
 export type { Accounts } from './accounts.js';
+/** What others subscribe to in the feed who act on ends of sign-ins, memberships and plans. */
+export { topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
 export { signedInShape, type SignedIn } from './shapes.js';
 export type { UserRow } from './users.store.js';

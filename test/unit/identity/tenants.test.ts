@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { PlatformError } from '../../../src/errors.js';
+import { sql } from '../../../src/storage/index.js';
 import type { Api, ApiAnswer } from '../../support/api.js';
 import { databaseOfFile } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
@@ -217,6 +218,20 @@ test('only the operator changes plans, and only to what exists', async (t) => {
     t.is(answer.status, 404);
     t.is(answer.at('error'), 'tenant_not_found');
   }
+});
+
+test('a user who owns a thousand tenants may own no more', async (t) => {
+  const owner = await person();
+  await node.store.directory(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      insert into tenants (id, name) select gen_random_uuid(), ${owner.id} from generate_series(1, 999)`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into memberships (tenant_id, user_id, role)
+      select id, ${owner.id}, 'owner' from tenants where name = ${owner.id}`);
+  });
+  const refused = await api.post('/api/tenants', { name: 'One more' }, owner);
+  t.is(refused.status, 409);
+  t.is(refused.at('error'), 'conflict');
 });
 
 test('commands list tenants, make one, and change its plan', async (t) => {

@@ -309,6 +309,23 @@ test('an invitation that cannot be is refused with the field that is wrong', asy
   t.is(missing.at('error'), 'missing_required_field');
 });
 
+test('a tenant that sent a thousand invitations in a day waits before the next', async (t) => {
+  const owner = await person();
+  const { scope } = await node.identity.membershipOf(owner.id, owner.tenantId);
+  await node.store.inTenant(scope, (tx) =>
+    tx.query(sql.typeAlias('nothing')`
+      insert into invites (tenant_id, id, email, role, token_hash, status, invited_by, created_at, expires_at, closed_at)
+      select ${owner.tenantId}, gen_random_uuid(), n || '@example.com', 'member',
+        sha256(convert_to(${owner.tenantId} || n, 'UTF8')), 'cancelled', ${owner.id}, now(), now(), now()
+      from generate_series(1, 1000) n`),
+  );
+  const refused = await invite(owner, freshEmail());
+  t.is(refused.status, 429);
+  t.is(refused.at('error'), 'rate_limit_exceeded');
+  t.is(refused.at('details.limit'), 1000);
+  t.is(refused.headers.get('retry-after'), '3600');
+});
+
 test('the join link opens a page that runs its own script alone and uses nothing up', async (t) => {
   const owner = await person();
   const email = freshEmail();
