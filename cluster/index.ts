@@ -42,3 +42,11 @@ export { parseRedisAddress, RedisAddressError } from './membership/redis/address
 export { openRedisMembers } from './membership/redis/member-store.js';
 export { hasExited, hostName } from './membership/watchdog/host.js';
 export { Watchdog } from './membership/watchdog/watchdog.js';
+export {
+  Recovery,
+  type RecoveryCounts,
+  type RecoveryNode,
+  type RecoverySource,
+  type UnfinishedWork,
+} from './recovery/recovery.js';
+export { DurableTimers, type DueTimer, type TimerSource } from './recovery/durable-timers.js';

@@ -1,0 +1,158 @@
+import type { ClusterConfig } from '../config.js';
+import type { Slot } from '../ids/ids.js';
+import { SlotSet } from '../ring/slot-set.js';
+import { Heap } from '../time/heap.js';
+import type { Time, Timer } from '../time/time.js';
+import type { RecoveryNode } from './recovery.js';
+
+/** A timer as its row says, the due time judged by the store's clock. */
+export interface DueTimer {
+  readonly id: string;
+  readonly slot: Slot;
+  readonly dueInMs: number;
+}
+
+export interface TimerSource {
+  /** Timers of these slots that are due within the horizon, overdue ones too (`dueInMs` 0 or below). */
+  upcoming(slots: SlotSet, horizonMs: number): Promise<readonly DueTimer[]>;
+  /**
+   * Fires in one transaction that checks the row once more. Says in how many milliseconds to come again when
+   * it is not yet due by the store's clock; undefined when it has fired, moved or gone.
+   */
+  fire(id: string): Promise<number | undefined>;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly slot: Slot;
+  readonly atMs: number;
+}
+
+/**
+ * Timers are rows with a slot (protocol 6.4). The owner of the slot keeps the next few minutes of them in a
+ * heap; the actor itself may be out of memory. A timer that a crash interrupted is found again by the next
+ * reading, and its transaction makes sure that it fires once.
+ */
+export class DurableTimers {
+  readonly #node: RecoveryNode;
+  readonly #source: TimerSource;
+  readonly #config: ClusterConfig;
+  readonly #time: Time;
+  #heap = newHeap();
+  #known = new Map<string, Entry>();
+  #timer: Timer | undefined;
+  #refresh: Timer | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #stopped = false;
+  #reading = false;
+  failures = 0;
+  fired = 0;
+
+  constructor(node: RecoveryNode, source: TimerSource, config: ClusterConfig, time: Time) {
+    this.#node = node;
+    this.#source = source;
+    this.#config = config;
+    this.#time = time;
+  }
+
+  get waiting(): number {
+    return this.#known.size;
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#node.onRing(() => void this.#read());
+    void this.#read();
+    this.#refreshLater();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#unsubscribe?.();
+    this.#timer?.cancel();
+    this.#refresh?.cancel();
+  }
+
+  /** A row was just written: the hint that spares it the wait for the next reading. */
+  armed({ id, slot, dueInMs }: DueTimer): void {
+    if (dueInMs > this.#config.timerHorizonMs || !this.#node.owns(slot)) return;
+    this.#add({ id, slot, atMs: this.#time.monotonicMs() + Math.max(0, dueInMs) });
+    this.#arm();
+  }
+
+  /** The row is gone or was moved; a timer that fires all the same finds nothing to do. */
+  disarmed(id: string): void {
+    this.#known.delete(id);
+  }
+
+  #refreshLater(): void {
+    this.#refresh = this.#time.after(this.#config.recoverySweepMs, () => {
+      void this.#read();
+      this.#refreshLater();
+    });
+  }
+
+  async #read(): Promise<void> {
+    if (this.#reading || this.#stopped) return;
+    this.#reading = true;
+    try {
+      const slots = SlotSet.ownedBy(this.#node.process, this.#node.ring);
+      const startedMs = this.#time.monotonicMs();
+      const rows = slots.size === 0 ? [] : await this.#source.upcoming(slots, this.#config.timerHorizonMs);
+      for (const { id, slot, dueInMs } of rows)
+        this.#add({ id, slot, atMs: startedMs + Math.max(0, dueInMs) });
+    } catch {
+      // The store is away; the next reading comes in any case.
+      this.failures += 1;
+    } finally {
+      this.#reading = false;
+      this.#arm();
+    }
+  }
+
+  #add(entry: Entry): void {
+    const known = this.#known.get(entry.id);
+    // The newest reading counts; an older entry in the heap is passed over when its time comes.
+    if (known !== undefined && Math.abs(known.atMs - entry.atMs) < 1) return;
+    this.#known.set(entry.id, entry);
+    this.#heap.push(entry);
+  }
+
+  #arm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const next = this.#heap.peek();
+    if (next === undefined || this.#stopped) return;
+    const delayMs = Math.max(0, next.atMs - this.#time.monotonicMs());
+    this.#timer = this.#time.after(delayMs, () => this.#due());
+  }
+
+  #due(): void {
+    const nowMs = this.#time.monotonicMs();
+    for (
+      let next = this.#heap.peek();
+      next !== undefined && next.atMs <= nowMs + 1;
+      next = this.#heap.peek()
+    ) {
+      this.#heap.pop();
+      if (this.#known.get(next.id) !== next) continue;
+      this.#known.delete(next.id);
+      if (this.#node.owns(next.slot) && this.#node.mayAct()) void this.#fire(next);
+    }
+    this.#arm();
+  }
+
+  async #fire(entry: Entry): Promise<void> {
+    try {
+      const againInMs = await this.#source.fire(entry.id);
+      if (againInMs === undefined) this.fired += 1;
+      else this.armed({ id: entry.id, slot: entry.slot, dueInMs: againInMs });
+    } catch {
+      this.failures += 1;
+      this.armed({ id: entry.id, slot: entry.slot, dueInMs: this.#config.recoveryRetryMs });
+    }
+  }
+}
+
+function newHeap(): Heap<Entry> {
+  return new Heap<Entry>((one, other) => one.atMs < other.atMs);
+}
