@@ -4,7 +4,7 @@ import { declare, list, listShape, one, oneShape, type Operation, tenantUser } f
 import { authorOf } from './author.js';
 import type { Publishing } from './publishing.js';
 import { sideOf, versionOf, type Versions } from './versions.js';
-import type { VersionRow, VersionSummary } from './versions.store.js';
+import type { VersionRow } from './versions.store.js';
 
 const ofAgent = { params: z.object({ id: z.uuid() }), absent: 'agent_not_found' } as const;
 const ofVersion = {
@@ -12,16 +12,14 @@ const ofVersion = {
   absent: 'agent_not_found',
 } as const;
 
-const summary = z.object({
+const version = z.object({
   version: z.int(),
   name: z.string(),
   created_by: z.uuid().nullable(),
   created_at: z.iso.datetime(),
-});
-const whole = summary.extend({
   snapshot: z.record(z.string(), z.unknown()).describe("The agent's content, and its `schemas`."),
 });
-const listed = z.object({ ...listShape(summary).shape, next_cursor: z.string().nullable().optional() });
+const listed = z.object({ ...listShape(version).shape, next_cursor: z.string().nullable() });
 
 const side = z.string().regex(/^(?:draft|[1-9]\d{0,8})$/, { error: 'must be a version or `draft`' });
 
@@ -32,24 +30,18 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
       method: 'GET',
       path: '/api/agents/:id/versions',
       title: "List an agent's versions, newest first",
-      description: 'Without their snapshots. All are answered unless `limit` or `cursor` is given.',
+      description: 'A page holds fewer where their snapshots are large.',
       access: tenantUser('versions:read'),
       ...ofAgent,
       query: z.object({
-        limit: z.coerce.number().pipe(z.int().min(1).max(100)).optional(),
+        limit: z.coerce.number().pipe(z.int().min(1).max(100)).default(50),
         cursor: z.coerce.number().pipe(z.int().min(1)).optional(),
       }),
       output: listed,
       handle: async ({ caller, params, query: { limit, cursor } }) => {
-        const author = authorOf(caller);
-        if (limit === undefined && cursor === undefined) {
-          return list((await versions.list(author, params.id, {})).map(summaryOf));
-        }
-        const size = limit ?? 50;
-        const rows = await versions.list(author, params.id, { before: cursor, limit: size + 1 });
-        const page = rows.slice(0, size);
-        const next_cursor = rows.length > size ? String(page.at(-1)?.version) : null;
-        return { ...list(page.map(summaryOf)), next_cursor };
+        const page = { before: cursor, limit };
+        const { versions: rows, next } = await versions.list(authorOf(caller), params.id, page);
+        return { ...list(rows.map(answerOf)), next_cursor: next === null ? null : String(next) };
       },
     }),
     declare({
@@ -90,10 +82,10 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
       title: 'One version, with its snapshot',
       access: tenantUser('versions:read'),
       ...ofVersion,
-      output: oneShape(whole),
+      output: oneShape(version),
       errors: ['not_found'],
       handle: async ({ caller, params }) =>
-        one(wholeOf(await versions.get(authorOf(caller), params.id, known(params.version)))),
+        one(answerOf(await versions.get(authorOf(caller), params.id, known(params.version)))),
     }),
     declare({
       name: 'agent-versions.create',
@@ -103,11 +95,11 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
       access: tenantUser('versions:create'),
       ...ofAgent,
       body: z.object({ name: z.string().min(1).max(200).nullish() }),
-      output: oneShape(whole),
+      output: oneShape(version),
       status: 201,
       errors: ['conflict'],
       handle: async ({ caller, params, body }) =>
-        one(wholeOf(await versions.create(authorOf(caller), params.id, body.name ?? undefined))),
+        one(answerOf(await versions.create(authorOf(caller), params.id, body.name ?? undefined))),
     }),
     declare({
       name: 'agent-versions.rollback',
@@ -118,24 +110,20 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
         'Its content becomes the working copy and a new version, which is answered. That runs at once where the agent is published; a draft stays one.',
       access: tenantUser('versions:rollback'),
       ...ofVersion,
-      output: oneShape(whole),
+      output: oneShape(version),
       errors: ['not_found', 'conflict', 'validation_error'],
       handle: async ({ caller, params }) =>
-        one(wholeOf(await publishing.rollback(authorOf(caller), params.id, known(params.version)))),
+        one(answerOf(await publishing.rollback(authorOf(caller), params.id, known(params.version)))),
     }),
   ];
 }
 
 function known(text: string): number {
-  const version = versionOf(text);
-  if (version === undefined) throw new PlatformError('not_found', { message: 'The version was not found.' });
-  return version;
+  const number = versionOf(text);
+  if (number === undefined) throw new PlatformError('not_found', { message: 'The version was not found.' });
+  return number;
 }
 
-function summaryOf({ version, name, created_by, created_at }: VersionSummary): z.input<typeof summary> {
-  return { version, name, created_by, created_at: created_at.toISOString() };
-}
-
-function wholeOf(row: VersionRow): z.input<typeof whole> {
-  return { ...summaryOf(row), snapshot: { ...row.snapshot } };
+function answerOf({ created_at, snapshot, ...row }: VersionRow): z.input<typeof version> {
+  return { ...row, created_at: created_at.toISOString(), snapshot: { ...snapshot } };
 }

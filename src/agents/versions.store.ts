@@ -4,15 +4,14 @@ import { sql, type TenantTransaction } from '../storage/index.js';
 import { secretsOf } from './schemas/destinations.js';
 import { schemaDocumentOf, type Snapshot, storedSnapshot } from './snapshot.js';
 
-const versionSummary = z.object({
+const versionRow = z.object({
   version: z.number(),
   name: z.string(),
   created_by: z.uuid().nullable(),
   created_at: z.date(),
+  snapshot: storedSnapshot,
 });
-const versionRow = versionSummary.extend({ snapshot: storedSnapshot });
 
-export type VersionSummary = z.output<typeof versionSummary>;
 export type VersionRow = z.output<typeof versionRow>;
 
 const columns = sql.fragment`version, name, created_by, created_at`;
@@ -42,20 +41,41 @@ export async function insertVersion(
   return row;
 }
 
-/** Newest first. */
+/** Of the snapshots of one page, as text. */
+const pageCharsMax = 8 * 1024 * 1024;
+
+/** Newest first. A page ends early where its snapshots would be too much to answer at once; it has one at least. */
 export function listVersions(
   scope: TenantScope,
   tx: TenantTransaction,
   agentId: string,
-  page: { readonly before?: number | undefined; readonly limit?: number | undefined },
-): Promise<readonly VersionSummary[]> {
+  page: { readonly before: number | undefined; readonly limit: number },
+): Promise<readonly VersionRow[]> {
   const { before, limit } = page;
-  return tx.any(sql.type(versionSummary)`
-    select ${columns} from agent_versions
-    where tenant_id = ${scope.tenantId} and agent_id = ${agentId}
-      ${before === undefined ? sql.fragment`` : sql.fragment`and version < ${before}`}
-    order by version desc
-    ${limit === undefined ? sql.fragment`` : sql.fragment`limit ${limit}`}`);
+  return tx.any(sql.type(versionRow)`
+    select ${columns}, snapshot from (
+      select ${columns}, snapshot, sum(length(snapshot::text)) over (order by version desc) as so_far,
+        row_number() over (order by version desc) as place
+      from (
+        select ${columns}, snapshot from agent_versions
+        where tenant_id = ${scope.tenantId} and agent_id = ${agentId}
+          ${before === undefined ? sql.fragment`` : sql.fragment`and version < ${before}`}
+        order by version desc limit ${limit}
+      ) newest
+    ) counted
+    where so_far <= ${pageCharsMax} or place = 1
+    order by version desc`);
+}
+
+export function existsBelow(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  agentId: string,
+  version: number,
+): Promise<boolean> {
+  return tx.exists(sql.typeAlias('nothing')`
+    select from agent_versions
+    where tenant_id = ${scope.tenantId} and agent_id = ${agentId} and version < ${version}`);
 }
 
 export function findVersion(

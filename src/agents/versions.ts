@@ -7,13 +7,7 @@ import type { Author } from './author.js';
 import { foundVersion } from './publishing.js';
 import { listSchemas } from './schemas/schemas.store.js';
 import { schemaDocumentOf, type Snapshot, snapshotOf } from './snapshot.js';
-import {
-  findVersion,
-  insertVersion,
-  listVersions,
-  type VersionRow,
-  type VersionSummary,
-} from './versions.store.js';
+import { existsBelow, findVersion, insertVersion, listVersions, type VersionRow } from './versions.store.js';
 
 export interface Difference {
   readonly path: string;
@@ -33,15 +27,19 @@ export class Versions {
     this.#store = store;
   }
 
+  /** `next` is where the page after this one begins, null when there is none. */
   list(
     author: Author,
     agentId: string,
-    page: { readonly before?: number | undefined; readonly limit?: number | undefined },
-  ): Promise<readonly VersionSummary[]> {
+    page: { readonly before: number | undefined; readonly limit: number },
+  ): Promise<{ readonly versions: readonly VersionRow[]; readonly next: number | null }> {
     const { scope } = author;
     return this.#store.inTenant(scope, async (tx) => {
       present(await findAgent(scope, tx, agentId, 'working-copy'));
-      return listVersions(scope, tx, agentId, page);
+      const versions = await listVersions(scope, tx, agentId, page);
+      const last = versions.at(-1)?.version;
+      const more = last !== undefined && (await existsBelow(scope, tx, agentId, last));
+      return { versions, next: more ? last : null };
     });
   }
 

@@ -99,6 +99,8 @@ export class ExpressionWorker {
     // Out of memory, above all. Whoever waited learns it; the next one gets a new thread.
     thread.on('error', (cause) => {
       if (thread !== this.#thread) return;
+      // A thread that fails before it is ready will fail again: then the one who waits for it must not wait on.
+      if (!this.#ready) this.#running ??= this.#queue.shift();
       this.#lose('too-large', 'The expression needed more memory than it may use.', cause);
       this.#next();
     });

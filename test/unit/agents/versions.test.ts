@@ -35,7 +35,14 @@ test('each publication makes a version with the schemas in it, listed newest fir
   const listed = await owner.call('GET', `${at}/versions`);
   t.is(listed.body['count'], 2);
   const [newest] = listed.body.data as object[];
-  t.deepEqual(Object.keys(newest ?? {}), ['version', 'name', 'created_by', 'created_at']);
+  t.deepEqual(Object.keys(newest ?? {}).toSorted(), [
+    'created_at',
+    'created_by',
+    'name',
+    'snapshot',
+    'version',
+  ]);
+  t.is(listed.body['next_cursor'], null);
   t.like(newest, { version: 2, name: 'Version 2', created_by: owner.caller.userId });
   const first = await owner.call('GET', `${at}/versions/1`);
   t.like(dataOf(first), { version: 1, name: 'Version 1' });
@@ -62,6 +69,27 @@ test('pages of versions hold each once', async (t) => {
     cursor = page.body['next_cursor'];
   } while (cursor !== null);
   t.deepEqual(seen, [5, 4, 3, 2, 1]);
+});
+
+test('a page of versions ends where their snapshots become too large', async (t) => {
+  const { owner, at } = await newAgent();
+  const parameters = { type: 'object', filler: 'x'.repeat(60_000) };
+  for (let index = 0; index < 20; index += 1) {
+    await owner.call('POST', `${at}/schemas`, { ...tool(`large${index}`), parameters });
+  }
+  for (let index = 0; index < 10; index += 1) await owner.call('POST', `${at}/versions`, {});
+  const seen: number[] = [];
+  let pages = 0;
+  let cursor: unknown = '';
+  do {
+    const page = await owner.call('GET', `${at}/versions${cursor === '' ? '' : `?cursor=${String(cursor)}`}`);
+    t.true(JSON.stringify(page.body).length < 9 * 1024 * 1024);
+    seen.push(...(page.body.data as { version: number }[]).map(({ version }) => version));
+    cursor = page.body['next_cursor'];
+    pages += 1;
+  } while (cursor !== null);
+  t.is(pages, 2);
+  t.deepEqual(seen, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
 });
 
 test('a named version is a snapshot of the working copy and changes nothing that runs', async (t) => {
