@@ -1,15 +1,10 @@
 /** The answers of direct calls: in one piece, or as they come. */
 import { PlatformError } from '../errors.js';
 import type { LlmEvent } from '../llm/index.js';
-import { eventStream, JsonReply, RawReply, type StreamReply, unexpected } from '../operations/index.js';
+import { eventStream, JsonReply, type RawReply, type StreamReply, unexpected } from '../operations/index.js';
 import type { RunningCall, ServedCall } from './model-calls.js';
+import { payerHeaders, toNobody } from './replies.js';
 import { type CallAnswer, usageOf } from './shapes.js';
-
-/** Who pays for the call: the tenant, by a key of its own, or the platform, by the tenant's quota. */
-const payerHeader = 'X-Troupe-Paid-By';
-
-/** Nobody reads this any more. */
-const toNobody = new RawReply('text/plain; charset=utf-8', '', { status: 499 });
 
 export async function wholeAnswer({ events }: RunningCall): Promise<JsonReply<CallAnswer> | RawReply> {
   let response = '';
@@ -21,7 +16,7 @@ export async function wholeAnswer({ events }: RunningCall): Promise<JsonReply<Ca
     }
     const call = step.value;
     if (call === undefined) return toNobody;
-    return new JsonReply(answerOf(call, response), 200, { [payerHeader]: call.payer });
+    return new JsonReply(answerOf(call, response), 200, payerHeaders(call.payer));
   }
 }
 
@@ -35,6 +30,7 @@ function answerOf(call: ServedCall, response: string): CallAnswer {
     cost: call.cost,
     latency_ms: call.latencyMs,
     ...(call.routing === undefined ? {} : { routing: call.routing }),
+    ...(call.cached ? { cached: true } : {}),
   };
 }
 
@@ -48,25 +44,22 @@ export async function streamedAnswer(
 ): Promise<StreamReply | RawReply> {
   const first = await call.events.next();
   if (first.done === true) return toNobody;
-  return eventStream(
-    async (writer) => {
-      try {
-        let step: typeof first | Awaited<ReturnType<typeof call.events.next>> = first;
-        for (; step.done !== true; step = await call.events.next()) {
-          const text = chunksOf(step.value);
-          if (text !== '' && !writer.write(text)) await writer.drained();
-        }
-        if (step.value !== undefined) {
-          writer.write(frame({ chunk: '', done: true, usage: usageOf(step.value.usage) }));
-        }
-      } catch (error) {
-        failed(error);
-        const { code, message } = error instanceof PlatformError ? error : unexpected(error);
-        writer.write(frame({ error: code, message, done: true }));
+  return eventStream(async (writer) => {
+    try {
+      let step: typeof first | Awaited<ReturnType<typeof call.events.next>> = first;
+      for (; step.done !== true; step = await call.events.next()) {
+        const text = chunksOf(step.value);
+        if (text !== '' && !writer.write(text)) await writer.drained();
       }
-    },
-    { [payerHeader]: call.payer },
-  );
+      if (step.value !== undefined) {
+        writer.write(frame({ chunk: '', done: true, usage: usageOf(step.value.usage) }));
+      }
+    } catch (error) {
+      failed(error);
+      const { code, message } = error instanceof PlatformError ? error : unexpected(error);
+      writer.write(frame({ error: code, message, done: true }));
+    }
+  }, payerHeaders(call.target?.credential.payer));
 }
 
 /** What came together goes together. */

@@ -6,8 +6,10 @@ import type { HotReads } from '../storage/index.js';
 import type { Ledger } from '../usage/index.js';
 import type { Vault } from '../vault/index.js';
 import { ModelCalls } from './model-calls.js';
+import { doorOperations } from './door-operations.js';
 import { callOperations } from './operations.js';
 import { OwnKeys } from './own-keys.js';
+import { answersInMemory, ResponseCache } from './response-cache.js';
 import type { VendorAccess } from './vendor-access.js';
 
 export type { CallOrder } from './call-order.js';
@@ -37,8 +39,12 @@ export function createCalls(parts: CallsParts): Calls {
   const ownKeys = new OwnKeys({ reads, vault, keys: access.keys, report });
   const chance = (): number => random.fraction();
   const calls = new ModelCalls({ access, ownKeys, ledger, quota, time, chance, newId });
+  const cache = new ResponseCache(answersInMemory(() => time.monotonicMs()));
   return {
-    operations: callOperations({ calls, catalogue: access.catalogue, report }),
+    operations: [
+      ...callOperations({ calls, cache, catalogue: access.catalogue, report }),
+      ...doorOperations({ calls, catalogue: access.catalogue, time, newId, report }),
+    ],
     models: calls,
     close: () => calls.close(),
   };

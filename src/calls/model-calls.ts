@@ -16,6 +16,8 @@ import {
   platformFailure,
   type Routing,
   runCall,
+  type StopReason,
+  type Target,
   type Usage,
   VendorPools,
 } from '../llm/index.js';
@@ -38,11 +40,17 @@ export interface ModelCallParts {
   readonly newId: () => string;
 }
 
+export type Payer = 'platform' | 'tenant';
+
 /** A call that was answered whole. */
 export interface ServedCall {
   readonly model: string;
   readonly vendor: string;
-  readonly payer: 'platform' | 'tenant';
+  /** Undefined where nobody was asked. */
+  readonly payer: Payer | undefined;
+  readonly stop: StopReason | undefined;
+  /** The answer of an earlier call, given again. */
+  readonly cached: boolean;
   /** Of the attempt that answered; the others are in the books. */
   readonly usage: Usage;
   /** Of all attempts, in dollars. */
@@ -53,8 +61,8 @@ export interface ServedCall {
 
 /** A call under way. */
 export interface RunningCall {
-  /** The payer of the present attempt: once something came, of the answer. */
-  readonly payer: 'platform' | 'tenant';
+  /** Of the present attempt: once something came, of the answer. Undefined where nobody is asked. */
+  readonly target: Target | undefined;
   /** The answer's events as they come. Ends with undefined where the caller left, throws the refusal else. */
   readonly events: AsyncGenerator<readonly LlmEvent[], ServedCall | undefined, undefined>;
 }
@@ -69,8 +77,11 @@ export class ModelCalls {
     this.#parts = parts;
   }
 
-  /** Chooses who is asked, or throws why nobody is. Nothing is sent before the first event is asked for. */
-  async begin(order: CallOrder): Promise<RunningCall> {
+  /**
+   * Chooses who is asked, or throws why nobody is. What it gives begins the call; nothing is sent before the first
+   * event is asked for.
+   */
+  async prepare(order: CallOrder): Promise<() => RunningCall> {
     const startedAtMs = this.#parts.time.monotonicMs();
     const chosen = chooseTargets(order, await this.#parts.ownKeys.of(order.scope), {
       access: this.#parts.access,
@@ -78,8 +89,10 @@ export class ModelCalls {
       observations: this.#observations,
       nowMs: () => this.#parts.time.monotonicMs(),
     });
-    const call = { payer: chosen.plan.targets[0]?.credential.payer ?? 'platform' };
-    return Object.assign(call, { events: this.#run(order, chosen, call, startedAtMs) });
+    return () => {
+      const call = { target: chosen.plan.targets[0] };
+      return Object.assign(call, { events: this.#run(order, chosen, call, startedAtMs) });
+    };
   }
 
   /** Which vendors the tenant can call: by a key of the platform, or by one of its own. */
@@ -96,11 +109,11 @@ export class ModelCalls {
   async *#run(
     order: CallOrder,
     chosen: ChosenTargets,
-    call: { payer: 'platform' | 'tenant' },
+    call: { target: Target | undefined },
     startedAtMs: number,
   ): RunningCall['events'] {
     const { time, chance, newId, access } = this.#parts;
-    const books = this.#books(order, (start) => (call.payer = start.payer));
+    const books = this.#books(order, (start) => (call.target = start.target));
     const outcome = yield* runCall(
       { plan: chosen.plan, request: order.request, signal: order.signal },
       {
@@ -157,6 +170,8 @@ function served({ attempts }: CallOutcome, { routing }: ChosenTargets, latencyMs
     model: model.id,
     vendor: model.vendor,
     payer: last.payer,
+    stop: last.stop,
+    cached: false,
     usage: last.usage,
     cost: attempts.reduce((sum, report) => sum + costOf(report.usage, report.target.model.price), 0),
     latencyMs: Math.round(latencyMs),

@@ -13,7 +13,8 @@ import {
 } from '../operations/index.js';
 import { streamedAnswer, wholeAnswer } from './direct-answer.js';
 import type { ModelCalls } from './model-calls.js';
-import { callAnswer, type CallBody, callBody, modelShape, requestOf } from './shapes.js';
+import { answerKey, type ResponseCache } from './response-cache.js';
+import { callAnswer, type CallBody, callBody, mayRepeat, modelShape, requestOf } from './shapes.js';
 
 /** Long conversations are honest; more than this is no prompt that any model takes. */
 const bodyBytesMax = 4 * 1024 * 1024;
@@ -31,15 +32,21 @@ const refusals: readonly ErrorCode[] = [
 
 export interface CallOperationParts {
   readonly calls: ModelCalls;
+  readonly cache: ResponseCache;
   readonly catalogue: Catalogue;
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-export function callOperations({ calls, catalogue, report }: CallOperationParts): readonly Operation[] {
+export function callOperations({
+  calls,
+  cache,
+  catalogue,
+  report,
+}: CallOperationParts): readonly Operation[] {
   const failed = (error: unknown): void => report('a model call after its answer had begun', error);
   const handle = async (request: OperationRequest<TenantCaller, unknown, unknown, CallBody>) => {
-    const { caller, body, signal } = request;
-    const call = await calls.begin({
+    const { caller, body, signal, headers } = request;
+    const order = {
       scope: caller.scope,
       limits: caller.limits,
       source: 'direct',
@@ -49,17 +56,24 @@ export function callOperations({ calls, catalogue, report }: CallOperationParts)
       provider: body.provider,
       request: requestOf(body),
       signal,
-    });
+    };
+    // Who may ask is judged before anything is looked up.
+    const begin = await calls.prepare(order);
+    const call = mayRepeat(body, headers['cache-control'])
+      ? await cache.serve(answerKey(order), signal, begin)
+      : begin();
     return body.stream ? streamedAnswer(call, failed) : wholeAnswer(call);
   };
   const common = {
     method: 'POST',
     description:
       'The messages come before the query. With `stream: true` the answer is a stream of server-sent events: ' +
-      '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end.',
+      '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end. Calls with ' +
+      '`temperature: 0` or `cache: true` may be answered by an earlier answer of the last hour, free of charge.',
     rate: 'model-work',
     body: callBody,
     bodyRules: { maxBytes: bodyBytesMax },
+    headers: ['cache-control'],
     output: callAnswer,
     errors: refusals,
   } as const;

@@ -23,6 +23,7 @@ export const callBody = z.object({
   temperature: z.number().min(0).max(2).default(0.7),
   max_tokens: z.int().min(1).optional(),
   stream: z.boolean().default(false),
+  cache: z.boolean().optional(),
 });
 export type CallBody = z.output<typeof callBody>;
 
@@ -48,6 +49,7 @@ export const callAnswer = z.object({
       reason: z.string().optional(),
     })
     .optional(),
+  cached: z.boolean().optional(),
 });
 export type CallAnswer = z.input<typeof callAnswer>;
 
@@ -83,4 +85,10 @@ export function requestOf(body: CallBody): LlmRequest {
 
 function messageOf({ role, content }: z.output<typeof message>): Message {
   return role === 'system' ? { role, content } : { role, content: [{ type: 'text', text: content }] };
+}
+
+/** Whether an earlier answer may be given again: asked for, or likely to be the same anyway. */
+export function mayRepeat(body: CallBody, cacheControl: string | undefined): boolean {
+  if (body.cache === false || /\bno-(?:cache|store)\b/i.test(cacheControl ?? '')) return false;
+  return body.cache === true || body.temperature === 0;
 }

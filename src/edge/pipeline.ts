@@ -57,7 +57,7 @@ export class Pipeline {
     const { operation, exchange } = incoming;
     const progress: Progress = { caller: undefined, figures: undefined };
     const fail = (error: unknown): void =>
-      this.refuse(exchange, operation.name, operation.dialect, progress, error);
+      this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
     try {
       const reading = this.#beginBody(operation, exchange);
       const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (caller) =>
@@ -187,6 +187,7 @@ export class Pipeline {
     dialect: Operation['dialect'],
     progress: Progress,
     thrown: unknown,
+    ownEnvelope?: Operation['envelope'],
   ): void {
     const error =
       thrown instanceof PlatformError ? thrown : (this.#parts.refusalOf(thrown) ?? unexpected(thrown));
@@ -203,7 +204,7 @@ export class Pipeline {
         jsonType,
         extra,
       ),
-      JSON.stringify(envelope(error, dialect)),
+      JSON.stringify(ownEnvelope === undefined ? envelope(error, dialect) : ownEnvelope(error)),
       close,
     );
     this.#parts.report({

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Caller } from '../context/caller.js';
-import type { ErrorCode } from '../errors.js';
+import type { ErrorCode, PlatformError } from '../errors.js';
 import type { Access } from './access.js';
 import type { Dialect } from './dialect.js';
 import type { JsonReply, RawReply, StreamReply } from './reply.js';
@@ -72,6 +72,8 @@ export interface Declaration<
   readonly access: Access<Who>;
   readonly rate?: RateClass;
   readonly dialect?: Dialect;
+  /** The body of a refusal, where clients expect one that no dialect has. */
+  readonly envelope?: (error: PlatformError) => object;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
@@ -100,6 +102,7 @@ export interface Operation {
   readonly access: Access;
   readonly rate: RateClass;
   readonly dialect: Dialect;
+  readonly envelope: ((error: PlatformError) => object) | undefined;
   readonly params: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
   readonly body: z.ZodType | undefined;
@@ -132,6 +135,7 @@ export function declare<
     access: declaration.access,
     rate: declaration.rate ?? 'request',
     dialect: declaration.dialect ?? 'general',
+    envelope: declaration.envelope,
     params: declaration.params,
     query: declaration.query,
     body: declaration.body,

@@ -29,6 +29,9 @@ const generalError = z.strictObject({
 });
 const telemetryError = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) });
 
+/** Of operations in the form of others: the code is there all the same. */
+const ownError = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+
 /** Calls a node by HTTP and throws when an answer is not what its operation declares. */
 export class Client {
   readonly baseUrl: string;
@@ -80,7 +83,10 @@ export class Client {
 }
 
 function schemaOf(operation: Operation | undefined, result: CallResult): z.ZodType | undefined {
-  if (result.status >= 400) return operation?.dialect === 'telemetry' ? telemetryError : generalError;
+  if (result.status >= 400) {
+    if (operation?.envelope !== undefined) return ownError;
+    return operation?.dialect === 'telemetry' ? telemetryError : generalError;
+  }
   return result.json === undefined ? undefined : operation?.output;
 }
 

@@ -1,0 +1,114 @@
+import Anthropic from '@anthropic-ai/sdk';
+import test, { type ExecutionContext } from 'ava';
+import OpenAI from 'openai';
+import { booksOf, openAiAt, setPlan, startVendor } from '../support/direct-calls.js';
+import { operatorToken, startTestNode, type TestNode } from '../support/node.js';
+import { OpenAiServer } from '../support/vendors/openai-server.js';
+
+// The vendors' own unmodified clients, with nothing changed but the address and the key.
+function openai({ node, bootstrap }: TestNode): OpenAI {
+  return new OpenAI({ apiKey: bootstrap.api_key, baseURL: `${node.baseUrl}/v1`, maxRetries: 0 });
+}
+
+function anthropic({ node, bootstrap }: TestNode): Anthropic {
+  return new Anthropic({ apiKey: bootstrap.api_key, baseURL: node.baseUrl, maxRetries: 0 });
+}
+
+const question = [{ role: 'user' as const, content: 'Hello there' }];
+
+async function nodeWithVendor(t: ExecutionContext): Promise<{ node: TestNode; server: OpenAiServer }> {
+  const server = await startVendor(t, new OpenAiServer());
+  return { server, node: await startTestNode(t, { environment: openAiAt(server) }) };
+}
+
+test.serial(
+  "OpenAI's client lists models and gets whole and streamed answers, which are booked",
+  async (t) => {
+    const { node, server } = await nodeWithVendor(t);
+    const client = openai(node);
+    const ids = (await client.models.list()).data.map(({ id }) => id);
+    t.true(ids.includes('openai.gpt-4.1-mini') && ids.includes('sim.echo'));
+    t.false(ids.some((id) => id.startsWith('anthropic.')));
+    const whole = await client.chat.completions.create({ model: 'gpt-4.1-mini', messages: question });
+    t.is(whole.choices[0]?.message.content, 'Hello world', "OpenAI's own name of the model is known here");
+    t.is(whole.model, 'openai.gpt-4.1-mini');
+    const pieces: string[] = [];
+    let total = 0;
+    const stream = await client.chat.completions.create({
+      model: 'sim.echo',
+      messages: question,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    for await (const chunk of stream) {
+      pieces.push(chunk.choices[0]?.delta.content ?? '');
+      total = chunk.usage?.total_tokens ?? total;
+    }
+    t.is(pieces.join(''), 'echo: Hello there');
+    t.is(total, 5);
+    const { rows, counted } = await booksOf(node);
+    t.is(rows.length, 2);
+    t.is(counted, server.billed.input + server.billed.output + 5);
+  },
+);
+
+test.serial("OpenAI's client gets tool calls from the vendor", async (t) => {
+  const { node, server } = await nodeWithVendor(t);
+  server.script({ toolCalls: [{ id: 'call_a', name: 'weather', args: ['{"city":', '"Rome"}'] }] });
+  const answer = await openai(node).chat.completions.create({
+    model: 'openai.gpt-4.1-mini',
+    messages: question,
+    tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],
+  });
+  const [call] = answer.choices[0]?.message.tool_calls ?? [];
+  t.is(answer.choices[0]?.finish_reason, 'tool_calls');
+  t.deepEqual(call?.type === 'function' ? call.function : undefined, {
+    name: 'weather',
+    arguments: '{"city":"Rome"}',
+  });
+});
+
+test.serial("Anthropic's client gets whole and streamed answers", async (t) => {
+  const node = await startTestNode(t);
+  const client = anthropic(node);
+  const wish = { model: 'sim.echo', max_tokens: 100, messages: question };
+  const whole = await client.messages.create(wish);
+  t.deepEqual(
+    whole.content.map((block) => (block.type === 'text' ? block.text : block.type)),
+    ['echo: Hello there'],
+  );
+  t.is(whole.stop_reason, 'end_turn');
+  t.is(whole.usage.output_tokens, 3);
+  const streamed = await client.messages.stream(wish).finalMessage();
+  t.is(streamed.usage.output_tokens, 3);
+  t.is(streamed.model, 'sim.echo');
+  t.is((await booksOf(node)).counted, 10);
+});
+
+test.serial('refusals come in the form of the door, with the code of the platform', async (t) => {
+  const node = await startTestNode(t);
+  const stranger = new OpenAI({
+    apiKey: 'svc_live_wrong',
+    baseURL: `${node.node.baseUrl}/v1`,
+    maxRetries: 0,
+  });
+  const unknown = await t.throwsAsync(stranger.models.list(), { instanceOf: OpenAI.AuthenticationError });
+  t.is(unknown.code, 'invalid_api_key');
+  const client = openai(node);
+  const model = await t.throwsAsync(client.chat.completions.create({ model: 'nobody', messages: question }), {
+    instanceOf: OpenAI.BadRequestError,
+  });
+  t.is(model.code, 'invalid_model');
+  const role = await t.throwsAsync(
+    anthropic(node).messages.create({ model: 'sim.echo', max_tokens: 0, messages: question }),
+    { instanceOf: Anthropic.BadRequestError },
+  );
+  t.regex(role.message, /max_tokens/);
+  await setPlan(node, operatorToken, 'enterprise', { monthly_tokens: 0 });
+  const quota = await t.throwsAsync(
+    client.chat.completions.create({ model: 'sim.echo', messages: question, stream: true }),
+    { instanceOf: OpenAI.RateLimitError },
+  );
+  t.is(quota.code, 'quota_exceeded');
+  t.is(quota.type, 'insufficient_quota');
+});
