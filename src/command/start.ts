@@ -8,7 +8,7 @@ import type { Bootstrap } from '../seed/index.js';
 import { startEmbeddedPostgres } from '../storage/index.js';
 import type { Command } from './command.js';
 import { masterKeyOf } from './installation.js';
-import { stopSignal } from './signals.js';
+import { starterGone, stopSignal } from './signals.js';
 
 const drainMsMax = 10_000;
 
@@ -17,7 +17,8 @@ export const startCommand: Command = {
   words: 'start',
   summary: 'one node with a database of its own, for trying out and developing',
   run: async (_rest, environment) => {
-    const stopping = stopSignal();
+    const startedByNpm = environment['npm_lifecycle_event'] === 'start';
+    const stopping = startedByNpm ? Promise.race([stopSignal(), starterGone()]) : stopSignal();
     const defaults = {
       seed: 'demo',
       egressAllow: '127.0.0.0/8,::1/128',
@@ -60,7 +61,7 @@ async function givenByInstallation(
 
 async function runNode(
   settings: Settings,
-  stopping: Promise<NodeJS.Signals>,
+  stopping: Promise<string>,
   databaseEnded: Promise<void> | undefined,
 ): Promise<void> {
   // The terminal belongs to the reader, so the log goes to the error stream.

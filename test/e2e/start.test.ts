@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/eventually.js';
-import { type Program, runProgram } from '../support/program.js';
+import { type Program, runCommand, runProgram } from '../support/program.js';
 
 interface Bootstrap {
   readonly base_url: string;
@@ -84,6 +84,20 @@ test('npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its da
   t.is(await quotaOf(third.bootstrap), 200);
   third.program.process.kill('SIGINT');
   t.is(await third.program.ended, 0);
+});
+
+test('npm start stops with npm: told to by SIGTERM, or left behind by a killed one', async (t) => {
+  t.timeout(300_000);
+  const folder = await dataFolder(t);
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const npm = runCommand('npm', ['start'], { TROUPE_DATA_DIR: folder, TROUPE_HTTP_PORT: '0' });
+    await eventually(() => npm.output().includes('Ctrl-C stops') || npm.process.exitCode !== null, patience);
+    const bootstrap = JSON.parse(await readFile(join(folder, 'bootstrap.json'), 'utf8')) as Bootstrap;
+    t.is(await quotaOf(bootstrap), 200);
+    npm.process.kill(signal);
+    await eventually(() => npm.output().includes('Stopped. The data is kept.'), patience);
+    await t.throwsAsync(quotaOf(bootstrap));
+  }
 });
 
 test('commands work beside a running node', async (t) => {

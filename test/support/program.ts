@@ -18,8 +18,17 @@ export function runProgram(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Program {
+  return runCommand(process.execPath, [`${root}${script}`, ...words], environment);
+}
+
+/** Runs any command in the project's folder. */
+export function runCommand(
+  command: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Program {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [`${root}${script}`, ...words], {
+  const child = spawn(command, words, {
     cwd: root,
     env: { PATH, HOME, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
