@@ -105,9 +105,23 @@ function classify(error: Error, sqlState: string | undefined): StoreFailure | un
     : undefined;
 }
 
+/** What Node calls failures of sockets and name look-ups. Named one by one: other words begin with an E as well. */
+const socketCodes = new Set([
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
 function fromCode(code: string): StoreFailure | undefined {
-  // The codes of sockets and name look-ups: ECONNREFUSED, ENOTFOUND, EAI_AGAIN …
-  if (/^E[A-Z_]+$/.test(code)) return 'unavailable';
+  if (socketCodes.has(code)) return 'unavailable';
   if (!/^[0-9A-Z]{5}$/.test(code)) return undefined;
   const exact: Record<string, StoreFailure> = {
     '23505': 'unique',
