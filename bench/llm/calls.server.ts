@@ -11,6 +11,7 @@ import {
   ChatFrames,
   CircuitBreakers,
   fromChatRequest,
+  Leaving,
   Observations,
   resolveAtDoor,
   runCall,
@@ -37,7 +38,7 @@ const ports: CallPorts = {
   adapterOf: (name) => adapters.get(name),
 };
 
-async function serve(response: uWS.HttpResponse, body: string, signal: AbortSignal): Promise<void> {
+async function serve(response: uWS.HttpResponse, body: string, signal: Leaving): Promise<void> {
   const { model: name, request, wantsUsage } = fromChatRequest(JSON.parse(body) as unknown);
   const found = resolveAtDoor(catalogue, name, 'openai');
   const credential = keys.platform('openai');
@@ -83,15 +84,15 @@ async function serve(response: uWS.HttpResponse, body: string, signal: AbortSign
 uWS
   .App()
   .post('/v1/chat/completions', (response) => {
-    const left = new AbortController();
+    const left = new Leaving();
     const chunks: Buffer[] = [];
-    response.onAborted(() => left.abort());
+    response.onAborted(() => left.leave());
     response.onData((bytes, last) => {
       chunks.push(Buffer.from(Buffer.from(bytes)));
       if (!last) return;
-      serve(response, Buffer.concat(chunks).toString('utf8'), left.signal).catch((error: unknown) => {
+      serve(response, Buffer.concat(chunks).toString('utf8'), left).catch((error: unknown) => {
         console.error(error);
-        if (!left.signal.aborted) response.writeStatus('500 Internal Server Error').end();
+        if (!left.aborted) response.writeStatus('500 Internal Server Error').end();
       });
     });
   })

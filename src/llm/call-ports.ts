@@ -1,5 +1,6 @@
 import type { AttemptReport, AttemptStart } from './attempt-report.js';
 import type { LlmRequest } from './contract.js';
+import type { LeaveSignal } from './leave-signal.js';
 import type { AttemptPorts } from './open-attempt.js';
 import type { CircuitBreakers } from './routing/circuit-breakers.js';
 import type { Observations } from './routing/observations.js';
@@ -40,5 +41,5 @@ export interface Call {
   readonly request: LlmRequest;
   readonly limits?: CallLimits;
   /** The caller leaves: the vendor's connection is closed at once, and what was used is booked. */
-  readonly signal: AbortSignal;
+  readonly signal: LeaveSignal;
 }

@@ -10,6 +10,7 @@ import type { AttemptReport } from './attempt-report.js';
 import { AttemptRun } from './attempt-run.js';
 import { defaultCallLimits, type Call, type CallOutcome, type CallPorts } from './call-ports.js';
 import type { LlmEvent } from './contract.js';
+import type { LeaveSignal } from './leave-signal.js';
 import type { CallPlan, Target } from './routing/plan.js';
 import { decideNext } from './routing/retry-policy.js';
 import { VendorError } from './vendor-error.js';
@@ -95,11 +96,12 @@ function unserved(attempts: readonly AttemptReport[]): CallOutcome {
 }
 
 /** False where the caller left in the meantime. */
-function waited(delayMs: number, signal: AbortSignal, ports: CallPorts): Promise<boolean> {
+function waited(delayMs: number, signal: LeaveSignal, ports: CallPorts): Promise<boolean> {
   if (signal.aborted) return Promise.resolve(false);
   if (delayMs <= 0) return Promise.resolve(true);
   return new Promise((resolve) => {
     const onAbort = (): void => {
+      signal.removeEventListener('abort', onAbort);
       timer.cancel();
       resolve(false);
     };
@@ -107,6 +109,6 @@ function waited(delayMs: number, signal: AbortSignal, ports: CallPorts): Promise
       signal.removeEventListener('abort', onAbort);
       resolve(true);
     });
-    signal.addEventListener('abort', onAbort, { once: true });
+    signal.addEventListener('abort', onAbort);
   });
 }

@@ -22,6 +22,7 @@ export {
 export { costOf } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
 export { historyFor, pinOf } from './history.js';
+export { Leaving, type LeaveSignal } from './leave-signal.js';
 export { platformFailure } from './platform-failure.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
 export { CircuitBreakers } from './routing/circuit-breakers.js';

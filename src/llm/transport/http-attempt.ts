@@ -9,7 +9,7 @@ import { AttemptFeed, type Attempt } from './attempt-feed.js';
 import type { CallTime } from './call-time.js';
 import { readEnd } from './end-of-stream.js';
 import { transportLimits } from './limits.js';
-import type { VendorPools } from './pools.js';
+import type { ReplyListener, VendorPools } from './pools.js';
 import { SseParser } from './sse-parser.js';
 
 /** How long a connection may stay open after the vendor said that it has sent everything. */
@@ -101,7 +101,7 @@ type Mode =
   | { readonly kind: 'whole' | 'error'; readonly chunks: Buffer[]; bytes: number };
 
 /** Reads the reply as it comes. What the status and content type say decides how, not what was asked for. */
-class ReplyHandler implements Dispatcher.DispatchHandler {
+class ReplyHandler implements ReplyListener {
   readonly #feed: AttemptFeed;
   readonly #options: HttpAttemptOptions;
   #mode: Mode | undefined;
@@ -139,7 +139,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     };
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+  onResponseStart(status: number, headers: Headers): void {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
@@ -149,7 +149,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     this.#mode = this.#modeOf(status, header(headers, 'content-type') ?? '');
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(chunk: Buffer): void {
     const mode = this.#mode;
     if (mode === undefined || this.#feed.ended) return;
     mode.bytes += chunk.length;
@@ -180,7 +180,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     this.#feed.finish();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
+  onResponseError(cause: Error): void {
     this.#lingering?.cancel();
     if (this.#feed.ended) return;
     const code = 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : '';

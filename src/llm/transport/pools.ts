@@ -1,5 +1,15 @@
 import { Pool, type Dispatcher } from 'undici';
+import type { Headers } from '../vendor.js';
 import { transportLimits } from './limits.js';
+
+/** Who reads a reply; undici's handler without what nobody here needs. */
+export interface ReplyListener {
+  onRequestStart(controller: Dispatcher.DispatchController): void;
+  onResponseStart(status: number, headers: Headers): void;
+  onResponseData(chunk: Buffer): void;
+  onResponseEnd(): void;
+  onResponseError(error: Error): void;
+}
 
 interface Entry {
   readonly pool: Pool;
@@ -25,12 +35,12 @@ export class VendorPools {
     origin: string,
     credentialId: string,
     options: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler,
+    handler: ReplyListener,
   ): boolean {
     const entry = this.#entry(origin, credentialId);
     if (entry.inFlight >= transportLimits.connectionsPerPoolMax) return false;
     entry.inFlight += 1;
-    entry.pool.dispatch(options, countedHandler(entry, handler));
+    entry.pool.dispatch(options, new CountedHandler(entry, handler));
     return true;
   }
 
@@ -85,27 +95,40 @@ function newPool(origin: string): Pool {
 }
 
 /** Counts a request until its handler heard of the end, exactly once. */
-function countedHandler(
-  entry: { inFlight: number },
-  handler: Dispatcher.DispatchHandler,
-): Dispatcher.DispatchHandler {
-  let counted = true;
-  const ended = (): void => {
-    if (counted) entry.inFlight -= 1;
-    counted = false;
-  };
-  return {
-    onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
-    onResponseStart: (controller, status, headers, message) =>
-      handler.onResponseStart?.(controller, status, headers, message),
-    onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
-    onResponseEnd: (controller, trailers) => {
-      ended();
-      handler.onResponseEnd?.(controller, trailers);
-    },
-    onResponseError: (controller, error) => {
-      ended();
-      handler.onResponseError?.(controller, error);
-    },
-  };
+class CountedHandler implements Dispatcher.DispatchHandler {
+  readonly #entry: Entry;
+  readonly #handler: ReplyListener;
+  #counted = true;
+
+  constructor(entry: Entry, handler: ReplyListener) {
+    this.#entry = entry;
+    this.#handler = handler;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#handler.onRequestStart(controller);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    this.#handler.onResponseStart(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#handler.onResponseData(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#ended();
+    this.#handler.onResponseEnd();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#ended();
+    this.#handler.onResponseError(error);
+  }
+
+  #ended(): void {
+    if (this.#counted) this.#entry.inFlight -= 1;
+    this.#counted = false;
+  }
 }

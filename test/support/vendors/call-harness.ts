@@ -5,6 +5,7 @@ import {
   builtInModels,
   Catalogue,
   CircuitBreakers,
+  Leaving,
   runCall,
   VendorPools,
   type AttemptReport,
@@ -12,6 +13,7 @@ import {
   type CallLimits,
   type CallOutcome,
   type CallPorts,
+  type LeaveSignal,
   type Credential,
   type LlmAnswer,
   type LlmEvent,
@@ -35,7 +37,7 @@ export interface Finished {
 export interface CallOptions {
   readonly request?: Partial<LlmRequest>;
   readonly limits?: CallLimits;
-  readonly signal?: AbortSignal;
+  readonly signal?: LeaveSignal;
   readonly ports?: Partial<CallPorts>;
   readonly mayEnlarge?: boolean;
   readonly onBatch?: (batch: readonly LlmEvent[]) => void | Promise<void>;
@@ -102,7 +104,7 @@ export async function call(targets: readonly Target[], options: CallOptions = {}
     {
       plan: { targets, mayEnlarge: options.mayEnlarge ?? false },
       request: { ...ask('say hello'), ...options.request },
-      signal: options.signal ?? new AbortController().signal,
+      signal: options.signal ?? new Leaving(),
       ...(options.limits !== undefined && { limits: options.limits }),
     },
     ports,

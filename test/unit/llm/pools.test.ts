@@ -39,7 +39,7 @@ function get(pools: VendorPools, origin: string, credentialId: string): Promise<
         onResponseStart: () => undefined,
         onResponseData: () => undefined,
         onResponseEnd: () => resolve(),
-        onResponseError: (_controller, error) => reject(error),
+        onResponseError: reject,
       },
     );
   });
