@@ -68,3 +68,12 @@ export function table(rows: readonly (readonly string[])[]): string {
     )
     .join('\n');
 }
+
+/** The messages of an error and of all that caused it. */
+export function reasonsOf(error: unknown): readonly string[] {
+  const reasons: string[] = [];
+  for (let one: unknown = error; one instanceof Error; one = one.cause) {
+    if (one.message !== '') reasons.push(one.message);
+  }
+  return reasons.length === 0 ? [String(error)] : reasons;
+}

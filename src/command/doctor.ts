@@ -2,7 +2,7 @@ import { access, constants, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { readSettings, type Settings, SettingsError } from '../config/index.js';
 import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../storage/index.js';
-import type { Command } from './command.js';
+import { type Command, reasonsOf } from './command.js';
 
 /** What was looked at, what was found, and how to mend it where it is not right. */
 interface Finding {
@@ -111,7 +111,11 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
     return found;
   } catch (error) {
     return [
-      { what, state: 'wrong', says: `${chainOf(error)}; check DATABASE_URL, the network and pg_hba.conf` },
+      {
+        what,
+        state: 'wrong',
+        says: `${reasonsOf(error).join(': ')}; check DATABASE_URL, the network and pg_hba.conf`,
+      },
     ];
   }
 }
@@ -134,7 +138,7 @@ async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
       says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or nodes may be forgotten`,
     };
   } catch (error) {
-    return { what, state: 'wrong', says: `${chainOf(error)}; check REDIS_URL and the network` };
+    return { what, state: 'wrong', says: `${reasonsOf(error).join(': ')}; check REDIS_URL and the network` };
   }
 }
 
@@ -146,11 +150,4 @@ function checkMasterKey({ masterKey }: Settings): Finding {
         says: 'TROUPE_MASTER_KEY is unset; `troupe serve` needs one: openssl rand -base64 32',
       }
     : { what: 'master key', state: 'ok', says: 'is set' };
-}
-
-function chainOf(error: unknown): string {
-  const parts: string[] = [];
-  for (let one: unknown = error; one instanceof Error; one = one.cause)
-    if (one.message !== '') parts.push(one.message);
-  return parts.join(': ');
 }

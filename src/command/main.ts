@@ -1,5 +1,5 @@
 import { SettingsError } from '../config/index.js';
-import { CommandError, type Command } from './command.js';
+import { type Command, CommandError, reasonsOf } from './command.js';
 import { configCommand } from './config.js';
 import { doctorCommand } from './doctor.js';
 import { keysCommand } from './keys.js';
@@ -44,9 +44,7 @@ export async function run(words: readonly string[]): Promise<void> {
 /** The whole chain of causes for the operator; a stack only where nobody foresaw the failure. */
 function messageOf(error: unknown): string {
   if (error instanceof CommandError || error instanceof SettingsError) return error.message;
-  const parts: string[] = [];
-  for (let one: unknown = error; one instanceof Error; one = one.cause) parts.push(one.message);
-  return parts.length === 0 ? String(error) : parts.join('\n  because: ');
+  return reasonsOf(error).join('\n  because: ');
 }
 
 function usage(): string {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readSettings } from '../config/index.js';
 import { createLog } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
-import { examineRedis } from '../storage/index.js';
-import type { Command } from './command.js';
+import { examineDatabase, examineRedis } from '../storage/index.js';
+import { type Command, CommandError, reasonsOf } from './command.js';
 import { stopSignal } from './signals.js';
 
 /** How long running requests may take to finish after SIGTERM; orchestrators usually kill after 30 s. */
@@ -21,7 +21,8 @@ export const serveCommand: Command = {
     const nodeId = settings.nodeId ?? randomUUID();
     const log = createLog({ level: settings.logLevel, fields: { node: nodeId } });
     // Said before anything is begun: a node that cannot reach what it needs must not look as if it started.
-    await examineRedis(settings.redisUrl ?? '');
+    await mustAnswer('DATABASE_URL', () => examineDatabase(settings.databaseUrl ?? ''));
+    await mustAnswer('REDIS_URL', () => examineRedis(settings.redisUrl ?? ''));
     const stopping = stopSignal();
     const node = await startNode({ settings, nodeId, log });
     log.logger.info({ url: node.baseUrl }, 'serving');
@@ -32,3 +33,12 @@ export const serveCommand: Command = {
     log.flush();
   },
 };
+
+async function mustAnswer(variable: string, examine: () => Promise<unknown>): Promise<void> {
+  try {
+    await examine();
+  } catch (cause) {
+    const message = `what ${variable} names cannot be used: ${reasonsOf(cause).join('; ')}. \`troupe doctor\` looks at every part.`;
+    throw new CommandError(message, { cause });
+  }
+}

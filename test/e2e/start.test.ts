@@ -155,6 +155,17 @@ test('serve refuses to start without what it needs, and says all of it at once',
   t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
 });
 
+test('serve says which of its parts cannot be reached', async (t) => {
+  const serve = runProgram('bin/troupe.mjs', ['serve'], {
+    DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/none',
+    REDIS_URL: 'redis://127.0.0.1:1',
+    TROUPE_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+  });
+  t.is(await serve.ended, 1);
+  t.regex(serve.output(), /what DATABASE_URL names cannot be used: .*ECONNREFUSED/);
+  t.false(serve.output().includes('nothing@'));
+});
+
 test('a secret can come from a file, and config never shows it', async (t) => {
   const folder = await dataFolder(t);
   const file = join(folder, 'operator-token');
