@@ -180,6 +180,9 @@ inline learn(n) {
   fi
 }
 
+/* Somebody has been silent long enough for the node to learn that it is gone. */
+#define silentNow(n, m) (n != m && quiet[m] >= WAIT && !in(sure[n], m) && !in(members[current], m))
+#define news(n)    (window == 0 && (silentNow(n, 0) || silentNow(n, 1) || silentNow(n, 2)))
 #define runs(n)    (in(up, n) && !in(out, n) && own[n] > 0)
 #define hears(n)   (runs(n) && in(reach, n))
 #define steady     (window == 0 && current != 0)
@@ -209,7 +212,7 @@ proctype node(byte n) {
   /* Renew: the right to act counts from here; under a new mark the node brings its view back. */
   :: d_step {
       hears(n) && in(joined, n) &&
-      (away[n] > 0 || own[n] < ACT || current != knows[n] || !in(leased, n) || sure[n] != (ALL & ~bit(n))) ->
+      (away[n] > 0 || own[n] < ACT || current != knows[n] || !in(leased, n) || news(n)) ->
       if
       :: in(marked, n) && !in(leased, n) -> end(n)
       :: else ->
@@ -442,9 +445,8 @@ active proctype world() {
       cuts < CUTS ->
       if
       :: reach = 0                            /* Redis is away for all */
-      :: in(reach, 0) -> reach = reach & ~1
-      :: in(reach, 1) -> reach = reach & ~2
-      :: in(reach, 2) -> reach = reach & ~4
+      :: reach = 3                            /* for the first owner */
+      :: reach = 4                            /* for all but the first owner */
       fi;
       cuts++
     }

@@ -1,0 +1,55 @@
+import type { PostgresTables } from '../fencing/postgres/fence-store.js';
+import type { CounterLoad, CounterResult, CounterState, CounterWrite } from './counter.js';
+
+/** The tables of the example counter; they are no part of any platform's migrations. */
+export const counterSchema = `
+  create table if not exists example_counters (counter text primary key, sum bigint not null);
+  create table if not exists example_additions (
+    counter text not null, request_id text not null, sum bigint not null, primary key (counter, request_id)
+  );
+`;
+
+/** A repeated request finds the sum that the first one made, and adds nothing. */
+const add = {
+  name: 'example_counter_add',
+  text: `with given as (
+      select * from unnest($1::text[], $2::text[], $3::bigint[]) as w (counter, request_id, sum)
+    ), added as (
+      insert into example_additions (counter, request_id, sum) select counter, request_id, sum from given
+      on conflict do nothing returning counter, sum
+    ), summed as (
+      insert into example_counters (counter, sum) select counter, sum from added
+      on conflict (counter) do update set sum = excluded.sum
+    )
+    select counter, sum from added
+    union all
+    select e.counter, e.sum from given join example_additions e using (counter, request_id)`,
+};
+
+export const postgresCounterTables: PostgresTables<CounterLoad, CounterState, CounterWrite, CounterResult> = {
+  load: ({ counter }) => ({
+    name: 'example_counter_load',
+    text: 'select sum from example_counters where counter = $1',
+    values: [key(counter)],
+  }),
+  loaded: ([row]) => ({ sum: Number(row?.['sum'] ?? 0) }),
+  write: (writes) => [
+    {
+      ...add,
+      values: [
+        writes.map(({ counter }) => key(counter)),
+        writes.map(({ requestId }) => requestId),
+        writes.map(({ sum }) => sum),
+      ],
+    },
+  ],
+  results: (writes, [rows = []]) => {
+    const sums = new Map(rows.map((row) => [row['counter'], Number(row['sum'])]));
+    return writes.map(({ counter }) => ({ sum: sums.get(key(counter)) ?? 0 }));
+  },
+};
+
+/** Addresses are joined by NUL, which PostgreSQL's texts cannot hold. */
+function key(counter: string): string {
+  return counter.replaceAll('\0', '\u001F');
+}

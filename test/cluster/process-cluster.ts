@@ -1,0 +1,170 @@
+// Real processes over a Redis and a database of their own, and an edge in the test's own process that calls.
+
+import { fork, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
+import pg from 'pg';
+import { counterSchema } from '../../cluster/example/postgres-counter.js';
+import type { CounterService } from '../../cluster/example/counter.js';
+import type { ClusterConfig } from '../../cluster/config.js';
+import type { Reference } from '../../cluster/activation/service.js';
+import { createDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { PrivateRedis } from '../support/redis.js';
+import type { Told } from './member-process.js';
+import { startNode, type ProcessSettings, type RunningNode } from './process-settings.js';
+
+const program = fileURLToPath(new URL('member-process.js', import.meta.url));
+
+export interface ClusterOptions {
+  readonly workers: number;
+  readonly seesExits?: boolean;
+  readonly redis?: { readonly persist: boolean };
+  readonly config?: Partial<ClusterConfig>;
+}
+
+export class WorkerProcess {
+  readonly name: string;
+  readonly events: string[] = [];
+  readonly exited: Promise<number | NodeJS.Signals | null>;
+  members: readonly string[] = [];
+  viewNumber = 0;
+  isReady = false;
+  hasEnded = false;
+  readonly #child: ChildProcess;
+
+  constructor(settings: ProcessSettings) {
+    this.name = settings.name;
+    this.#child = fork(program, [JSON.stringify(settings)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child.on('message', (message) => this.#hear(message as Told));
+    this.exited = new Promise((resolve) => {
+      this.#child.once('exit', (code, signal) => {
+        this.hasEnded = true;
+        resolve(code ?? signal);
+      });
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async end(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.exited;
+  }
+
+  #hear(message: Told): void {
+    if (message.told === 'ready') this.isReady = true;
+    else if (message.told === 'view') {
+      this.members = message.members;
+      this.viewNumber = message.number;
+    } else this.events.push(message.event);
+  }
+}
+
+export class ProcessCluster {
+  readonly redis: PrivateRedis;
+  readonly workers: WorkerProcess[] = [];
+  readonly #options: ClusterOptions;
+  readonly #databaseUrl: string;
+  #edge: RunningNode | undefined;
+  #started = 0;
+
+  private constructor(options: ClusterOptions, redis: PrivateRedis, databaseUrl: string) {
+    this.#options = options;
+    this.redis = redis;
+    this.#databaseUrl = databaseUrl;
+  }
+
+  static async start(t: ExecutionContext, options: ClusterOptions): Promise<ProcessCluster> {
+    const database = await createDatabase(t);
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(
+      `${counterSchema} grant select, insert, update on example_counters, example_additions to troupe_writer;`,
+    );
+    await client.end();
+    const redis = await PrivateRedis.start(options.redis ?? { persist: false });
+    const cluster = new ProcessCluster(options, redis, database.url);
+    t.teardown(() => cluster.#stop());
+    await Promise.all(Array.from({ length: options.workers }, () => cluster.startWorker()));
+    cluster.#edge = await startNode(await cluster.#settings('edge', ['edge']), () => undefined);
+    await cluster.agreed(cluster.workers);
+    // A store whose mark is younger than lease and margin removes nobody; that is another test's subject.
+    const sinceMs = performance.now();
+    await eventually(() => performance.now() - sinceMs > 6_500, { what: 'the mark has stood long enough' });
+    return cluster;
+  }
+
+  /** A worker more; ready when it is a member. */
+  async startWorker(advertise?: (port: number) => Promise<string>): Promise<WorkerProcess> {
+    this.#started += 1;
+    const settings = await this.#settings(`worker-${this.#started}`, ['worker'], advertise);
+    const worker = new WorkerProcess(settings);
+    this.workers.push(worker);
+    await eventually(() => worker.isReady, { timeoutMs: 30_000, what: `${worker.name} is ready` });
+    return worker;
+  }
+
+  /** These and only these are in the view of each of them, and of the caller. */
+  async agreed(workers: readonly WorkerProcess[], timeoutMs = 30_000): Promise<void> {
+    const names = workers
+      .map((worker) => worker.name)
+      .toSorted((a, b) => (a < b ? -1 : 1))
+      .join();
+    const edge = (): string => this.edge.node.ring.view.members.map((member) => member.process).join();
+    const agree = (): boolean =>
+      edge() === names && workers.every((worker) => worker.members.join() === names);
+    await eventually(agree, { timeoutMs, what: `all agree on ${names}` });
+  }
+
+  get edge(): RunningNode {
+    if (this.#edge === undefined) throw new Error('not started');
+    return this.#edge;
+  }
+
+  counter(key: string): Reference<CounterService> {
+    return this.edge.node.actor(this.edge.kind, 'a group', key);
+  }
+
+  /** Keys whose actors live on that worker now. */
+  keysOf(worker: WorkerProcess, count: number): string[] {
+    const found: string[] = [];
+    const { node, kind } = this.edge;
+    for (let index = 0; found.length < count; index += 1) {
+      const key = `key-${index}`;
+      if (node.ring.ownerOf(node.slotOf(kind, 'a group', key))?.process === worker.name) found.push(key);
+    }
+    return found;
+  }
+
+  async #settings(
+    name: string,
+    roles: ProcessSettings['roles'],
+    advertise?: (port: number) => Promise<string>,
+  ): Promise<ProcessSettings> {
+    const port = await freePort();
+    return {
+      name,
+      cluster: 'test',
+      redisUrl: this.redis.url,
+      databaseUrl: this.#databaseUrl,
+      roles,
+      seesExits: this.#options.seesExits ?? false,
+      port,
+      ...(this.#options.config === undefined ? {} : { config: this.#options.config }),
+      ...(advertise === undefined ? {} : { advertise: await advertise(port) }),
+    };
+  }
+
+  async #stop(): Promise<void> {
+    this.redis.thaw();
+    await Promise.all(this.workers.map((worker) => worker.end()));
+    await this.#edge?.close();
+    await this.redis.stop();
+  }
+}
