@@ -56,37 +56,41 @@ async function answerOfPrintedCommand(program: Program): Promise<string> {
   return stdout;
 }
 
-test('npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its data again, also after kill -9', async (t) => {
-  t.timeout(300_000);
-  const folder = await dataFolder(t);
-  const first = await start(t, folder);
-  t.is(await quotaOf(first.bootstrap), 200);
-  t.is((await stat(join(folder, 'bootstrap.json'))).mode & 0o777, 0o600);
-  t.true(first.program.output().includes(first.bootstrap.api_key));
-  t.true(first.program.output().includes(first.bootstrap.owner.password));
-  t.regex(
-    await answerOfPrintedCommand(first.program),
-    /\{"chunk":"echo:","done":false\}[^]*"done":true,"usage"/,
-  );
-  first.program.process.kill('SIGTERM');
-  t.is(await first.program.ended, 0);
-  t.true(first.program.output().includes('Stopped'));
+// One after the other: each brings a database and a node of its own.
+test.serial(
+  'npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its data again, also after kill -9',
+  async (t) => {
+    t.timeout(300_000);
+    const folder = await dataFolder(t);
+    const first = await start(t, folder);
+    t.is(await quotaOf(first.bootstrap), 200);
+    t.is((await stat(join(folder, 'bootstrap.json'))).mode & 0o777, 0o600);
+    t.true(first.program.output().includes(first.bootstrap.api_key));
+    t.true(first.program.output().includes(first.bootstrap.owner.password));
+    t.regex(
+      await answerOfPrintedCommand(first.program),
+      /\{"chunk":"echo:","done":false\}[^]*"done":true,"usage"/,
+    );
+    first.program.process.kill('SIGTERM');
+    t.is(await first.program.ended, 0);
+    t.true(first.program.output().includes('Stopped'));
 
-  const second = await start(t, folder);
-  t.is(second.bootstrap.tenant_id, first.bootstrap.tenant_id);
-  t.is(second.bootstrap.api_key, first.bootstrap.api_key);
-  t.is(second.bootstrap.agent_id, first.bootstrap.agent_id);
-  t.is(await quotaOf(second.bootstrap), 200);
-  second.program.process.kill('SIGKILL');
-  t.is(await second.program.ended, 'SIGKILL');
+    const second = await start(t, folder);
+    t.is(second.bootstrap.tenant_id, first.bootstrap.tenant_id);
+    t.is(second.bootstrap.api_key, first.bootstrap.api_key);
+    t.is(second.bootstrap.agent_id, first.bootstrap.agent_id);
+    t.is(await quotaOf(second.bootstrap), 200);
+    second.program.process.kill('SIGKILL');
+    t.is(await second.program.ended, 'SIGKILL');
 
-  const third = await start(t, folder);
-  t.is(await quotaOf(third.bootstrap), 200);
-  third.program.process.kill('SIGINT');
-  t.is(await third.program.ended, 0);
-});
+    const third = await start(t, folder);
+    t.is(await quotaOf(third.bootstrap), 200);
+    third.program.process.kill('SIGINT');
+    t.is(await third.program.ended, 0);
+  },
+);
 
-test('npm start stops with npm: told to by SIGTERM, or left behind by a killed one', async (t) => {
+test.serial('npm start stops with npm: told to by SIGTERM, or left behind by a killed one', async (t) => {
   t.timeout(300_000);
   const folder = await dataFolder(t);
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -100,7 +104,7 @@ test('npm start stops with npm: told to by SIGTERM, or left behind by a killed o
   }
 });
 
-test('commands work beside a running node', async (t) => {
+test.serial('commands work beside a running node', async (t) => {
   t.timeout(300_000);
   const folder = await dataFolder(t);
   const { bootstrap } = await start(t, folder);
@@ -141,7 +145,7 @@ test('commands work beside a running node', async (t) => {
   t.regex(doctor.output(), /ok +PostgreSQL: 18/);
 });
 
-test('serve refuses to start without what it needs, and says all of it at once', async (t) => {
+test.serial('serve refuses to start without what it needs, and says all of it at once', async (t) => {
   const serve = runProgram('bin/troupe.mjs', ['serve'], { TROUPE_HTTP_PORT: 'many' });
   t.is(await serve.ended, 1);
   for (const name of [
@@ -155,7 +159,7 @@ test('serve refuses to start without what it needs, and says all of it at once',
   t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
 });
 
-test('serve says which of its parts cannot be reached', async (t) => {
+test.serial('serve says which of its parts cannot be reached', async (t) => {
   const serve = runProgram('bin/troupe.mjs', ['serve'], {
     DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/none',
     REDIS_URL: 'redis://127.0.0.1:1',
@@ -166,7 +170,7 @@ test('serve says which of its parts cannot be reached', async (t) => {
   t.false(serve.output().includes('nothing@'));
 });
 
-test('a secret can come from a file, and config never shows it', async (t) => {
+test.serial('a secret can come from a file, and config never shows it', async (t) => {
   const folder = await dataFolder(t);
   const file = join(folder, 'operator-token');
   await writeFile(file, 'a-token-of-enough-letters\n');
@@ -179,7 +183,7 @@ test('a secret can come from a file, and config never shows it', async (t) => {
   t.false(config.output().includes(Buffer.alloc(32, 5).toString('base64')));
 });
 
-test('a wrong command or word exits with 2 and shows how it is called', async (t) => {
+test.serial('a wrong command or word exits with 2 and shows how it is called', async (t) => {
   const key = ['keys', 'create', '--tenant', randomUUID(), '--name', 'x'];
   for (const words of [
     ['dance'],
