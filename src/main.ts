@@ -260,9 +260,19 @@ async function vendorSettings(settings: Settings): Promise<AccessSettings> {
       openrouter: { apiKey: settings.openrouterKey, baseUrl: settings.openrouterBaseUrl },
     },
     compatible: compatibleVendors === undefined ? [] : readCompatibleVendors(compatibleVendors),
-    models: modelsFile === undefined ? [] : parseModels(modelsFile, await readFile(modelsFile, 'utf8')),
+    models: modelsFile === undefined ? [] : await modelsOf(modelsFile),
     sim: settings.sim ?? settings.seed === 'demo',
   };
+}
+
+async function modelsOf(path: string): Promise<AccessSettings['models']> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new Error(`TROUPE_MODELS_FILE names ${path}, which cannot be read`, { cause });
+  }
+  return parseModels(`TROUPE_MODELS_FILE (${path})`, text);
 }
 
 function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {

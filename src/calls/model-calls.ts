@@ -67,11 +67,15 @@ export interface RunningCall {
   readonly events: AsyncGenerator<readonly LlmEvent[], ServedCall | undefined, undefined>;
 }
 
+/** Longer than one commit takes; what is not booked by then is closed with its estimate by the next node. */
+const bookingMsMax = 3_000;
+
 export class ModelCalls {
   readonly #parts: ModelCallParts;
   readonly #pools = new VendorPools();
   readonly #breakers = new CircuitBreakers();
   readonly #observations = new Observations();
+  readonly #running = new Set<Promise<void>>();
 
   constructor(parts: ModelCallParts) {
     this.#parts = parts;
@@ -91,7 +95,7 @@ export class ModelCalls {
     });
     return () => {
       const call = { target: chosen.plan.targets[0] };
-      return Object.assign(call, { events: this.#run(order, chosen, call, startedAtMs) });
+      return Object.assign(call, { events: this.#counted(this.#run(order, chosen, call, startedAtMs)) });
     };
   }
 
@@ -101,9 +105,28 @@ export class ModelCalls {
     return (vendor) => own.has(vendor) || this.#parts.access.keys.platform(vendor) !== undefined;
   }
 
-  /** Cuts what still runs. */
-  close(): Promise<void> {
-    return this.#pools.close();
+  /** Cuts what still runs, and waits until it is booked. */
+  async close(): Promise<void> {
+    await this.#pools.close();
+    const patience = new Promise<void>((resolve) => {
+      this.#parts.time.after(bookingMsMax, resolve);
+    });
+    await Promise.race([Promise.all(this.#running), patience]);
+  }
+
+  /** From its first event to its last, a call is one that `close` waits for. */
+  async *#counted(events: RunningCall['events']): RunningCall['events'] {
+    let ended: () => void = () => undefined;
+    const running = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    this.#running.add(running);
+    try {
+      return yield* events;
+    } finally {
+      this.#running.delete(running);
+      ended();
+    }
   }
 
   async *#run(
