@@ -55,7 +55,7 @@ export async function streamedAnswer(
         writer.write(frame({ chunk: '', done: true, usage: usageOf(step.value.usage) }));
       }
     } catch (error) {
-      failed(error);
+      if (!(error instanceof PlatformError)) failed(error);
       const { code, message } = error instanceof PlatformError ? error : unexpected(error);
       writer.write(frame({ error: code, message, done: true }));
     }

@@ -64,7 +64,7 @@ export async function streamAtDoor(
       }
       if (step.value !== undefined) writer.write(frames.end());
     } catch (error) {
-      failed(error);
+      if (!(error instanceof PlatformError)) failed(error);
       writer.write(form.failure(error instanceof PlatformError ? error : unexpected(error)));
     }
   }, payerHeaders(call.target?.credential.payer));

@@ -51,10 +51,13 @@ export function answerKey({ scope, limits, model, provider, request }: CallOrder
   return createHash('sha256').update(canonical).digest('base64url');
 }
 
+/** How a call ended for those who wait for its answer: without one, or because its own caller left. */
+type Landing = CachedAnswer | 'without' | 'left';
+
 export class ResponseCache {
   readonly #store: AnswerStore;
-  /** Calls under way, by key; a flight without an answer ends with undefined. */
-  readonly #flights = new Map<string, Promise<CachedAnswer | undefined>>();
+  /** Calls under way, by key. */
+  readonly #flights = new Map<string, Promise<Landing>>();
 
   constructor(store: AnswerStore) {
     this.#store = store;
@@ -63,9 +66,11 @@ export class ResponseCache {
   /** The kept answer, that of an identical call under way, or that of `call`. */
   async serve(key: string, signal: AbortSignal, call: () => RunningCall): Promise<RunningCall> {
     for (let flight = this.#flights.get(key); flight !== undefined; flight = this.#flights.get(key)) {
-      const answer = await unlessGone(flight, signal);
-      if (answer !== undefined) return replayed(answer);
-      if (signal.aborted) return nothing();
+      const landed = await unlessGone(flight, signal);
+      if (landed === undefined) return nothing();
+      // What one call did not get, the next may not get either: nobody stands in line for it a second time.
+      if (landed === 'without') return call();
+      if (landed !== 'left') return replayed(landed);
     }
     const landing = this.#takeOff(key);
     try {
@@ -78,40 +83,41 @@ export class ResponseCache {
       // Who answers is known only while the call runs, so the object itself goes on.
       return Object.assign(running, { events: this.#recorded(key, running.events, landing) });
     } catch (error) {
-      landing(undefined);
+      landing('without');
       throw error;
     }
   }
 
-  #takeOff(key: string): (answer: CachedAnswer | undefined) => void {
-    let land: (answer: CachedAnswer | undefined) => void = () => undefined;
+  #takeOff(key: string): (landed: Landing) => void {
+    let land: (landed: Landing) => void = () => undefined;
     this.#flights.set(
       key,
       new Promise((resolve) => {
         land = resolve;
       }),
     );
-    return (answer) => {
+    return (landed) => {
       this.#flights.delete(key);
-      land(answer);
+      land(landed);
     };
   }
 
   async *#recorded(
     key: string,
     events: RunningCall['events'],
-    landing: (answer: CachedAnswer | undefined) => void,
+    landing: (landed: Landing) => void,
   ): RunningCall['events'] {
     let text = '';
-    let answer: CachedAnswer | undefined;
+    let landed: Landing = 'without';
     try {
       for (;;) {
         const step = await events.next();
         if (step.done === true) {
           const call = step.value;
-          if (call !== undefined && isWhole(call)) {
-            answer = { text, call: { ...call, usage: { ...call.usage, raw: null } } };
-            await this.#store.set(key, answer);
+          if (call === undefined) landed = 'left';
+          else if (isWhole(call)) {
+            landed = { text, call: { ...call, usage: { ...call.usage, raw: null } } };
+            await this.#store.set(key, landed);
           }
           return call;
         }
@@ -119,7 +125,7 @@ export class ResponseCache {
         yield step.value;
       }
     } finally {
-      landing(answer);
+      landing(landed);
     }
   }
 }
@@ -150,7 +156,7 @@ async function* none(): RunningCall['events'] {
   return undefined;
 }
 
-/** Undefined also where the caller left. */
+/** Undefined where the caller left first. */
 function unlessGone<Value>(value: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
   if (signal.aborted) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {

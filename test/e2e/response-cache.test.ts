@@ -98,3 +98,12 @@ test.serial('when the call that others wait for is left, one of them goes on in 
   );
   t.is(server.requests.length, 2);
 });
+
+test.serial('when it fails, the others go their own ways at once', async (t) => {
+  const server = await startVendor(t, new OpenAiServer());
+  const node = await startTestNode(t, { environment: openAiAt(server) });
+  server.byDefault({ status: 400 });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => ask(node, { model, temperature: 0 })));
+  t.true(answers.every(({ status }) => status === 502));
+  t.is(server.requests.length, 5, 'each has heard its own refusal from the vendor');
+});
