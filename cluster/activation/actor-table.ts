@@ -2,7 +2,6 @@ import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
 import {
   activationId,
-  actorAddress,
   epoch,
   type ActorAddress,
   type ActorKind,
@@ -14,7 +13,8 @@ import type { Random, Time, Timer } from '../time/time.js';
 import { AnswerMemory } from './answer-memory.js';
 import type { Call } from './call.js';
 import { Cell } from './cell.js';
-import { deactivated, type ActivationHost, type EndReason, type Kind } from './kind.js';
+import { addressOf, CellActivation, type CellHome } from './cell-activation.js';
+import { deactivated, type Activation, type EndReason, type Kind } from './kind.js';
 import { endError, withNotBegun } from './end-error.js';
 import { LoadGate } from './load-gate.js';
 import { MessageLoop } from './message-loop.js';
@@ -79,6 +79,8 @@ export class ActorTable {
     repeats: 0,
     ended: {} as Partial<Record<EndReason, number>>,
   };
+  /** Shared by all activations, which are to be small. */
+  readonly #home: CellHome;
   #residents = 0;
   #sweep: Timer | undefined;
 
@@ -99,8 +101,14 @@ export class ActorTable {
     this.#random = random;
     this.#host = host;
     this.#gate = new LoadGate(config.activationsMax, config.activationQueueMax, config.overloadRetryMs);
+    this.#home = {
+      process: host.process,
+      mayAct: () => host.mayAct(),
+      effectsClear: (signal) => host.effectsClear(signal),
+      end: (cell, reason) => this.#end(cell, reason),
+    };
     this.#loop = new MessageLoop(config, time, {
-      forward: (cell, process, call) => host.forward(this.#addressOf(cell), process, call),
+      forward: (cell, process, call) => host.forward(addressOf(cell), process, call),
       finished: (cell) => this.#end(cell, 'moved'),
     });
   }
@@ -224,7 +232,7 @@ export class ActorTable {
       return;
     }
     try {
-      const loading = cell.kind.load(this.#activationHost(cell), this.#request(cell));
+      const loading = cell.kind.load(this.#activation(cell), undefined);
       if (!(loading instanceof Promise) && loading.outcome === 'ready') this.#becomeReady(cell, loading);
     } catch (error) {
       // The first call is not in the mailbox yet: it must find the cell and its failure there.
@@ -235,7 +243,7 @@ export class ActorTable {
   /** Protocol 4.1: as long as a turn may run elsewhere the epoch is not raised. */
   async #loadDurable(cell: Cell): Promise<void> {
     const released = new Set<ProcessId>();
-    const host = this.#activationHost(cell);
+    const host = this.#activation(cell);
     while (cell.state === 'loading') {
       const request = this.#request(cell);
       const loading = await cell.kind.load(host, {
@@ -263,7 +271,7 @@ export class ActorTable {
 
   #request(cell: Cell) {
     return {
-      address: this.#addressOf(cell),
+      address: addressOf(cell),
       slot: cell.slot,
       activationId: activationId(this.#random.id()),
       // This process runs no other activation of the actor: the cell is the only one in the table.
@@ -272,15 +280,8 @@ export class ActorTable {
     };
   }
 
-  #activationHost(cell: Cell): ActivationHost {
-    return {
-      address: this.#addressOf(cell),
-      slot: cell.slot,
-      process: this.#host.process,
-      end: (reason) => this.#end(cell, reason),
-      mayAct: () => cell.state !== 'gone' && this.#host.mayAct(),
-      effectsClear: (signal) => this.#host.effectsClear(signal),
-    };
+  #activation(cell: Cell): Activation {
+    return new CellActivation(cell, this.#home);
   }
 
   #becomeReady(cell: Cell, loaded: { instance: Cell['instance']; holder: Cell['holder'] }): void {
@@ -380,10 +381,6 @@ export class ActorTable {
       }
     }
     this.#sweep = this.#residents > 0 ? this.#time.after(tickMs * 10, () => this.#sweepIdle()) : undefined;
-  }
-
-  #addressOf(cell: Cell): ActorAddress {
-    return actorAddress(cell.kind.name, cell.group, cell.key);
   }
 }
 

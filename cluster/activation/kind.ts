@@ -2,7 +2,6 @@ import type { GroupCommit, WriteHolder } from '../fencing/group-commit.js';
 import type { ActivateRequest, BusyStamp } from '../fencing/fence.js';
 import {
   actorKind,
-  epoch,
   type ActorAddress,
   type ActorKind,
   type Epoch,
@@ -53,19 +52,11 @@ export interface Instance extends Lifecycle {
   readonly [method: string]: (input: unknown, call: Call) => unknown;
 }
 
-/** What the table of actors gives a new activation. */
-export interface ActivationHost {
-  readonly address: ActorAddress;
-  readonly slot: Slot;
-  readonly process: ProcessId;
-  end(reason: EndReason): void;
-  mayAct(): boolean;
-  effectsClear(signal: AbortSignal): Promise<void>;
-}
-
 export type Loading =
   | { readonly outcome: 'ready'; readonly instance: Instance; readonly holder: WriteHolder | undefined }
   | { readonly outcome: 'busy'; readonly process: ProcessId; readonly remainingMs: number };
+
+export type LoadRequest = Omit<ActivateRequest<unknown>, 'load'>;
 
 /** An actor kind as the runtime handles it. */
 export interface Kind {
@@ -74,8 +65,8 @@ export interface Kind {
   readonly methods: ReadonlyMap<string, Method>;
   readonly durable: boolean;
   readonly idleMs: number | undefined;
-  /** Synchronous where there is nothing to load. */
-  load(host: ActivationHost, request: Omit<ActivateRequest<unknown>, 'load'>): Loading | Promise<Loading>;
+  /** Synchronous where there is nothing to load, and then without a request. */
+  load(host: Activation, request: LoadRequest | undefined): Loading | Promise<Loading>;
 }
 
 interface CommonDefinition<Service extends ServiceShape> {
@@ -118,8 +109,7 @@ export function volatileActor<Service extends ServiceShape>(
     ...common,
     durable: false,
     load(host) {
-      const activation: Activation = { ...faceOf(host), epoch: epoch(0) };
-      const instance = checkedInstance(definition.create(activation), common.methods, common.name);
+      const instance = checkedInstance(definition.create(host), common.methods, common.name);
       return { outcome: 'ready', instance, holder: undefined };
     },
   };
@@ -134,36 +124,69 @@ export function durableActor<Service extends ServiceShape, Load, Loaded, Write, 
     ...common,
     durable: true,
     async load(host, request) {
+      if (request === undefined) throw new TypeError(`${common.name} was loaded without a request`);
       const activated = await definition.commits.activate({
         ...request,
         load: definition.load(host.address),
       });
       if (activated.outcome === 'busy') return activated;
       const holder = definition.commits.holder(activated.fence);
-      const activation: DurableActivation<Loaded, Write, Result> = {
-        ...faceOf(host),
-        epoch: activated.fence.epoch,
-        loaded: activated.loaded,
-        write: (write, options) => holder.write(write, options?.stamp),
-        stamp: async (stamp) => {
-          await holder.write(undefined, stamp);
-        },
-      };
+      const activation = new FencedActivation(host, activated.fence.epoch, activated.loaded, holder);
       const instance = checkedInstance(definition.create(activation), common.methods, common.name);
       return { outcome: 'ready', instance, holder };
     },
   };
 }
 
-function faceOf(host: ActivationHost): Omit<Activation, 'epoch'> {
-  return {
-    address: host.address,
-    slot: host.slot,
-    process: host.process,
-    end: (reason) => host.end(reason),
-    mayAct: () => host.mayAct(),
-    effectsClear: (signal) => host.effectsClear(signal),
-  };
+interface Writer<Write, Result> {
+  write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined>;
+}
+
+/** A class, so that its methods are shared by all actors in memory. */
+class FencedActivation<Loaded, Write, Result> implements DurableActivation<Loaded, Write, Result> {
+  readonly epoch: Epoch;
+  readonly loaded: Loaded;
+  readonly #host: Activation;
+  readonly #writer: Writer<Write, Result>;
+
+  constructor(host: Activation, epoch: Epoch, loaded: Loaded, writer: Writer<Write, Result>) {
+    this.#host = host;
+    this.epoch = epoch;
+    this.loaded = loaded;
+    this.#writer = writer;
+  }
+
+  get address(): ActorAddress {
+    return this.#host.address;
+  }
+
+  get slot(): Slot {
+    return this.#host.slot;
+  }
+
+  get process(): ProcessId {
+    return this.#host.process;
+  }
+
+  end(reason: EndReason): void {
+    this.#host.end(reason);
+  }
+
+  mayAct(): boolean {
+    return this.#host.mayAct();
+  }
+
+  effectsClear(signal: AbortSignal): Promise<void> {
+    return this.#host.effectsClear(signal);
+  }
+
+  write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Result | undefined> {
+    return this.#writer.write(write, options?.stamp);
+  }
+
+  async stamp(stamp: BusyStamp): Promise<void> {
+    await this.#writer.write(undefined, stamp);
+  }
 }
 
 function commonOf<Service extends ServiceShape>(definition: CommonDefinition<Service>) {

@@ -1,8 +1,9 @@
+import type { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { Lane } from '../mailbox/mailbox.js';
 
 /** What ts-proto makes of a protobuf message, as far as the runtime needs it. */
 export interface MessageCodec {
-  encode(message: unknown): { finish(): Uint8Array };
+  encode(message: unknown, writer?: BinaryWriter): { finish(): Uint8Array };
   decode(bytes: Uint8Array): unknown;
 }
 

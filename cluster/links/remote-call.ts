@@ -1,6 +1,7 @@
 import type { Method, MessageCodec } from '../activation/method.js';
 import { ActorError, ClusterError, tagOfWireCode, wireCodeOf } from '../errors.js';
 import type { ActorKind, Epoch } from '../ids/ids.js';
+import { encode } from './encoder.js';
 import type { Failure } from '../../generated/troupe/cluster/v1/link.js';
 
 /** `routed`: to the owner. `resident`: only to a living activation. `release`: answered when there is none. */
@@ -45,7 +46,7 @@ export interface RemoteCall {
 export const itemOverheadBytes = 32;
 
 export function encodeMessage(codec: MessageCodec, message: unknown, maxBytes: number): Uint8Array {
-  const bytes = codec.encode(message).finish();
+  const bytes = encode(codec, message);
   if (bytes.length > maxBytes) {
     throw new ClusterError('message_too_large', `a message of ${bytes.length} bytes is above ${maxBytes}`);
   }

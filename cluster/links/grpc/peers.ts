@@ -19,6 +19,7 @@ import { ClusterError, toClusterError } from '../../errors.js';
 import type { Member } from '../../membership/membership.js';
 import type { PeerProbe, ProbeAnswer, ProbeReply, ProbeRequest } from '../../membership/peer-probe.js';
 import type { Random } from '../../time/time.js';
+import { encode } from '../encoder.js';
 import { equal, sign } from '../handshake.js';
 import type { Listener, Pipe, Transport } from '../pipe.js';
 import { GrpcPipe, lostBy } from './pipe.js';
@@ -38,9 +39,9 @@ const service: ServiceDefinition = {
     path: path('Calls'),
     requestStream: true,
     responseStream: true,
-    requestSerialize: (batch: CallsRequest) => buffer(CallsRequest.encode(batch).finish()),
+    requestSerialize: (batch: CallsRequest) => buffer(encode(CallsRequest, batch)),
     requestDeserialize: (bytes) => CallsRequest.decode(bytes),
-    responseSerialize: (batch: CallsResponse) => buffer(CallsResponse.encode(batch).finish()),
+    responseSerialize: (batch: CallsResponse) => buffer(encode(CallsResponse, batch)),
     responseDeserialize: (bytes) => CallsResponse.decode(bytes),
   },
   probe: {
@@ -79,7 +80,7 @@ export class GrpcPeers implements Transport, PeerProbe {
     const client = new Client(peer.address, clientCredentials(this.#settings), clientOptions(this.#settings));
     const stream = client.makeBidiStreamRequest(
       path('Calls'),
-      (batch: CallsRequest) => buffer(CallsRequest.encode(batch).finish()),
+      (batch: CallsRequest) => buffer(encode(CallsRequest, batch)),
       (bytes) => CallsResponse.decode(bytes),
       new Metadata(),
     );
