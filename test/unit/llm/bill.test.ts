@@ -1,0 +1,90 @@
+// Many calls of mixed outcomes at once: what was booked is what the vendors billed, to the token.
+import test from 'ava';
+import {
+  CircuitBreakers,
+  inputTokens,
+  outputTokens,
+  VendorPools,
+  type AttemptReport,
+} from '../../../src/llm/index.js';
+import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
+import { ask, call, target } from '../../support/vendors/call-harness.js';
+import { GeminiServer } from '../../support/vendors/gemini-server.js';
+import { OpenAiServer } from '../../support/vendors/openai-server.js';
+import type { Script } from '../../support/vendors/vendor-server.js';
+
+const callsCount = 400;
+
+/** What a vendor may do to one request; every one of them but the first three costs an attempt and no tokens. */
+const outcomes: readonly Script[] = [
+  { pieces: ['Hello', ' world'] },
+  { thinking: ['hm', ' so'], pieces: ['Well', ',', ' yes'] },
+  { pieces: ['See'], toolCalls: [{ id: 'c1', name: 'f', args: ['{"a":1}'] }] },
+  { status: 500 },
+  { status: 429, headers: { 'retry-after-ms': '1' } },
+  { status: 400 },
+  { garbage: 'data: <html>\n\n' },
+];
+
+test('four hundred calls with retries, fallbacks and refusals are booked to the token, each attempt once', async (t) => {
+  const servers = [
+    ['openai.gpt-4.1-mini', new OpenAiServer()],
+    ['anthropic.claude-haiku-4-5', new AnthropicServer()],
+    ['google.gemini-2.5-flash', new GeminiServer()],
+    ['xai.grok-4.3', new OpenAiServer('xai')],
+  ] as const;
+  let state = 20_261_101;
+  const next = (bound: number): number => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((state / 2_147_483_648) * bound);
+  };
+  for (const [, server] of servers) {
+    await server.start();
+    server.script(...Array.from({ length: callsCount }, () => outcomes[next(outcomes.length)] ?? {}));
+  }
+  const pools = new VendorPools();
+  t.teardown(async () => {
+    await pools.close();
+    for (const [, server] of servers) await server.stop();
+  });
+
+  const booked: AttemptReport[] = [];
+  const kinds = new Map<string, number>();
+  let begun = 0;
+  const worker = async (): Promise<void> => {
+    while (begun < callsCount) {
+      const nth = begun++;
+      const chain = [0, 1, 2].map((step) => servers[(nth + step) % servers.length] ?? servers[0]);
+      const done = await call(
+        chain.map(([model, server]) => target(model, server)),
+        {
+          request: { ...ask(`question number ${nth} of many`), stream: nth % 3 !== 0 },
+          // Breakers of its own: what one call met is not this test's business in the next.
+          ports: { pools, breakers: new CircuitBreakers() },
+        },
+      );
+      booked.push(...done.reports);
+      kinds.set(done.outcome.kind, (kinds.get(done.outcome.kind) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+
+  t.true((kinds.get('completed') ?? 0) > 200 && (kinds.get('failed') ?? 0) > 20, JSON.stringify([...kinds]));
+  t.is(new Set(booked.map(({ attemptId }) => attemptId)).size, booked.length);
+  t.is(
+    booked.length,
+    servers.reduce((sum, [, server]) => sum + server.requests.length, 0),
+  );
+  t.true(booked.every(({ usage }) => usage.source === 'reported'));
+  for (const [model, server] of servers) {
+    const rows = booked.filter(({ target: { model: each } }) => each.id === model);
+    t.deepEqual(
+      {
+        input: rows.reduce((sum, { usage }) => sum + inputTokens(usage), 0),
+        output: rows.reduce((sum, { usage }) => sum + outputTokens(usage), 0),
+      },
+      server.billed,
+      model,
+    );
+  }
+});
