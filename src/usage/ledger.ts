@@ -21,8 +21,8 @@ export interface LedgerParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** A caller waits for the opening and for nothing else yet, so it is refused soon when the store is away. */
-const openingMsMax = 3_000;
+/** Long enough for a busy store. One that is away has refused the call before, when keys and counts were read. */
+const openingMsMax = 8_000;
 const closingMsMax = 10_000;
 const sweepEveryMs = 15_000;
 const sweepRowsMax = 500;

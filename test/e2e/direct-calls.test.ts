@@ -1,5 +1,6 @@
 import test from 'ava';
-import { ask, booksOf, framesOf } from '../support/direct-calls.js';
+import { ask, booksOf, framesOf, sumOf } from '../support/direct-calls.js';
+import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
 
 test.serial('a call is answered whole, in the specified form, by key and by token', async (t) => {
@@ -124,3 +125,45 @@ test.serial('without the demo seed there is no vendor for trials unless it is sw
   const auto = await ask(node, {});
   t.is(auto.json.error, 'invalid_model', 'and nobody else has a key');
 });
+
+test.serial(
+  'of many calls at once, some left by their clients, every one is in the books to the token',
+  async (t) => {
+    const node = await startTestNode(t);
+    const call = async (at: number): Promise<number> => {
+      const leaving = new AbortController();
+      const model = at % 5 === 0 ? 'sim.lorem-50-20' : 'sim.echo';
+      try {
+        const response = await fetch(`${node.node.baseUrl}/api/v3/llm/public/call`, {
+          method: 'POST',
+          headers: { 'x-api-key': node.bootstrap.api_key, 'content-type': 'application/json' },
+          body: JSON.stringify({ query: `call ${at}`, model, stream: at % 2 === 0 }),
+          signal: leaving.signal,
+        });
+        if (at % 10 === 0) leaving.abort();
+        await response.text();
+        return response.status;
+      } catch {
+        // This client left.
+        return 499;
+      }
+    };
+    const statuses = await Promise.all(Array.from({ length: 300 }, (_, at) => call(at)));
+    t.is(statuses.filter((status) => status === 200).length, 270);
+    const books = await eventually(
+      async () => {
+        const now = await booksOf(node);
+        return now.rows.every(({ outcome }) => outcome !== null) ? now : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
+    t.is(books.rows.length, 300);
+    t.is(books.rows.filter(({ outcome }) => outcome === 'cancelled').length, 30);
+    const { input, output } = sumOf(books.rows);
+    t.is(books.counted, input + output);
+    t.is(
+      (await node.client.call('GET', '/api/quota', { key: node.bootstrap.api_key })).json.quota.used,
+      input + output,
+    );
+  },
+);
