@@ -57,6 +57,7 @@ export interface RunningNode {
 }
 
 type Close = (signal: AbortSignal) => Promise<void> | void;
+type AtEnd = (close: Close) => void;
 
 /**
  * The composition: every part is made here and handed what it needs. Parts are closed in the reverse order of their
@@ -81,19 +82,70 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   }
 }
 
-async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise<Omit<RunningNode, 'stop'>> {
-  const { settings, log, time = systemTime } = parts;
-  const databaseUrl = settings.databaseUrl ?? '';
+async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode, 'stop'>> {
+  const { settings, time = systemTime } = parts;
   const dataDir = resolve(settings.dataDir);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const report = (attempted: string, error: unknown): void => log.logger.error({ error }, attempted);
+  let baseUrl = '';
+  const ground: Ground = {
+    settings,
+    time,
+    dataDir,
+    publicUrl: () => baseUrl,
+    report: (attempted, error) => parts.log.logger.error({ error }, attempted),
+    atEnd,
+  };
+  const stores = await openStores(ground);
+  const subjects = await makeSubjects(ground, stores);
+  const { edge, table } = makeDoor(parts.log, ground, stores, subjects);
+  const port = await edge.listen();
+  baseUrl = settings.publicUrl ?? `http://${hostInAddress(settings.httpHost)}:${port}`;
+  // Only now is it known where the product is reached, which mails say.
+  subjects.mail.start();
+  subjects.ledger.start();
+  const bootstrap =
+    settings.seed === 'demo'
+      ? await seedDemo({
+          table,
+          dataDir,
+          baseUrl,
+          tenantUrl: settings.tenantUrl ?? baseUrl,
+          callerOf: async (userId, tenantId): Promise<Caller> => ({
+            kind: 'tenant-user',
+            userId,
+            familyId: undefined,
+            address: '127.0.0.1',
+            ...(await subjects.identity.membershipOf(userId, tenantId)),
+          }),
+        })
+      : undefined;
+  return { baseUrl, table, bootstrap };
+}
 
-  const access = vendorAccess(await vendorSettings(settings));
+/** What every part may need. */
+interface Ground {
+  readonly settings: Settings;
+  readonly time: Time;
+  readonly dataDir: string;
+  /** Empty until the node listens. */
+  readonly publicUrl: () => string;
+  /** Hears of failures that no request waits for. */
+  readonly report: (attempted: string, error: unknown) => void;
+  readonly atEnd: AtEnd;
+}
+
+type Stores = Awaited<ReturnType<typeof openStores>>;
+type Subjects = Awaited<ReturnType<typeof makeSubjects>>;
+
+async function openStores({ settings, time, report, atEnd }: Ground) {
+  const databaseUrl = settings.databaseUrl ?? '';
   await migrate({ databaseUrl, acceptNewer: true });
   const store = await openStore({ databaseUrl });
   atEnd(() => store.close());
   const reads = openHotReads({ databaseUrl });
   atEnd(() => reads.close());
+  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
+  atEnd(() => writers.close());
   const feed = await openChangeFeed({
     databaseUrl,
     time,
@@ -101,7 +153,13 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     onProblem: (error) => report('reading what changed', error),
   });
   atEnd(() => feed.close());
+  return { store, reads, writers, feed };
+}
 
+async function makeSubjects(ground: Ground, stores: Stores) {
+  const { settings, time, report, atEnd, publicUrl } = ground;
+  const { store, reads, writers, feed } = stores;
+  const access = vendorAccess(await vendorSettings(settings));
   const masterKey = settings.masterKey ?? new Uint8Array();
   const sealer = createSealer({ masterKey, formerMasterKeys: settings.previousMasterKeys, randomBytes });
   const vault = createVault({
@@ -111,6 +169,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     providers: () => access.providers,
   });
   await vault.prepare();
+
   const random = { uuid: randomUUID, bytes: randomBytes };
   const identity = await createIdentity({
     store,
@@ -122,8 +181,6 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     onProblem: (error) => report('keeping identities in order', error),
   });
   atEnd(() => identity.close());
-  let baseUrl = '';
-  const publicUrl = (): string => baseUrl;
   const mail = createMail({
     store,
     sealer,
@@ -131,18 +188,18 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     random: systemRandom,
     newId: randomUUID,
     smtpUrl: settings.smtpUrl,
-    outboxFolder: join(dataDir, 'outbox'),
+    outboxFolder: join(ground.dataDir, 'outbox'),
     publicUrl,
     onProblem: (error) => report('sending mails', error),
   });
   atEnd(() => mail.close());
   const invites = createInvites({ store, accounts: identity.accounts, mail, time, random, publicUrl });
+
   const quota = createQuota({ store, time, dailyLimits: settings.dailyLimits, report });
   atEnd(() => quota.stop());
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
   atEnd(() => keys.stop());
-  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
-  atEnd(() => writers.close());
+
   const ledger = new Ledger({ writers, store, time, report });
   atEnd(() => ledger.stop());
   const calls = createCalls({
@@ -157,13 +214,19 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     report,
   });
   atEnd(() => calls.close());
+
   const egress = createEgress({ allow: settings.egressAllow ?? [] });
   atEnd(() => egress.close());
   const expressions = createExpressions();
   atEnd(() => expressions.close());
   const agents = createAgents({ store, feed, vault, egress, expressions, time });
   atEnd(() => agents.stop());
+  return { vault, identity, mail, invites, quota, keys, ledger, calls, agents };
+}
 
+function makeDoor(log: Log, ground: Ground, { store, feed }: Stores, subjects: Subjects) {
+  const { settings, publicUrl, atEnd } = ground;
+  const { identity, invites, keys, quota, vault, agents, calls } = subjects;
   let stopping = false;
   const recentErrors = new RecentErrors();
   const metrics = new Metrics({
@@ -179,7 +242,7 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
       },
     },
   ];
-  const documents = createDocuments({ version, url: () => baseUrl });
+  const documents = createDocuments({ version, url: publicUrl });
   const table = new OperationTable([
     ...identity.operations,
     ...invites.operations,
@@ -192,7 +255,6 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
     ...documents.operations,
   ]);
   documents.describe(table);
-
   const edge = new EdgeServer(
     {
       host: settings.httpHost,
@@ -213,31 +275,12 @@ async function compose(parts: NodeParts, atEnd: (close: Close) => void): Promise
       refusalOf,
     },
   );
-  const port = await edge.listen();
+  // Made last and closed first: running requests finish while everything below still works.
   atEnd((signal) => {
     stopping = true;
     return edge.close(signal);
   });
-  baseUrl = settings.publicUrl ?? `http://${hostInAddress(settings.httpHost)}:${port}`;
-  mail.start();
-  ledger.start();
-  const bootstrap =
-    settings.seed === 'demo'
-      ? await seedDemo({
-          table,
-          dataDir,
-          baseUrl,
-          tenantUrl: settings.tenantUrl ?? baseUrl,
-          callerOf: async (userId, tenantId): Promise<Caller> => ({
-            kind: 'tenant-user',
-            userId,
-            familyId: undefined,
-            address: '127.0.0.1',
-            ...(await identity.membershipOf(userId, tenantId)),
-          }),
-        })
-      : undefined;
-  return { baseUrl, table, bootstrap };
+  return { edge, table };
 }
 
 /** What a failure of the store means for whoever asked; undefined for what nobody foresaw. */
