@@ -1,0 +1,110 @@
+import test from 'ava';
+import { processId, viewNumber, type ProcessId } from '../../../../cluster/ids/ids.js';
+import { Observer } from '../../../../cluster/membership/observer.js';
+import { Quorum, type Electors } from '../../../../cluster/membership/quorum.js';
+import { makeView } from '../../../../cluster/membership/view.js';
+import { lease, member } from '../../../contracts/member-store.js';
+
+const p1 = processId('p1');
+const awayMs = 2_000;
+
+function look(startedMs: number, receivedMs = startedMs + 10): { startedMs: number; receivedMs: number } {
+  return { startedMs, receivedMs };
+}
+
+function seen(renewals: number, generation = 'a', promisedMs = 0) {
+  return { generation, leases: [lease('p1', renewals, { promisedMs })], view: undefined };
+}
+
+test('silence is counted from the receipt of the last change to the start of the last look', (t) => {
+  const observer = new Observer();
+  observer.observe(seen(1), look(1_000, 1_300));
+  observer.observe(seen(1), look(4_000, 4_900));
+  t.is(observer.silentMs(p1), 2_700);
+  observer.observe(seen(2), look(5_000, 5_100));
+  t.is(observer.silentMs(p1), -100, 'nothing is known yet of the time after this answer');
+});
+
+test('an observer that could not look counts no silence', (t) => {
+  const observer = new Observer();
+  observer.observe(seen(1), look(1_000));
+  observer.observe(seen(9), look(60_000));
+  t.true(observer.silentMs(p1) <= 0);
+});
+
+test('an answer that was overtaken by a later one is passed over', (t) => {
+  const observer = new Observer();
+  observer.observe(seen(5), look(2_000));
+  t.is(observer.observe(seen(4), look(1_000, 3_000)), undefined);
+  t.is(observer.lease(p1)?.renewals, 5);
+});
+
+test('a new generation begins all silence anew, and what vanished with the old one proves nothing', (t) => {
+  const observer = new Observer();
+  observer.observe(seen(1), look(0));
+  observer.observe(seen(1), look(5_000));
+  t.is(observer.silentMs(p1), 4_990);
+  observer.observe({ generation: 'b', leases: [], view: undefined }, look(6_000));
+  t.is(observer.vanishedMs(p1), undefined);
+  t.true(observer.silentMs(p1) <= 0);
+  observer.observe({ generation: 'b', leases: [], view: undefined }, look(8_000));
+  t.is(observer.silentMs(p1), 1_990);
+  t.is(observer.generationAgeMs, 1_990);
+});
+
+test('a lease that goes missing under one generation was taken away', (t) => {
+  const observer = new Observer();
+  observer.observe(seen(1), look(0));
+  observer.observe({ generation: 'a', leases: [], view: undefined }, look(1_000));
+  observer.observe({ generation: 'a', leases: [], view: undefined }, look(3_000));
+  t.is(observer.lease(p1), undefined);
+  t.is(observer.vanishedMs(p1), 2_000);
+});
+
+test('a process is free only for a while after a renewal that surely fell between two looks, and bound by nothing', (t) => {
+  const observer = new Observer();
+  observer.observe(seen(1), look(1_000));
+  t.false(observer.isFree(p1, 1_010, awayMs), 'at first sight the renewal may be old');
+  observer.observe(seen(2), look(1_500));
+  t.true(observer.isFree(p1, 2_999, awayMs));
+  t.false(observer.isFree(p1, 3_000, awayMs), 'it renewed after 1,000 at the earliest');
+  observer.observe(seen(3, 'a', 4_000), look(2_000));
+  t.false(observer.isFree(p1, 2_010, awayMs), 'its promise may be relied on');
+});
+
+function electors(free: readonly string[], holds: Readonly<Record<string, number>> = {}): Electors {
+  return {
+    isFree: (process: ProcessId) => free.includes(process),
+    isGone: () => false,
+    holds: (process: ProcessId) => viewNumber(holds[process] ?? 0),
+  };
+}
+
+function viewOf(number: number, ...names: string[]) {
+  return makeView(viewNumber(number), names.map(member));
+}
+
+const nothingSeized = viewNumber(0);
+
+test('half of a view may be silent, more may not', (t) => {
+  const quorum = new Quorum();
+  quorum.remember(viewOf(1, 'a', 'b', 'c', 'd'));
+  t.deepEqual(quorum.opposition(electors(['a', 'b']), nothingSeized), []);
+  t.deepEqual(quorum.opposition(electors(['a']), nothingSeized).toSorted(), ['b', 'c', 'd']);
+});
+
+test('silent processes count in every view that one of them may still hold', (t) => {
+  const quorum = new Quorum();
+  quorum.remember(viewOf(1, 'a', 'b', 'c'));
+  quorum.remember(viewOf(2, 'a', 'b', 'c', 'd'));
+  const free = ['c', 'd'];
+  t.deepEqual(quorum.opposition(electors(free, { a: 1, b: 2 }), nothingSeized).toSorted(), ['a', 'b']);
+  t.deepEqual(quorum.opposition(electors(free, { a: 2, b: 2 }), nothingSeized), []);
+});
+
+test('views below a seized number oppose nothing', (t) => {
+  const quorum = new Quorum();
+  quorum.remember(viewOf(1, 'a', 'b', 'c'));
+  t.is(quorum.opposition(electors(['c']), viewNumber(1)).length, 2);
+  t.deepEqual(quorum.opposition(electors(['c']), viewNumber(2)), []);
+});
