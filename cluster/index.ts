@@ -50,3 +50,4 @@ export {
   type UnfinishedWork,
 } from './recovery/recovery.js';
 export { DurableTimers, type DueTimer, type TimerSource } from './recovery/durable-timers.js';
+export { openClusteredNode, type ClusteredNode, type ClusteredNodeOptions } from './node/clustered-node.js';

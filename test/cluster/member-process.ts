@@ -1,12 +1,10 @@
 // One worker process of a test cluster. Its settings come as the first argument; it tells its parent what
 // happens, drains at SIGTERM, and ends when its lease is lost.
 
-import { Watchdog } from '../../cluster/membership/watchdog/watchdog.js';
-import { systemTime } from '../../cluster/time/system.js';
 import { startNode, type ProcessSettings } from './process-settings.js';
 
 export type Told =
-  | { readonly told: 'ready' }
+  | { readonly told: 'ready'; readonly process: string }
   | { readonly told: 'view'; readonly number: number; readonly members: readonly string[] }
   | { readonly told: 'event'; readonly event: string };
 
@@ -17,21 +15,20 @@ function tell(message: Told): void {
 }
 
 const settings = JSON.parse(process.argv[2] ?? '') as ProcessSettings;
-const watchdog = new Watchdog(systemTime, 3_000);
-const running = await startNode(settings, (event) => {
-  if (event.event === 'view') {
-    const members = event.view.members.map((member) => String(member.process));
-    tell({ told: 'view', number: Number(event.view.number), members });
-  } else tell({ told: 'event', event: event.event });
+const running = await startNode(
+  settings,
+  (event) => {
+    if (event.event === 'view') {
+      const members = event.view.members.map((member) => String(member.process));
+      tell({ told: 'view', number: Number(event.view.number), members });
+    } else tell({ told: 'event', event: event.event });
+  },
   // Its actors have ended; what stays of it would only answer that it is no member.
-  if (event.event === 'fenced') setTimeout(() => process.exit(fencedExitCode), 50);
-});
+  () => setTimeout(() => process.exit(fencedExitCode), 50),
+);
 process.once('SIGTERM', () => {
-  void running.close().then(async () => {
-    await watchdog.stop();
-    process.exit(0);
-  });
+  void running.close().then(() => process.exit(0));
 });
 // A parent that is gone, however it went, takes its processes along.
 process.once('disconnect', () => process.exit(1));
-tell({ told: 'ready' });
+tell({ told: 'ready', process: String(running.node.process) });

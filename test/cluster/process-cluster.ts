@@ -30,7 +30,8 @@ export class WorkerProcess {
   readonly exited: Promise<number | NodeJS.Signals | null>;
   members: readonly string[] = [];
   viewNumber = 0;
-  isReady = false;
+  /** Its process id; empty until it is ready. */
+  process = '';
   hasEnded = false;
   readonly #child: ChildProcess;
 
@@ -58,7 +59,7 @@ export class WorkerProcess {
   }
 
   #hear(message: Told): void {
-    if (message.told === 'ready') this.isReady = true;
+    if (message.told === 'ready') this.process = message.process;
     else if (message.told === 'view') {
       this.members = message.members;
       this.viewNumber = message.number;
@@ -92,7 +93,11 @@ export class ProcessCluster {
     const cluster = new ProcessCluster(options, redis, database.url);
     t.teardown(() => cluster.#stop());
     await Promise.all(Array.from({ length: options.workers }, () => cluster.startWorker()));
-    cluster.#edge = await startNode(await cluster.#settings('edge', ['edge']), () => undefined);
+    cluster.#edge = await startNode(
+      await cluster.#settings('edge', ['edge']),
+      () => undefined,
+      () => undefined,
+    );
     await cluster.agreed(cluster.workers);
     // A store whose mark is younger than lease and margin removes nobody; that is another test's subject.
     const sinceMs = performance.now();
@@ -106,14 +111,14 @@ export class ProcessCluster {
     const settings = await this.#settings(`worker-${this.#started}`, ['worker'], advertise);
     const worker = new WorkerProcess(settings);
     this.workers.push(worker);
-    await eventually(() => worker.isReady, { timeoutMs: 30_000, what: `${worker.name} is ready` });
+    await eventually(() => worker.process !== '', { timeoutMs: 30_000, what: `${worker.name} is ready` });
     return worker;
   }
 
   /** These and only these are in the view of each of them, and of the caller. */
   async agreed(workers: readonly WorkerProcess[], timeoutMs = 30_000): Promise<void> {
     const names = workers
-      .map((worker) => worker.name)
+      .map((worker) => worker.process)
       .toSorted((a, b) => (a < b ? -1 : 1))
       .join();
     const edge = (): string => this.edge.node.ring.view.members.map((member) => member.process).join();
@@ -137,7 +142,7 @@ export class ProcessCluster {
     const { node, kind } = this.edge;
     for (let index = 0; found.length < count; index += 1) {
       const key = `key-${index}`;
-      if (node.ring.ownerOf(node.slotOf(kind, 'a group', key))?.process === worker.name) found.push(key);
+      if (node.ring.ownerOf(node.slotOf(kind, 'a group', key))?.process === worker.process) found.push(key);
     }
     return found;
   }

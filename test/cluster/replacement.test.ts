@@ -10,8 +10,8 @@ async function replacedAfterMs(cluster: ProcessCluster, worker: WorkerProcess, k
     const { process } = await cluster
       .counter(key)
       .where({}, { deadlineMs: 20_000 })
-      .catch(() => ({ process: worker.name }));
-    return process !== worker.name;
+      .catch(() => ({ process: worker.process }));
+    return process !== worker.process;
   };
   await eventually(answered, { timeoutMs: 30_000, what: `${key} is answered by another process` });
   return performance.now() - startedMs;
@@ -86,7 +86,7 @@ test.serial('a process that was stopped for a second keeps its place', async (t)
   const answer = cluster.counter(mine).where({}, { deadlineMs: 20_000 });
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   victim.signal('SIGCONT');
-  t.is((await answer).process, victim.name);
+  t.is((await answer).process, victim.process);
   t.is(victim.viewNumber, before);
   t.false(victim.hasEnded);
 });
