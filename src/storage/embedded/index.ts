@@ -84,13 +84,17 @@ function firstReport(keeper: ChildProcess): Promise<KeeperReport> {
   return new Promise((resolveReport, reject) => {
     keeper.once('error', reject);
     keeper.once('message', (message) => resolveReport(reportSchema.parse(message)));
-    keeper.once('exit', (code, signal) =>
-      reject(
-        new EmbeddedPostgresError(
-          'keeper-lost',
-          `The process that keeps PostgreSQL ended before it was ready (${signal ?? `exit ${code}`})`,
-        ),
-      ),
-    );
+    keeper.once('exit', (code, signal) => {
+      const lost = (): void =>
+        reject(
+          new EmbeddedPostgresError(
+            'keeper-lost',
+            `The process that keeps PostgreSQL ended before it was ready (${signal ?? `exit ${code}`})`,
+          ),
+        );
+      // Its last words may still be on their way: the end of a process and of its channel are seen in any order.
+      if (keeper.connected) keeper.once('disconnect', () => setImmediate(lost));
+      else setImmediate(lost);
+    });
   });
 }
