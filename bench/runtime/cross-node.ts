@@ -41,15 +41,18 @@ export async function crossNode(): Promise<Row[]> {
   const rows: Row[] = [];
   for (const inFlight of [1, 32, 128, 512]) {
     const rates: Record<keyof typeof ways, number[]> = { unary: [], batched: [], troupe: [] };
+    const byCpu: Record<keyof typeof ways, number[]> = { unary: [], batched: [], troupe: [] };
     for (let round = 0; round < rounds; round += 1) {
       for (const name of ['unary', 'batched', 'troupe'] as const) {
         const calls = (name === 'unary' ? 3_000 : 30_000) * (inFlight === 1 ? 0.1 : 1);
         const rate = await rateOf(calls, (count) => drive(ways[name], count, inFlight));
         rates[name].push(rate.perSecond);
+        byCpu[name].push(rate.perCpuSecond);
       }
     }
     const toUnary = median(rates.troupe.map((rate, round) => rate / (rates.unary[round] ?? 1)));
     const toBatched = median(rates.troupe.map((rate, round) => rate / (rates.batched[round] ?? 1)));
+    const cpuToBatched = median(byCpu.troupe.map((rate, round) => rate / (byCpu.batched[round] ?? 1)));
     const at = `${inFlight} in flight`;
     rows.push(
       { name: `bare grpc-js unary, ${at}`, value: median(rates.unary), unit: 'calls/s' },
@@ -62,6 +65,7 @@ export async function crossNode(): Promise<Row[]> {
         unit: '×',
         ...(inFlight === 128 ? { aim: 0.4 } : {}),
       },
+      { name: `Troupe ÷ batched stream by the caller's CPU time, ${at}`, value: cpuToBatched, unit: '×' },
     );
   }
   const latencies = { unary: await latencyOf(ways.unary), troupe: await latencyOf(ways.troupe) };
