@@ -15,10 +15,10 @@ import {
   RecentErrors,
 } from './diagnostics/index.js';
 import { createDocuments } from './documents/index.js';
-import { createRequestReporter, EdgeServer } from './edge/index.js';
+import { createRequestReporter, EdgeServer, type StreamGround } from './edge/index.js';
 import { createEgress } from './egress/index.js';
 import { createExpressions } from './expressions/index.js';
-import { createIdentity } from './identity/index.js';
+import { createIdentity, identityTopics } from './identity/index.js';
 import { createInvites } from './invites/index.js';
 import { createKeys } from './keys/index.js';
 import { parseModels, readCompatibleVendors } from './llm/index.js';
@@ -29,6 +29,8 @@ import { createQuota } from './quota/index.js';
 import { createSealer } from './sealing/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
 import {
+  type Change,
+  type ChangeFeed,
   migrate,
   openBatchWriters,
   openChangeFeed,
@@ -114,6 +116,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
             kind: 'tenant-user',
             userId,
             familyId: undefined,
+            expiresAtMs: Number.POSITIVE_INFINITY,
             address: '127.0.0.1',
             ...(await subjects.identity.membershipOf(userId, tenantId)),
           }),
@@ -273,14 +276,40 @@ function makeDoor(log: Log, ground: Ground, { store, feed }: Stores, subjects: S
       admission: quota.admission,
       report: createRequestReporter({ log, metrics, recentErrors }),
       refusalOf,
+      wallMs: () => ground.time.wallMs(),
     },
   );
+  endStreamsWithCredentials(edge, subjects, feed, atEnd);
   // Made last and closed first: running requests finish while everything below still works.
   atEnd((signal) => {
     stopping = true;
     return edge.close(signal);
   });
   return { edge, table };
+}
+
+/** A stream ends with what it was opened with: a revoked or expired key, a signed-out user, a member who left. */
+function endStreamsWithCredentials(
+  edge: EdgeServer,
+  { keys }: Subjects,
+  feed: ChangeFeed,
+  atEnd: AtEnd,
+): void {
+  const cutAll = (): void => edge.streams.cutAll();
+  const on = (topic: string, ground: (change: Change) => StreamGround): (() => void) =>
+    feed.subscribe(topic, {
+      onChange: (change) => edge.streams.cut(ground(change)),
+      onDropEverything: cutAll,
+    });
+  const ends = [
+    keys.onRevoked(({ keyId }) => edge.streams.cut({ key: keyId })),
+    on(identityTopics.family, ({ subject }) => ({ family: subject })),
+    on(identityTopics.user, ({ subject }) => ({ user: subject })),
+    on(identityTopics.membership, ({ subject, tenantId }) => ({ member: subject, tenant: tenantId ?? '' })),
+  ];
+  atEnd(() => {
+    for (const end of ends) end();
+  });
 }
 
 /** What a failure of the store means for whoever asked; undefined for what nobody foresaw. */

@@ -8,6 +8,7 @@ import type { Access, Authenticator, Credentials } from '../operations/index.js'
 export interface VerifiedToken {
   readonly userId: string;
   readonly familyId: string | undefined;
+  readonly expiresAtMs: number;
 }
 
 export interface Membership {

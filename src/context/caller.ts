@@ -34,6 +34,8 @@ export interface UserCaller {
   readonly userId: string;
   /** The chain of refresh tokens that the access token belongs to; absent for a token of an outside issuer. */
   readonly familyId: string | undefined;
+  /** When the access token ends. */
+  readonly expiresAtMs: number;
   readonly address: string;
 }
 
@@ -41,6 +43,7 @@ export interface TenantUserCaller {
   readonly kind: 'tenant-user';
   readonly userId: string;
   readonly familyId: string | undefined;
+  readonly expiresAtMs: number;
   readonly address: string;
   readonly scope: TenantScope;
   readonly role: Role;

@@ -18,6 +18,7 @@ import {
 } from '../operations/index.js';
 import type { Exchange, HeaderList, ReplyHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
+import type { OpenStreams } from './open-streams.js';
 import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
 
@@ -37,6 +38,7 @@ export interface PipelineParts {
   /** Headers that depend on the request's origin. */
   readonly crossOriginHeaders: (origin: string) => HeaderList;
   readonly report: (report: RequestReport) => void;
+  readonly streams: OpenStreams;
   /** What a failure below means for the caller; undefined for what nobody foresaw. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
   readonly closing: () => boolean;
@@ -162,6 +164,7 @@ export class Pipeline {
       200,
       this.#head(exchange, progress, answer.contentType, answer.headers),
     );
+    const unfollow = this.#parts.streams.follow(progress.caller, exchange);
     let failure: unknown;
     try {
       await answer.run(writer);
@@ -170,6 +173,8 @@ export class Pipeline {
       // The head is long sent: a broken connection is the only way left to say that the stream is not whole.
       failure = error;
       exchange.cut();
+    } finally {
+      unfollow();
     }
     this.#parts.report({
       operation: operation.name,

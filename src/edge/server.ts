@@ -8,6 +8,7 @@ import { CrossOrigin } from './cors.js';
 import { Exchange, type RequestHead } from './exchange.js';
 import { OverloadGuard } from './overload.js';
 import { listenExclusively } from './native.js';
+import { OpenStreams } from './open-streams.js';
 import { requestIds } from './request-ids.js';
 import { Pipeline, type PipelineParts } from './pipeline.js';
 import type { Incoming } from './incoming.js';
@@ -22,6 +23,8 @@ export interface EdgeOptions {
 
 export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report' | 'refusalOf'> & {
   readonly table: OperationTable;
+  /** The clock that tokens end by; the machine's when left out. */
+  readonly wallMs?: () => number;
 };
 
 const empty: Readonly<Record<string, string>> = Object.freeze({});
@@ -38,6 +41,7 @@ export class EdgeServer {
   #running = 0;
   readonly #nextRequestId = requestIds();
   readonly overload = new OverloadGuard();
+  readonly streams: OpenStreams;
   #listening: us_listen_socket | undefined;
   #closing = false;
   #idle: (() => void) | undefined;
@@ -48,8 +52,10 @@ export class EdgeServer {
     this.#admission = parts.admission;
     this.#addresses = new AddressReader(options.trustedProxies);
     this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.streams = new OpenStreams(parts.wallMs ?? Date.now);
     this.#pipeline = new Pipeline({
       ...parts,
+      streams: this.streams,
       crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
       closing: () => this.#closing,
     });

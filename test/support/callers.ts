@@ -25,6 +25,7 @@ export function userOf(
     kind: 'tenant-user',
     userId: randomUUID(),
     familyId: undefined,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
     address: '127.0.0.1',
     scope,
     role,

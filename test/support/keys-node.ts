@@ -57,7 +57,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
   const quota = createQuota({ store, time, dailyLimits: true, report });
   const authenticator = createAuthenticator({
-    verifyToken: (bearer) => ({ userId: bearer, familyId: undefined }),
+    verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),
     membershipOf: (userId, tenantId) => membership(store, userId, tenantId),
     authenticateKey: keys.authenticateKey,
     operatorToken: undefined,

@@ -1,0 +1,85 @@
+import type { Caller } from '../context/caller.js';
+import type { Exchange } from './exchange.js';
+
+/** What a stream was opened with. When it ends, the stream ends with it. */
+export type StreamGround =
+  | { readonly key: string }
+  /** A chain of refresh tokens. */
+  | { readonly family: string }
+  | { readonly user: string }
+  | { readonly member: string; readonly tenant: string };
+
+/** No timer waits longer; a token that lives longer is looked at again by then. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** Streamed answers that are being written, by what they rest on. */
+export class OpenStreams {
+  readonly #byGround = new Map<string, Set<Exchange>>();
+  readonly #wallMs: () => number;
+
+  constructor(wallMs: () => number) {
+    this.#wallMs = wallMs;
+  }
+
+  /** Cuts the stream when its ground is gone or its token expires, until the returned function is called. */
+  follow(caller: Caller | undefined, exchange: Exchange): () => void {
+    const names = caller === undefined ? [] : groundsOf(caller).map(nameOf);
+    for (const name of names) {
+      const streams = this.#byGround.get(name);
+      if (streams === undefined) this.#byGround.set(name, new Set([exchange]));
+      else streams.add(exchange);
+    }
+    const timer = this.#expiry(caller, exchange);
+    return () => {
+      clearTimeout(timer);
+      for (const name of names) {
+        const streams = this.#byGround.get(name);
+        streams?.delete(exchange);
+        if (streams?.size === 0) this.#byGround.delete(name);
+      }
+    };
+  }
+
+  #expiry(caller: Caller | undefined, exchange: Exchange): NodeJS.Timeout | undefined {
+    if (caller?.kind !== 'user' && caller?.kind !== 'tenant-user') return undefined;
+    const leftMs = Math.max(0, caller.expiresAtMs - this.#wallMs());
+    return setTimeout(() => exchange.cut(), Math.min(leftMs, timerMsMax)).unref();
+  }
+
+  cut(ground: StreamGround): void {
+    for (const exchange of this.#byGround.get(nameOf(ground)) ?? []) exchange.cut();
+  }
+
+  /** For when it is not known which credentials ended: their holders connect again and are judged anew. */
+  cutAll(): void {
+    for (const streams of this.#byGround.values()) for (const exchange of streams) exchange.cut();
+  }
+
+  get size(): number {
+    return new Set([...this.#byGround.values()].flatMap((streams) => [...streams])).size;
+  }
+}
+
+function groundsOf(caller: Caller): readonly StreamGround[] {
+  switch (caller.kind) {
+    case 'key':
+      return [{ key: caller.keyId }];
+    case 'user':
+      return [
+        { user: caller.userId },
+        ...(caller.familyId === undefined ? [] : [{ family: caller.familyId }]),
+      ];
+    case 'tenant-user':
+      return [
+        { user: caller.userId },
+        { member: caller.userId, tenant: caller.scope.tenantId },
+        ...(caller.familyId === undefined ? [] : [{ family: caller.familyId }]),
+      ];
+    default:
+      return [];
+  }
+}
+
+function nameOf(ground: StreamGround): string {
+  return Object.entries(ground).flat().join(' ');
+}
