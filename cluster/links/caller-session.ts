@@ -1,7 +1,8 @@
 import { Mode, type Call as CallFrame } from '../../generated/troupe/cluster/v1/link.js';
+import type { Method } from '../activation/method.js';
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import { epoch, viewNumber, type ProcessId } from '../ids/ids.js';
+import { epoch, viewNumber, type ActorKind, type ProcessId } from '../ids/ids.js';
 import type { ViewName } from '../membership/membership.js';
 import type { Time } from '../time/time.js';
 import { Assembler } from './assembler.js';
@@ -35,7 +36,7 @@ export class CallerSession {
   readonly #liveness: Liveness;
   readonly #assembler: Assembler<'reply' | 'item'>;
   readonly #pending = new Map<number, OutgoingCall>();
-  readonly #methods = new Map<string, number>();
+  readonly #methods = new Map<Method | ActorKind, number>();
   #lastId = 0;
   #toldView: ViewName | undefined;
   #closed = false;
@@ -111,13 +112,17 @@ export class CallerSession {
         frame: { $case: 'call', value: { ...value, body, more } },
       }));
     }
-    return {
-      cancel: () => this.#cancel(id),
-      grant: (amount) => {
-        if (this.#pending.has(id))
-          this.#writer.send(id, { frame: { $case: 'credit', value: { id, amount } } });
-      },
-    };
+    return new SentCall(this, id);
+  }
+
+  cancel(id: number): void {
+    if (!this.#pending.delete(id)) return;
+    this.#assembler.forget(id);
+    this.#writer.send(id, { frame: { $case: 'cancel', value: { id } } });
+  }
+
+  grant(id: number, amount: number): void {
+    if (this.#pending.has(id)) this.#writer.send(id, { frame: { $case: 'credit', value: { id, amount } } });
   }
 
   /** Fails every call that is out. */
@@ -147,21 +152,16 @@ export class CallerSession {
     this.#writer.send(0, { frame: { $case: 'view', value: { number: view.number, hash: view.hash } } });
   }
 
-  #methodNumber(call: OutgoingCall): number {
-    const name = call.method?.name ?? '';
-    const text = `${call.kind}/${name}`;
-    const known = this.#methods.get(text);
+  #methodNumber({ method, kind }: OutgoingCall): number {
+    // A method object belongs to one kind; where there is none the kind stands for itself.
+    const key = method ?? kind;
+    const known = this.#methods.get(key);
     if (known !== undefined) return known;
     const number = this.#methods.size + 1;
-    this.#methods.set(text, number);
-    this.#writer.send(0, { frame: { $case: 'method', value: { number, kind: call.kind, name } } });
+    this.#methods.set(key, number);
+    const name = method?.name ?? '';
+    this.#writer.send(0, { frame: { $case: 'method', value: { number, kind, name } } });
     return number;
-  }
-
-  #cancel(id: number): void {
-    if (!this.#pending.delete(id)) return;
-    this.#assembler.forget(id);
-    this.#writer.send(id, { frame: { $case: 'cancel', value: { id } } });
   }
 
   #onFrames(frames: readonly Frame[]): void {
@@ -217,6 +217,25 @@ export class CallerSession {
     const call = this.#pending.get(id);
     if (call !== undefined) this.#pending.delete(id);
     return call;
+  }
+}
+
+/** A class, since one is made for each call. */
+class SentCall implements RemoteCall {
+  readonly #session: CallerSession;
+  readonly #id: number;
+
+  constructor(session: CallerSession, id: number) {
+    this.#session = session;
+    this.#id = id;
+  }
+
+  cancel(): void {
+    this.#session.cancel(this.#id);
+  }
+
+  grant(credit: number): void {
+    this.#session.grant(this.#id, credit);
   }
 }
 

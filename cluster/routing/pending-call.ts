@@ -98,23 +98,12 @@ export class PendingCall implements ReplySink, Deadlined {
 
   /** For an attempt over a link: the same answers, in bytes. */
   remoteAnswer(): RemoteAnswer {
-    const { output } = this.origin.method;
-    const decoded = (bytes: Uint8Array, take: (value: unknown) => void): void => {
-      try {
-        take(decodeMessage(output, bytes));
-      } catch (error) {
-        this.stop(toClusterError(error, 'bad_message'));
-      }
-    };
-    return {
-      opened: (newest) => {
-        this.epoch = newest;
-      },
-      reply: (bytes) => decoded(bytes, (value) => this.reply(value)),
-      item: (bytes) => decoded(bytes, (value) => this.#push(value, bytes.length + itemOverheadBytes)),
-      end: () => this.end(),
-      fail: (error) => this.fail(error),
-    };
+    return new DecodedAnswer(this);
+  }
+
+  /** A message of a stream that came over a link. */
+  remoteItem(value: unknown, bytes: number): void {
+    this.#push(value, bytes + itemOverheadBytes);
   }
 
   onDeadline(): void {
@@ -175,5 +164,44 @@ export class PendingCall implements ReplySink, Deadlined {
     this.pause?.cancel();
     this.#host.ended(this);
     return true;
+  }
+}
+
+/** A class, since one is made for each call that leaves the process. */
+class DecodedAnswer implements RemoteAnswer {
+  readonly #pending: PendingCall;
+
+  constructor(pending: PendingCall) {
+    this.#pending = pending;
+  }
+
+  opened(newest: Epoch): void {
+    this.#pending.epoch = newest;
+  }
+
+  reply(bytes: Uint8Array): void {
+    const { output } = this.#pending.origin.method;
+    try {
+      this.#pending.reply(decodeMessage(output, bytes));
+    } catch (error) {
+      this.#pending.stop(toClusterError(error, 'bad_message'));
+    }
+  }
+
+  item(bytes: Uint8Array): void {
+    const { output } = this.#pending.origin.method;
+    try {
+      this.#pending.remoteItem(decodeMessage(output, bytes), bytes.length);
+    } catch (error) {
+      this.#pending.stop(toClusterError(error, 'bad_message'));
+    }
+  }
+
+  end(): void {
+    this.#pending.end();
+  }
+
+  fail(error: ClusterError): void {
+    this.#pending.fail(error);
   }
 }

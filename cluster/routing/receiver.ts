@@ -24,12 +24,14 @@ export interface ReceiverParts {
   readonly table: ActorTable;
 }
 
+const targetsMax = 10_000;
 /** How long a receiver that is behind waits for the caller's view before it answers by its own. */
 const catchUpMs = 1_000;
 
 /** Takes the calls of other nodes: to the actor if it is here, else an answer that says where the truth is. */
 export class Receiver {
   readonly #parts: ReceiverParts;
+  readonly #targets = new Map<string, Target>();
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
@@ -40,7 +42,7 @@ export class Receiver {
       const kind = this.#parts.kinds.get(incoming.kind);
       if (kind === undefined)
         throw new ClusterError('unknown_kind', `this node has no kind ${incoming.kind}`);
-      const target = targetOf(kind, incoming.group, incoming.key);
+      const target = this.#target(kind, incoming.group, incoming.key);
       if (incoming.mode === 'release') return this.#release(target, incoming);
       const method = kind.methods.get(incoming.method);
       if (method === undefined) {
@@ -52,6 +54,17 @@ export class Receiver {
       incoming.answer.fail(new ClusterError(known.tag, known.message, { cause: error, notBegun: true }));
       return noHandle;
     }
+  }
+
+  /** Most calls go to actors that were called a moment ago: their addresses were checked and hashed then. */
+  #target(kind: Kind, group: string, key: string): Target {
+    const text = `${kind.name}\0${group}\0${key}`;
+    const known = this.#targets.get(text);
+    if (known !== undefined) return known;
+    const target = targetOf(kind, group, key);
+    if (this.#targets.size >= targetsMax) this.#targets.clear();
+    this.#targets.set(text, target);
+    return target;
   }
 
   #release(target: Target, incoming: IncomingCall): IncomingHandle {

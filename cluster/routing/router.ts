@@ -66,7 +66,7 @@ export class Router implements Caller, PendingHost {
     this.localItemCost = Math.ceil(parts.config.callCreditBytes / localItemsMax);
     this.#localSize = { bytes: 0, credit: parts.config.callCreditBytes };
     // Unique over the cluster without asking for randomness at each call.
-    this.#idPrefix = requestId(`${parts.random.id()}-`);
+    this.#idPrefix = requestId(`${parts.random.id().slice(0, 16)}-`);
   }
 
   unary(target: Target, method: Method, input: unknown, options: CallOptions | undefined): Promise<unknown> {
