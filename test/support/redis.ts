@@ -73,6 +73,8 @@ export class PrivateRedis {
     const child = this.#child;
     this.#child = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    // Its end is awaited now, even if nothing else keeps this process going.
+    child.ref();
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
     await exited;
