@@ -12,4 +12,5 @@ export { LogDestination } from './log-destination.js';
 export { createLog, type LineTarget, type Log, type Logger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { diagnosticsOperations, type DiagnosticsParts } from './operations.js';
+export { RequestTracing, type RequestSpan, traceHeaders } from './tracing.js';
 export { RecentErrors } from './recent-errors.js';

@@ -1,3 +1,4 @@
+import type { RequestSpan } from '../diagnostics/index.js';
 import type { Credentials, Operation } from '../operations/index.js';
 import type { Exchange } from './exchange.js';
 
@@ -8,4 +9,6 @@ export interface Incoming {
   readonly credentials: Credentials;
   readonly headers: Readonly<Record<string, string>>;
   readonly exchange: Exchange;
+  /** Only where somebody records traces. */
+  readonly span: RequestSpan | undefined;
 }

@@ -1,5 +1,6 @@
 import type { Caller } from '../context/caller.js';
 import { type Ready, whenReady } from '../context/ready.js';
+import type { RequestSpan } from '../diagnostics/index.js';
 import { PlatformError } from '../errors.js';
 import {
   type Admission,
@@ -56,8 +57,14 @@ export class Pipeline {
   }
 
   run(incoming: Incoming): void {
+    const { span } = incoming;
+    if (span === undefined) this.#run(incoming);
+    else span.within(() => this.#run(incoming));
+  }
+
+  #run(incoming: Incoming): void {
     const { operation, exchange } = incoming;
-    const progress: Progress = { caller: undefined, figures: undefined };
+    const progress: Progress = { caller: undefined, figures: undefined, span: incoming.span };
     const fail = (error: unknown): void =>
       this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
     try {
@@ -145,10 +152,9 @@ export class Pipeline {
       const head = this.#head(exchange, progress, jsonType, noHeaders);
       exchange.send(operation.status, head, JSON.stringify(answer), close);
     }
-    this.#parts.report({
+    this.#report(progress, {
       operation: operation.name,
       exchange,
-      caller: progress.caller,
       errorCode: undefined,
       failure: undefined,
     });
@@ -176,13 +182,17 @@ export class Pipeline {
     } finally {
       unfollow();
     }
-    this.#parts.report({
+    this.#report(progress, {
       operation: operation.name,
       exchange,
-      caller: progress.caller,
       errorCode: failure === undefined ? undefined : 'internal_error',
       failure,
     });
+  }
+
+  #report({ span, caller }: Progress, told: Omit<RequestReport, 'caller'>): void {
+    span?.end({ status: told.exchange.status, errorCode: told.errorCode, failure: told.failure });
+    this.#parts.report({ ...told, caller });
   }
 
   /** Answers with a refusal, in the operation's dialect. */
@@ -212,10 +222,9 @@ export class Pipeline {
       JSON.stringify(ownEnvelope === undefined ? envelope(error, dialect) : ownEnvelope(error)),
       close,
     );
-    this.#parts.report({
+    this.#report(progress, {
       operation: operationName,
       exchange,
-      caller: progress.caller,
       errorCode: codeOf(error, dialect),
       failure: error === thrown ? undefined : thrown,
     });
@@ -247,6 +256,7 @@ function refuseWithoutPermission({ access }: Operation, caller: Caller): void {
 }
 
 interface Progress {
+  readonly span?: RequestSpan | undefined;
   caller: Caller | undefined;
   figures: RateFigures | undefined;
 }

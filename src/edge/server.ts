@@ -1,5 +1,6 @@
 import * as uWS from 'uWebSockets.js';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import { RequestTracing, traceHeaders } from '../diagnostics/index.js';
 import { PlatformError } from '../errors.js';
 import type { OperationTable } from '../operations/index.js';
 import { type Method, type Operation, Router } from '../operations/index.js';
@@ -40,6 +41,7 @@ export class EdgeServer {
   readonly #app = uWS.App();
   #running = 0;
   readonly #nextRequestId = requestIds();
+  readonly #tracing = new RequestTracing();
   readonly overload = new OverloadGuard();
   readonly streams: OpenStreams;
   #listening: us_listen_socket | undefined;
@@ -115,7 +117,7 @@ export class EdgeServer {
         overloaded(),
       );
     }
-    this.#pipeline.run(incomingOf(exchange, request, operation, params));
+    this.#pipeline.run(this.#incomingOf(exchange, request, operation, params));
   }
 
   /** Reads only what somebody will look at: each header read crosses into native code. */
@@ -154,6 +156,33 @@ export class EdgeServer {
     return true;
   }
 
+  #incomingOf(
+    exchange: Exchange,
+    request: HttpRequest,
+    operation: Operation,
+    params: Readonly<Record<string, string>>,
+  ): Incoming {
+    const { tenant, credentials } = operation.access;
+    const apiKey = credentials.size === 0 ? '' : request.getHeader('x-api-key');
+    const authorization = credentials.size === 0 || apiKey !== '' ? '' : request.getHeader('authorization');
+    const named = tenant.from === 'path' ? params[tenant.parameter] : request.getHeader('x-tenant-id');
+    return {
+      operation,
+      params,
+      exchange,
+      headers: headersOf(request, operation.headers),
+      span: this.#tracing.enabled
+        ? this.#tracing.begin(operation.name, exchange.head.requestId, headersOf(request, traceHeaders))
+        : undefined,
+      credentials: {
+        apiKey: apiKey === '' ? undefined : apiKey,
+        bearer: authorization === '' ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1],
+        tenantId: named === '' ? undefined : named,
+        address: exchange.head.address,
+      },
+    };
+  }
+
   /** An address or method that is not served counts as an anonymous request. */
   #refuseUnrouted(exchange: Exchange, error: PlatformError): void {
     const caller = { kind: 'anonymous', address: exchange.head.address } as const;
@@ -172,30 +201,6 @@ export class EdgeServer {
   readonly #finished = (): void => {
     this.#running -= 1;
     if (this.#closing && this.#running === 0) this.#idle?.();
-  };
-}
-
-function incomingOf(
-  exchange: Exchange,
-  request: HttpRequest,
-  operation: Operation,
-  params: Readonly<Record<string, string>>,
-): Incoming {
-  const { tenant, credentials } = operation.access;
-  const apiKey = credentials.size === 0 ? '' : request.getHeader('x-api-key');
-  const authorization = credentials.size === 0 || apiKey !== '' ? '' : request.getHeader('authorization');
-  const named = tenant.from === 'path' ? params[tenant.parameter] : request.getHeader('x-tenant-id');
-  return {
-    operation,
-    params,
-    exchange,
-    headers: headersOf(request, operation.headers),
-    credentials: {
-      apiKey: apiKey === '' ? undefined : apiKey,
-      bearer: authorization === '' ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1],
-      tenantId: named === '' ? undefined : named,
-      address: exchange.head.address,
-    },
   };
 }
 
