@@ -14,4 +14,6 @@ if (name === '' || !existsSync(program)) {
   process.stderr.write(`bench: name one of ${folders.join(', ')}\n`);
   process.exit(2);
 }
-process.exit(spawnSync(process.execPath, [program, ...rest], { stdio: 'inherit' }).status ?? 1);
+process.exit(
+  spawnSync(process.execPath, [...process.execArgv, program, ...rest], { stdio: 'inherit' }).status ?? 1,
+);
