@@ -61,7 +61,10 @@ export function openHotReads(options: HotReadsOptions): HotReads {
     values: readonly HotValue[],
   ): Promise<Row[]> {
     try {
-      const rows = await readTwice(() => leastLoaded(from, inFlightMax).read(tenantId, statement, values));
+      // The second attempt takes the same place, where a new connection is opened then: after a restart of the
+      // database every other place may still hold a dead one.
+      const lane = leastLoaded(from, inFlightMax);
+      const rows = await readTwice(() => lane.read(tenantId, statement, values));
       return z.array(statement.row).parse(rows);
     } catch (error) {
       if (error instanceof z.ZodError) {
@@ -87,8 +90,7 @@ async function readTwice(read: () => Promise<readonly unknown[]>): Promise<reado
   } catch (error) {
     const translated = toStoreError(error, 'Reading');
     const stale = translated instanceof StoreError && stalePlanCodes.has(translated.sqlState ?? '');
-    const lost = translated instanceof StoreError && translated.failure === 'unavailable';
-    if (!stale && !lost) throw error;
+    if (!stale && !isLost(error)) throw error;
     return read();
   }
 }
@@ -149,7 +151,7 @@ class Lane {
         throw scope.reason;
       }
       if (answer.status === 'rejected') {
-        if (isStalePlan(answer.reason)) this.#drop(client);
+        if (isStalePlan(answer.reason) || isLost(answer.reason)) this.#drop(client);
         throw answer.reason;
       }
       return answer.value.rows;
@@ -195,6 +197,11 @@ class Lane {
     });
     void client.end();
   }
+}
+
+function isLost(error: unknown): boolean {
+  const translated = toStoreError(error, 'Reading');
+  return translated instanceof StoreError && translated.failure === 'unavailable';
 }
 
 function isStalePlan(error: unknown): boolean {

@@ -1,5 +1,6 @@
 // A real database for each test file, cloned from a migrated template that is made once per run.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { TestFn } from 'ava';
 import { migrate } from '../../src/storage/index.js';
@@ -17,6 +18,8 @@ const prefix = `troupe_test_${process.env['TROUPE_TEST_RUN'] ?? 'alone'}`;
 const template = `${prefix}_template`;
 /** Any number will do: no other program takes advisory locks in that database. */
 const templateLock = 774_411;
+const dropMsMax = 30_000;
+const insufficientPrivilege = '42501';
 
 /** The server of this run; scripts/test.mjs provides it. */
 export function serverUrl(): string {
@@ -76,9 +79,26 @@ async function create(server: pg.Client, from: string): Promise<TestDatabase> {
   return {
     name,
     url: urlOf(name),
-    drop: () =>
-      withServer(async (later) => void (await later.query(`drop database if exists ${name} with (force)`))),
+    drop: () => withServer((later) => drop(later, name)),
   };
+}
+
+/**
+ * Drops a database and ends whoever is connected. A worker of autovacuum that looks at it just then belongs to the
+ * superuser, whom the tests' account may not end: it is gone in a moment, so that refusal is waited out.
+ */
+async function drop(server: pg.Client, name: string): Promise<void> {
+  const endsAt = performance.now() + dropMsMax;
+  for (;;) {
+    try {
+      await server.query(`drop database if exists ${name} with (force)`);
+      return;
+    } catch (error) {
+      const refused = error instanceof pg.DatabaseError && error.code === insufficientPrivilege;
+      if (!refused || performance.now() > endsAt) throw error;
+      await delay(100);
+    }
+  }
 }
 
 /** The first test file that asks makes it; the others wait at the lock. */
@@ -88,7 +108,7 @@ async function makeTemplate(server: pg.Client): Promise<void> {
   try {
     if (await exists(server, template)) return;
     const unfinished = `${template}_unfinished`;
-    await server.query(`drop database if exists ${unfinished} with (force)`);
+    await drop(server, unfinished);
     await server.query(`create database ${unfinished} template template0`);
     await migrate({ databaseUrl: urlOf(unfinished) });
     await server.query(`alter database ${unfinished} rename to ${template}`);

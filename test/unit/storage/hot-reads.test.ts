@@ -1,6 +1,7 @@
 // Reads past slonik: many at once on few connections, each with its own tenant.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { eventually } from '../../support/eventually.js';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
 import { z } from 'zod';
@@ -108,6 +109,25 @@ test('reads go on after their connections were ended, as if nothing had been', a
     }
   }
   t.is((await hot.inTenant(tenantScope(tenant), allFacts, [])).length, 1);
+});
+
+test('after the database ended all connections, the first read of each goes through', async (t) => {
+  const url = new URL(database.url);
+  url.searchParams.set('application_name', 'reader_after_restart');
+  const hot = open(t, { databaseUrl: url.href, connectionsMax: 4 });
+  const [tenant = ''] = tenants;
+  const everywhere = () =>
+    Promise.all(Array.from({ length: 20 }, () => hot.inTenant(tenantScope(tenant), allFacts, [])));
+  await everywhere();
+  await owner.query(`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'reader_after_restart' and datname = current_database()`);
+  await eventually(async () => {
+    const left = await owner.query(
+      `select from pg_stat_activity where application_name = 'reader_after_restart'`,
+    );
+    return left.rowCount === 0;
+  });
+  t.is((await everywhere()).length, 20);
 });
 
 test('a plan that a migration made stale is made anew', async (t) => {
