@@ -71,7 +71,7 @@ function errorObject(body: unknown): ErrorFacts {
   if (!isRecord(inner)) return noFacts;
   const error: Loose<ErrorObject> = inner;
   const metadata = isRecord(inner['metadata']) ? inner['metadata'] : {};
-  const numeric = Number(inner['code'] ?? inner['status']);
+  const numeric = numberOf(inner['code'] ?? inner['status']);
   return {
     message: text(error.message) ?? text(inner['detail']),
     code: text(error.code) ?? text(error.type),
@@ -79,6 +79,11 @@ function errorObject(body: unknown): ErrorFacts {
     status: Number.isInteger(numeric) && numeric >= 400 && numeric < 600 ? numeric : undefined,
     moderated: Array.isArray(metadata['reasons']),
   };
+}
+
+/** Of a number or its digits; an object, whose way to a number may throw, is none. */
+function numberOf(value: unknown): number {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }
 
 const noFacts: ErrorFacts = {
