@@ -30,6 +30,11 @@ const kinds = {
   store_unavailable: { wire: 21, retry: 'later', meaning: 'the durable store does not answer' },
   membership_unavailable: { wire: 22, retry: 'later', meaning: 'the member store does not answer' },
   call_cycle: { wire: 24, retry: 'never', meaning: 'a turn would wait for itself' },
+  write_rejected: {
+    wire: 25,
+    retry: 'never',
+    meaning: 'a durable write broke a rule of the store (a constraint, a check, a value out of range)',
+  },
   application: { wire: 23, retry: 'never', meaning: 'a typed failure of the actor kind itself' },
 } as const satisfies Record<string, { wire: number; retry: 'never' | 'same' | 'later'; meaning: string }>;
 

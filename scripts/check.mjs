@@ -1,4 +1,4 @@
-// The whole gate: format, lint, protobuf rules, types, the protocol's model, tests.
+// The whole gate: format, lint, protobuf rules, types, tests.
 import { spawnSync } from 'node:child_process';
 
 /** @type {[name: string, command: string, args: string[]][]} */

@@ -4,6 +4,7 @@
 //
 //   node scripts/lock.mjs           completes the file; run it after each `npm install`
 //   node scripts/lock.mjs --check   fails when something is missing
+//   node scripts/lock.mjs bench/peers   the one of another folder
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -35,7 +36,8 @@ const processors = {
   x64: 'x64',
 };
 
-const path = fileURLToPath(new URL('../package-lock.json', import.meta.url));
+const folder = process.argv.slice(2).find((argument) => !argument.startsWith('--')) ?? '.';
+const path = fileURLToPath(new URL(`../${folder}/package-lock.json`, import.meta.url));
 const lock = JSON.parse(readFileSync(path, 'utf8'));
 /** @type {[place: string, entry: object][]} */
 const missing = [];

@@ -1,15 +1,18 @@
-// Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77.
+// Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77; with
+// --of quota those in which the product's quota counts.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
 build();
 const { runMany, show } = await import('../dist/test/simulation/many.js');
+const { runQuotas } = await import('../dist/test/simulation/quota-many.js');
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    of: { type: 'string', default: 'cluster' },
     processes: { type: 'string', default: String(availableParallelism()) },
   },
 });
@@ -22,12 +25,26 @@ if (!Number.isInteger(range.from) || !Number.isInteger(range.count) || range.cou
   process.exit(2);
 }
 const startedAt = performance.now();
-const { seeds, calls, answered, effects, events, failures } = await runMany(range, Number(values.processes));
+if (values.of === 'quota') {
+  const { failures, ...sums } = await runQuotas(range, Number(values.processes));
+  for (const failure of failures) process.stdout.write(`${show(failure)}\n`);
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  process.stdout.write(
+    `simulate: quotas on ${sums.seeds} seeds in ${seconds} s, ${sums.begun.toLocaleString('en')} works begun, ` +
+      `${sums.refused.toLocaleString('en')} refused, ${sums.reserved.toLocaleString('en')} attempts reserved, ` +
+      `${failures.length} failing seeds\n`,
+  );
+  process.exit(failures.length === 0 ? 0 : 1);
+}
+const { seeds, calls, answered, effects, streams, finished, fired, granted, events, failures } =
+  await runMany(range, Number(values.processes));
 const seconds = (performance.now() - startedAt) / 1_000;
 for (const failure of failures) process.stdout.write(`${show(failure)}\n`);
 process.stdout.write(
   `simulate: ${seeds} seeds in ${seconds.toFixed(1)} s, ${events.toLocaleString('en')} events, ` +
     `${calls.toLocaleString('en')} calls (${answered.toLocaleString('en')} answered), ` +
-    `${effects.toLocaleString('en')} outside effects, ${failures.length} failing seeds\n`,
+    `${effects.toLocaleString('en')} outside effects, ${streams.toLocaleString('en')} streams, ` +
+    `${finished.toLocaleString('en')} works, ${fired.toLocaleString('en')} timers, ` +
+    `${granted.toLocaleString('en')} grants, ${failures.length} failing seeds\n`,
 );
 process.exit(failures.length === 0 ? 0 : 1);

@@ -1,6 +1,7 @@
 // Builds, provides what the tests need, and runs ava with whatever was asked for.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { build } from './build.mjs';
@@ -35,18 +36,18 @@ function runAva(environment) {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { FORCE_COLOR: process.stdout.isTTY ? '1' : '0', ...process.env, ...environment },
   });
-  let tail = '';
-  child.stdout.on('data', (chunk) => {
-    process.stdout.write(chunk);
-    tail = (tail + chunk.toString()).slice(-4000);
+  const counts = { passed: 0, failed: 0 };
+  // Counted as they come: where tests failed, ava's own last lines do not say how many passed.
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const [mark] = stripVTControlCharacters(line).trimStart();
+    if (mark === '✔') counts.passed += 1;
+    if (mark === '✘') counts.failed += 1;
   });
+  child.stdout.pipe(process.stdout, { end: false });
   return new Promise((resolve) => {
     child.on('close', (code) => {
-      const plain = stripVTControlCharacters(tail);
-      const counted = (what) => Number(plain.match(new RegExp(`(\\d+) (?:tests?|hooks?) ${what}`))?.[1] ?? 0);
-      process.stdout.write(
-        `\n${counted('passed')} passed, ${counted('failed') + (code !== 0 && counted('failed') === 0 ? 1 : 0)} failed\n`,
-      );
+      const failed = code === 0 ? 0 : Math.max(1, counts.failed);
+      process.stdout.write(`\n${counts.passed} passed, ${failed} failed\n`);
       resolve(code ?? 1);
     });
   });

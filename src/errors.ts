@@ -32,6 +32,11 @@ export const errorKinds = {
   method_not_allowed: { status: 405, retry: 'never', message: 'The method is not allowed on this address.' },
   conflict: { status: 409, retry: 'never', message: 'The request conflicts with what already exists.' },
   trigger_disabled: { status: 409, retry: 'never', message: 'The trigger is disabled.' },
+  upgrade_required: {
+    status: 426,
+    retry: 'never',
+    message: 'This address speaks WebSocket; the request did not ask for it.',
+  },
   payload_too_large: { status: 413, retry: 'never', message: 'The request body is too large.' },
   unsupported_media_type: { status: 415, retry: 'never', message: 'The content type is not supported here.' },
   rate_limit_exceeded: { status: 429, retry: 'later', message: 'Too many requests.' },
@@ -119,4 +124,21 @@ export class PlatformError extends Error {
 /** A refusal of one field, in the form that the specification gives `validation_error`. */
 export function invalidField(field: string, issue: string): PlatformError {
   return new PlatformError('validation_error', { message: `${field}: ${issue}`, details: { field, issue } });
+}
+
+/**
+ * A refusal of what is too many, in the form that the specification gives `rate_limit_exceeded`: how many there may be,
+ * and when there is room again.
+ */
+export function tooMany(
+  limit: number,
+  room: { readonly atMs: number; readonly nowMs: number; readonly message?: string },
+): PlatformError {
+  const { atMs, nowMs, message } = room;
+  const retryAfterSeconds = Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
+  return new PlatformError('rate_limit_exceeded', {
+    ...(message === undefined ? {} : { message }),
+    details: { limit, remaining: 0, reset: Math.ceil(atMs / 1_000), retry_after: retryAfterSeconds },
+    retryAfterSeconds,
+  });
 }

@@ -29,17 +29,67 @@ function chunk(delta: object, finish_reason: string | null = null): string {
   return `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices, usage: null })}\n\n`;
 }
 
-const stream = [
-  chunk({ role: 'assistant', content: '' }),
-  ...Array.from({ length: chunksPerStream }, (_, index) => chunk({ content: ` word${index}` })),
+const opening = chunk({ role: 'assistant', content: '' });
+const closing = [
   chunk({}, 'stop'),
   `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [], usage })}\n\n`,
   'data: [DONE]\n\n',
 ].join('');
+const stream = [
+  opening,
+  ...Array.from({ length: chunksPerStream }, (_, index) => chunk({ content: ` word${index}` })),
+  closing,
+].join('');
 
-/** A vendor that answers at once: whatever time a call takes, it was spent on the way. Gives its port. */
-export function startVendor(): Promise<number> {
-  return new Promise((resolve, reject) => {
+interface Paced {
+  readonly response: uWS.HttpResponse;
+  left: number;
+}
+
+export interface Vendor {
+  readonly port: number;
+  /** From now on a streamed answer is so many chunks, one each so many milliseconds; at once where undefined. */
+  pace(pace: { readonly chunks: number; readonly everyMs: number } | undefined): void;
+  /** Chunks written to paced streams so far. */
+  readonly written: number;
+}
+
+/**
+ * A vendor that answers at once: whatever time a call takes, it was spent on the way. Paced streams carry the time of
+ * their writing in each chunk, and all of them get their next one in the same tick.
+ */
+export async function startVendor(): Promise<Vendor> {
+  const running = new Set<Paced>();
+  let chunks = 0;
+  let written = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  const tick = (): void => {
+    const text = chunk({ content: ` ${performance.now().toFixed(3)};` });
+    for (const paced of running) {
+      paced.left -= 1;
+      written += 1;
+      if (paced.left > 0) paced.response.cork(() => void paced.response.write(text));
+      else {
+        running.delete(paced);
+        paced.response.cork(() => void paced.response.end(text + closing));
+      }
+    }
+  };
+  const answer = (response: uWS.HttpResponse, streamed: boolean): void => {
+    const type = streamed ? 'text/event-stream' : 'application/json';
+    response.cork(() => {
+      response.writeHeader('content-type', type);
+      if (!streamed) response.end(whole);
+      else if (chunks === 0) response.end(stream);
+      else response.write(opening);
+    });
+    if (!streamed || chunks === 0) return;
+    const paced = { response, left: chunks };
+    running.add(paced);
+    response.onAborted(() => running.delete(paced));
+  };
+  const port = await new Promise<number>((resolve, reject) => {
     uWS
       .App()
       .post('/v1/chat/completions', (response) => {
@@ -47,12 +97,7 @@ export function startVendor(): Promise<number> {
         response.onAborted(() => undefined);
         response.onData((bytes, last) => {
           if (Buffer.from(bytes).includes('"stream":true')) streamed = true;
-          if (!last) return;
-          response.cork(() => {
-            response
-              .writeHeader('content-type', streamed ? 'text/event-stream' : 'application/json')
-              .end(streamed ? stream : whole);
-          });
+          if (last) answer(response, streamed);
         });
       })
       .listen('127.0.0.1', 0, (socket) => {
@@ -60,4 +105,15 @@ export function startVendor(): Promise<number> {
         else resolve(uWS.us_socket_local_port(socket));
       });
   });
+  return {
+    port,
+    pace(pace) {
+      clearInterval(timer);
+      chunks = pace?.chunks ?? 0;
+      if (pace !== undefined) timer = setInterval(tick, pace.everyMs);
+    },
+    get written() {
+      return written;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { volatileCounter } from '../../cluster/example/counter.js';
 import { systemTime } from '../../cluster/time/system.js';
 import { startLocalNode } from './nodes.js';
-import { median, rateOf, type Rate, type Row } from './measure.js';
+import { medianRate, ratesInTurn, rateOf, ratio, type Row } from './measure.js';
 
 /** Calls within one process, each with an envelope, a deadline and a trace context. */
 export async function inProcess(): Promise<Row[]> {
@@ -20,20 +20,52 @@ export async function inProcess(): Promise<Row[]> {
     await Promise.all(Array.from({ length: inFlight }, (_, lane) => one(lane)));
   };
   await run(200_000, 64);
-  const rates: Rate[] = [];
-  for (let round = 0; round < 5; round += 1) rates.push(await rateOf(300_000, (count) => run(count, 64)));
+  await bareQueue(200_000, 64);
+  const { bare, troupe } = await ratesInTurn(
+    {
+      bare: () => rateOf(300_000, (count) => bareQueue(count, 64)),
+      troupe: () => rateOf(300_000, (count) => run(count, 64)),
+    },
+    7,
+    0,
+  );
   await node.stop();
   return [
     {
-      name: 'in-process calls, 64 in flight',
-      value: median(rates.map((rate) => rate.perSecond)),
-      unit: 'calls/s',
+      name: 'a bare queue with a promise for each call',
+      value: medianRate(bare, 'perCpuSecond'),
+      unit: 'per CPU s',
     },
+    { name: 'Troupe, 64 in flight', value: medianRate(troupe), unit: 'calls/s' },
     {
-      name: 'in-process calls, 64 in flight, by CPU time',
-      value: median(rates.map((rate) => rate.perCpuSecond)),
-      unit: 'calls/s',
+      name: 'Troupe, 64 in flight, by CPU time',
+      value: medianRate(troupe, 'perCpuSecond'),
+      unit: 'per CPU s',
       aim: 1_000_000,
     },
+    { name: 'Troupe ÷ bare queue, by CPU time', value: ratio(troupe, bare, 'perCpuSecond'), unit: '×' },
   ];
+}
+
+/** The least that a mailbox does: messages with a promise each, taken one after the other once per burst. */
+async function bareQueue(calls: number, inFlight: number): Promise<void> {
+  let sum = 0;
+  let queue: { readonly amount: number; readonly resolve: (sum: number) => void }[] = [];
+  const drain = (): void => {
+    const burst = queue;
+    queue = [];
+    for (const { amount, resolve } of burst) resolve((sum += amount));
+  };
+  const ask = (amount: number): Promise<number> =>
+    new Promise((resolve) => {
+      if (queue.push({ amount, resolve }) === 1) queueMicrotask(drain);
+    });
+  let left = calls;
+  const one = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      await ask(1);
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, one));
 }

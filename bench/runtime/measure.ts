@@ -1,3 +1,5 @@
+import { loadavg } from 'node:os';
+
 export interface Row {
   readonly name: string;
   readonly value: number;
@@ -13,6 +15,8 @@ export interface Rate {
   readonly perCpuSecond: number;
 }
 
+export type Call = () => Promise<unknown>;
+
 export async function rateOf(count: number, run: (count: number) => Promise<void>): Promise<Rate> {
   const startedAt = performance.now();
   const cpuBefore = process.cpuUsage();
@@ -22,6 +26,61 @@ export async function rateOf(count: number, run: (count: number) => Promise<void
     perSecond: (count * 1_000) / (performance.now() - startedAt),
     perCpuSecond: (count * 1e6) / (cpu.user + cpu.system),
   };
+}
+
+/** So many callers, each with one call in flight, for so long. */
+export async function rateFor(seconds: number, inFlight: number, call: Call): Promise<Rate> {
+  let made = 0;
+  const state = { isOver: false };
+  const cpuBefore = process.cpuUsage();
+  const startedAt = performance.now();
+  setTimeout(() => (state.isOver = true), seconds * 1_000);
+  const caller = async (): Promise<void> => {
+    while (!state.isOver) {
+      await call();
+      made += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, caller));
+  const cpu = process.cpuUsage(cpuBefore);
+  return {
+    perSecond: (made * 1_000) / (performance.now() - startedAt),
+    perCpuSecond: (made * 1e6) / (cpu.user + cpu.system),
+  };
+}
+
+/** The ways in turn, round after round, so that what else the machine does meets all of them. */
+export async function ratesInTurn<Name extends string>(
+  ways: Readonly<Record<Name, (seconds: number) => Promise<Rate>>>,
+  rounds: number,
+  seconds: number,
+): Promise<Record<Name, Rate[]>> {
+  const names = Object.keys(ways) as Name[];
+  const rates = Object.fromEntries(names.map((name): [string, Rate[]] => [name, []])) as Record<Name, Rate[]>;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of names) rates[name].push(await ways[name](seconds));
+  }
+  return rates;
+}
+
+/** Pair by pair within the rounds, then the median. */
+export function ratio(ours: readonly Rate[], theirs: readonly Rate[], of: keyof Rate = 'perSecond'): number {
+  return median(ours.map((rate, round) => rate[of] / (theirs[round]?.[of] ?? Number.NaN)));
+}
+
+export function medianRate(rates: readonly Rate[], of: keyof Rate = 'perSecond'): number {
+  return median(rates.map((rate) => rate[of]));
+}
+
+/** Of calls that follow each other, in ms. */
+export async function p50Of(calls: number, call: Call): Promise<number> {
+  const taken: number[] = [];
+  for (let index = 0; index < calls; index += 1) {
+    const startedAt = performance.now();
+    await call();
+    taken.push(performance.now() - startedAt);
+  }
+  return percentile(taken, 0.5);
 }
 
 export function median(values: readonly number[]): number {
@@ -34,14 +93,20 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-export function print(rows: readonly Row[]): void {
-  for (const { name, value, unit, aim, atMost } of rows) {
+export function isMet({ value, aim, atMost }: Row): boolean | undefined {
+  if (aim === undefined) return undefined;
+  return atMost === true ? value <= aim : value >= aim;
+}
+
+export function print(title: string, rows: readonly Row[]): void {
+  console.log(`\n${title} (load of the machine ${loadavg()[0]?.toFixed(1)})`);
+  for (const row of rows) {
+    const { name, value, unit, aim, atMost } = row;
     const shown = value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2);
-    const isMet = aim === undefined || (atMost === true ? value <= aim : value >= aim);
     const goal =
       aim === undefined
         ? ''
-        : `  aim ${atMost === true ? '≤' : '≥'} ${aim.toLocaleString('en')}  ${isMet ? 'met' : 'MISSED'}`;
-    console.log(`${name.padEnd(58)} ${shown.padStart(12)} ${unit.padEnd(10)}${goal}`);
+        : `  aim ${atMost === true ? '≤' : '≥'} ${aim.toLocaleString('en')}  ${isMet(row) === true ? 'met' : 'MISSED'}`;
+    console.log(`  ${name.padEnd(62)} ${shown.padStart(11)} ${unit.padEnd(9)}${goal}`);
   }
 }

@@ -1,29 +1,13 @@
-import { volatileCounter } from '../../cluster/example/counter.js';
-import { systemTime } from '../../cluster/time/system.js';
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import type { Row } from './measure.js';
-import { startLocalNode } from './nodes.js';
 
-const count = 1_000_000;
-
-/** A million actors that were called once and wait for their next call. */
-export async function memoryOfIdleActors(): Promise<Row[]> {
-  const kind = volatileCounter(systemTime);
-  const node = await startLocalNode([kind], { residentsMax: 2 * count, idleMs: 3_600_000 });
-  const actors = node.references(kind);
-  globalThis.gc?.();
-  const before = process.memoryUsage();
-  for (let index = 0; index < count; index += 1) {
-    await actors('bench', `actor-${index}`).add({ amount: 1 });
-  }
-  globalThis.gc?.();
-  const after = process.memoryUsage();
-  const residents = node.describe().residents;
-  const heap = (after.heapUsed - before.heapUsed) / residents;
-  const rss = (after.rss - before.rss) / residents;
-  await node.stop();
-  return [
-    { name: `idle actors in memory`, value: residents, unit: 'actors' },
-    { name: 'heap of one idle actor', value: heap, unit: 'bytes', aim: 500, atMost: true },
-    { name: 'a million idle actors', value: (rss * count) / 1e9, unit: 'GB RSS', aim: 1, atMost: true },
-  ];
+/** In a process of its own: what other parts left in the heap would hide what the actors add to it. */
+export function memoryOfIdleActors(): Promise<Row[]> {
+  const program = fileURLToPath(new URL('memory-process.js', import.meta.url));
+  const child = fork(program, { execArgv: ['--expose-gc'] });
+  return new Promise((resolve, reject) => {
+    child.once('message', (rows) => resolve(rows as Row[]));
+    child.once('exit', (code) => reject(new Error(`the process ended with ${code}`)));
+  });
 }

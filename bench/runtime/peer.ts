@@ -1,16 +1,27 @@
-// The other process of the benchmarks: a bare gRPC server, and a node that owns every actor.
+// The other process of the benchmarks: a bare gRPC server, and a node that owns every actor. Told its port, and the
+// database of the durable counter where that is wanted.
+import { volatileCounter } from '../../cluster/example/counter.js';
 import { ScriptedMembers } from '../../cluster/simulation/scripted-membership.js';
+import { systemTime } from '../../cluster/time/system.js';
 import { startBareServer } from './bare.js';
+import { durableCounterOver } from './counters.js';
 import { echo } from './echo.js';
 import { memberOf, nodeOver, peersOf } from './nodes.js';
 
+export interface PeerTold {
+  /** The port of the bare server. */
+  readonly bare: number;
+}
+
+const [port = '', databaseUrl] = process.argv.slice(2);
 const members = new ScriptedMembers();
-const port = Number(process.argv[2]);
 const self = memberOf('server', `127.0.0.1:${port}`);
-const node = nodeOver([echo], members.join(self), peersOf('server', port));
+const durable = databaseUrl === undefined ? [] : [durableCounterOver(databaseUrl).counter];
+const kinds = [echo, volatileCounter(systemTime), ...durable];
+const node = nodeOver(kinds, members.join(self), peersOf('server', Number(port)));
 await node.listen();
 await node.start(new AbortController().signal);
 members.publish([self.process]);
-const bare = await startBareServer();
-process.send?.({ bare });
+const told: PeerTold = { bare: await startBareServer() };
+process.send?.(told);
 process.on('disconnect', () => process.exit(0));

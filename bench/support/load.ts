@@ -10,7 +10,8 @@ export interface LoadResult {
 
 export interface LoadOptions {
   readonly port: number;
-  readonly request: string;
+  /** Several take turns. */
+  readonly request: string | readonly string[];
   readonly connections: number;
   readonly seconds: number;
   readonly expectedStatus: number;
@@ -23,36 +24,38 @@ const headEnd = Buffer.from('\r\n\r\n');
  * where it ends, so that it costs less than any server it measures.
  */
 export async function load(options: LoadOptions): Promise<LoadResult> {
-  const bytes = Buffer.from(options.request);
+  const requests = [options.request].flat().map((request) => Buffer.from(request));
+  let turn = 0;
+  const next = (): Buffer => requests[turn++ % requests.length] ?? Buffer.alloc(0);
   const endsAt = performance.now() + options.seconds * 1000;
   const startedAt = performance.now();
   const latencies: number[] = [];
-  let requests = 0;
+  let answers = 0;
   let unexpected = 0;
   const connections = Array.from({ length: options.connections }, () =>
     oneConnection(options.port, (socket) => {
       let sentAt = performance.now();
       let pending: Buffer = Buffer.alloc(0);
-      socket.write(bytes);
+      socket.write(next());
       return (chunk) => {
         pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
         const end = endOfAnswer(pending);
         if (end === -1) return true;
-        requests += 1;
+        answers += 1;
         if (Number(pending.toString('latin1', 9, 12)) !== options.expectedStatus) unexpected += 1;
         pending = pending.subarray(end);
         const now = performance.now();
         latencies.push(now - sentAt);
         if (now >= endsAt) return false;
         sentAt = now;
-        socket.write(bytes);
+        socket.write(next());
         return true;
       };
     }),
   );
   await Promise.all(connections);
   const seconds = (performance.now() - startedAt) / 1000;
-  return { requests, seconds, unexpected, latenciesMs: Float64Array.from(latencies).sort() };
+  return { requests: answers, seconds, unexpected, latenciesMs: Float64Array.from(latencies).sort() };
 }
 
 function oneConnection(port: number, begin: (socket: Socket) => (chunk: Buffer) => boolean): Promise<void> {

@@ -9,12 +9,21 @@ export interface BenchServer {
   readonly facts: Readonly<Record<string, string>>;
   /** CPU seconds that the process has used so far. */
   cpuSeconds(): Promise<number>;
+  /** Resident memory, after a collection where the process can be told to make one. */
+  residentBytes(): Promise<number>;
+  /** Of JavaScript's heap, at the same moment. */
+  heapBytes(): Promise<number>;
   stop(): Promise<void>;
 }
 
 interface Started {
   readonly port: number;
   readonly facts?: Record<string, string>;
+}
+
+interface Memory {
+  readonly residentBytes: number;
+  readonly heapBytes: number;
 }
 
 const pins = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0;
@@ -39,12 +48,19 @@ export async function startServer(name: string, module: string, base: string): P
       const { cpuSeconds } = await message<{ cpuSeconds: number }>(child, name);
       return cpuSeconds;
     },
+    residentBytes: async () => (await memoryOf(child, name)).residentBytes,
+    heapBytes: async () => (await memoryOf(child, name)).heapBytes,
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve());
         child.send('stop');
       }),
   };
+}
+
+function memoryOf(child: ChildProcess, name: string): Promise<Memory> {
+  child.send('memory');
+  return message<Memory>(child, name);
 }
 
 function message<Message>(child: ChildProcess, name: string): Promise<Message> {
@@ -67,6 +83,10 @@ export function serveBench(started: Started, stop: () => Promise<void>): void {
     if (order === 'cpu') {
       const { user, system } = process.cpuUsage();
       process.send?.({ cpuSeconds: (user + system) / 1e6 });
+    } else if (order === 'memory') {
+      globalThis.gc?.();
+      const { rss, heapUsed, external } = process.memoryUsage();
+      process.send?.({ residentBytes: rss, heapBytes: heapUsed + external } satisfies Memory);
     } else {
       void stop().then(() => process.exit(0));
     }

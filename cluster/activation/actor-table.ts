@@ -1,55 +1,19 @@
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import {
-  activationId,
-  epoch,
-  type ActorAddress,
-  type ActorKind,
-  type Epoch,
-  type ProcessId,
-  type Slot,
-} from '../ids/ids.js';
+import { activationId, epoch, type ActorKind, type Epoch, type ProcessId, type Slot } from '../ids/ids.js';
+import { LoopClock } from '../time/loop-clock.js';
 import type { Random, Time, Timer } from '../time/time.js';
 import { AnswerMemory } from './answer-memory.js';
 import type { Call } from './call.js';
 import { Cell } from './cell.js';
 import { addressOf, CellActivation, type CellHome } from './cell-activation.js';
-import { deactivated, type Activation, type EndReason, type Kind } from './kind.js';
+import { deactivated, leaving, type Activation, type EndReason, type Instance, type Kind } from './kind.js';
 import { endError, withNotBegun } from './end-error.js';
 import { LoadGate } from './load-gate.js';
 import { MessageLoop } from './message-loop.js';
-import { Residents } from './residents.js';
-
-/** What the table asks of the node around it. */
-export interface TableHost {
-  readonly process: ProcessId;
-  mayAct(): boolean;
-  effectsClear(signal: AbortSignal): Promise<void>;
-  /** Whether this node owns the slot by its newest view. */
-  owns(slot: Slot): boolean;
-  surelyGone(process: ProcessId): boolean;
-  /**
-   * Resolves when the turn that `process` runs for the actor has ended: it said so, it is surely gone, or
-   * `remainingMs` of its stamp have passed. Whether the stamp may now be ignored although it stands.
-   */
-  awaitRelease(
-    address: ActorAddress,
-    process: ProcessId,
-    remainingMs: number,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-  /** Hands a control call to the process that still runs a turn of the actor. */
-  forward(address: ActorAddress, process: ProcessId, call: Call): void;
-}
-
-export interface TableCounts {
-  readonly activations: number;
-  readonly activationFailures: number;
-  readonly fenceRejections: number;
-  readonly shed: number;
-  readonly repeats: number;
-  readonly ended: Readonly<Partial<Record<EndReason, number>>>;
-}
+import { Residents, type ShownEpoch } from './residents.js';
+import type { TableHost } from './table-host.js';
+import type { ResidentActor, TableCounts, TurnLatencies } from './table-readings.js';
 
 interface KindCells {
   readonly kind: Kind;
@@ -72,6 +36,8 @@ export class ActorTable {
   readonly #host: TableHost;
   readonly #gate: LoadGate;
   readonly #loop: MessageLoop;
+  readonly #clock: LoopClock;
+  #lastCells: KindCells | undefined;
   readonly #counts = {
     activations: 0,
     activationFailures: 0,
@@ -107,14 +73,26 @@ export class ActorTable {
       effectsClear: (signal) => host.effectsClear(signal),
       end: (cell, reason) => this.#end(cell, reason),
     };
-    this.#loop = new MessageLoop(config, time, {
+    this.#clock = new LoopClock(time);
+    this.#loop = new MessageLoop(config, time, this.#clock, {
       forward: (cell, process, call) => host.forward(addressOf(cell), process, call),
       finished: (cell) => this.#end(cell, 'moved'),
     });
   }
 
   get counts(): TableCounts {
-    return { ...this.#counts, shed: this.#loop.shed };
+    return { ...this.#counts, shed: this.#loop.shed + this.#gate.refused };
+  }
+
+  get latencies(): TurnLatencies {
+    const { waited, ran, firstMessage } = this.#loop;
+    return { waited: waited.read(), ran: ran.read(), firstMessage: firstMessage.read() };
+  }
+
+  /** How long the oldest call has waited for its actor; 0 while none waits. */
+  get oldestWaitingMs(): number {
+    const sinceMs = this.#loop.oldestWaitingMs;
+    return sinceMs === undefined ? 0 : Math.max(0, this.#time.monotonicMs() - sinceMs);
   }
 
   get residents(): number {
@@ -187,25 +165,38 @@ export class ActorTable {
 
   /** How many actors still run a handler. */
   get busy(): number {
-    let count = 0;
-    for (const { cells } of this.#kinds.values())
-      for (const cell of cells.values()) if (cell.busy) count += 1;
-    return count;
+    return this.#loop.busy;
+  }
+
+  /** What this node knows of an actor in its memory; undefined when it holds none. */
+  look(kindName: ActorKind, text: string): ResidentActor | undefined {
+    const cell = this.#kinds.get(kindName)?.cells.get(text);
+    if (cell === undefined) return undefined;
+    const { state, busy, waiting } = cell;
+    return { state, busy, waiting, epoch: cell.holder?.fence.epoch ?? noEpoch };
   }
 
   epochOf(kindName: ActorKind, text: string): Epoch {
-    return this.#kinds.get(kindName)?.cells.get(text)?.holder?.fence.epoch ?? epoch(0);
+    return this.#kinds.get(kindName)?.cells.get(text)?.holder?.fence.epoch ?? noEpoch;
+  }
+
+  /** Of the durable actors of one kind, the most recently used first. */
+  epochsOf(kindName: ActorKind, countMax: number): readonly ShownEpoch[] {
+    return this.#kinds.get(kindName)?.residents.epochs(countMax) ?? [];
   }
 
   #cellsOf(kindName: ActorKind): KindCells {
+    // Most calls go to the kind of the call before.
+    if (this.#lastCells?.kind.name === kindName) return this.#lastCells;
     const cells = this.#kinds.get(kindName);
+    this.#lastCells = cells;
     if (cells === undefined)
       throw new ClusterError('unknown_kind', `this node has no actor kind ${kindName}`);
     return cells;
   }
 
   #tick(): number {
-    return Math.floor(this.#time.monotonicMs() / tickMs);
+    return Math.floor(this.#clock.nowMs() / tickMs);
   }
 
   // ── activation
@@ -250,19 +241,21 @@ export class ActorTable {
         ...request,
         ignoreStampsOf: (process) => released.has(process) || request.ignoreStampsOf(process),
       });
-      if (cell.state !== 'loading') return;
+      if (cell.state !== 'loading' || loading.outcome === 'unwanted') {
+        if (loading.outcome === 'ready') this.#discard(loading);
+        return;
+      }
       if (loading.outcome === 'ready') {
         this.#becomeReady(cell, loading);
         return;
       }
       cell.extra.busyAt = loading.process;
       this.#loop.forwardControls(cell);
-      const { signal } = cell.extra.abort;
       const mayIgnore = await this.#host.awaitRelease(
         host.address,
         loading.process,
         loading.remainingMs,
-        signal,
+        cell.loadingSignal,
       );
       if (mayIgnore) released.add(loading.process);
       cell.extra.busyAt = undefined;
@@ -274,6 +267,7 @@ export class ActorTable {
       address: addressOf(cell),
       slot: cell.slot,
       activationId: activationId(this.#random.id()),
+      isWanted: () => cell.state === 'loading',
       // This process runs no other activation of the actor: the cell is the only one in the table.
       ignoreStampsOf: (process: ProcessId) =>
         process === this.#host.process || this.#host.surelyGone(process),
@@ -288,6 +282,9 @@ export class ActorTable {
     cell.instance = loaded.instance;
     cell.holder = loaded.holder;
     cell.become('ready');
+    if (loaded.holder !== undefined) {
+      this.#host.activated(cell.kind.name, cell.text, loaded.holder.fence.epoch);
+    }
     loaded.holder?.onLost(() => {
       this.#counts.fenceRejections += 1;
       this.#end(cell, 'fenced');
@@ -298,6 +295,12 @@ export class ActorTable {
       return;
     }
     this.#loop.opened(cell);
+  }
+
+  /** Given up between its making and now: it must let go of what it took hold of. */
+  #discard({ instance, holder }: { instance: Instance; holder: Cell['holder'] }): void {
+    holder?.close(new ClusterError('activation_failed', 'given up while it was loaded'));
+    instance[deactivated]?.('moved');
   }
 
   #loadFailed(cell: Cell, error: unknown): void {
@@ -339,10 +342,12 @@ export class ActorTable {
       cell,
       new ClusterError('moved', `${cell.kind.name} is moving`, { notBegun: true }),
     );
+    cell.instance?.[leaving]?.();
   }
 
   #end(cell: Cell, reason: EndReason, failure: ClusterError = endError(cell, reason)): void {
     if (cell.state === 'gone') return;
+    this.#loop.leave(cell);
     cell.become('gone');
     const cells = this.#cellsOf(cell.kind.name);
     cells.cells.delete(cell.text);
@@ -383,6 +388,8 @@ export class ActorTable {
     this.#sweep = this.#residents > 0 ? this.#time.after(tickMs * 10, () => this.#sweepIdle()) : undefined;
   }
 }
+
+const noEpoch = epoch(0);
 
 function isIdle(cell: Cell): boolean {
   return cell.state === 'ready' && !cell.busy && cell.waiting === 0;

@@ -1,10 +1,15 @@
 import { ClusterError } from '../errors.js';
 import type { RequestId } from '../ids/ids.js';
+import { encode } from '../links/encoder.js';
+import { hashBytes } from '../ring/hash.js';
 import type { Call } from './call.js';
 
 interface Answer {
   readonly method: string;
-  readonly payload: number;
+  /** Hash of the request's bytes; 0 as long as nobody asked for that of a call of this very process. */
+  payload: number;
+  /** The request itself where it came without bytes. */
+  input: unknown;
   readonly atMs: number;
   /** Calls that came with the id of one still running. */
   joined: Call[] | undefined;
@@ -28,7 +33,7 @@ export class AnswerMemory {
   repeats(call: Call, payload: number): boolean {
     const answer = this.#answers.get(call.requestId);
     if (answer === undefined) return false;
-    if (answer.method !== call.method.name || answer.payload !== payload) {
+    if (answer.method !== call.method.name || payloadOf(answer, call) !== (payload || hashOf(call))) {
       call.fail(
         new ClusterError(
           'request_conflict',
@@ -49,6 +54,7 @@ export class AnswerMemory {
     const answer: Answer = {
       method: call.method.name,
       payload,
+      input: payload === 0 ? call.input : undefined,
       atMs: nowMs,
       joined: undefined,
       running: true,
@@ -89,4 +95,17 @@ export class AnswerMemory {
       return;
     }
   }
+}
+
+/** Within a process no bytes are made, until a repeat asks whether it is one. */
+function payloadOf(answer: Answer, { method }: Call): number {
+  if (answer.payload === 0) {
+    answer.payload = hashBytes(encode(method.input, answer.input));
+    answer.input = undefined;
+  }
+  return answer.payload;
+}
+
+function hashOf({ method, input }: Call): number {
+  return hashBytes(encode(method.input, input));
 }

@@ -1,5 +1,6 @@
 import { ClusterError } from '../errors.js';
-import type { ActorKind, RequestId } from '../ids/ids.js';
+import type { ActorKind, Epoch, RequestId } from '../ids/ids.js';
+import type { Arrival } from '../mailbox/arrivals.js';
 import type { Lane, Mail } from '../mailbox/mailbox.js';
 import type { Outflow } from '../streams/outflow.js';
 import type { Deadlined, Deadlines } from '../time/deadlines.js';
@@ -9,6 +10,8 @@ import type { Method } from './method.js';
 export interface ReplySink {
   reply(value: unknown): void;
   fail(error: ClusterError): void;
+  /** Streams: a handler has begun, in an activation of this epoch. */
+  opened(epoch: Epoch): void;
   /** Streams: one message; returns its cost in credit. */
   item(value: unknown): number;
   /** Streams: all messages were sent. */
@@ -41,7 +44,7 @@ export interface CallTarget {
 }
 
 /** One call on its way through an actor; handlers see the public part of it. */
-export class Call implements Mail, Deadlined {
+export class Call implements Mail, Deadlined, Arrival {
   readonly input: unknown;
   readonly bytes: number;
   readonly credit: number;
@@ -52,6 +55,10 @@ export class Call implements Mail, Deadlined {
 
   deadlineNext: Deadlined | undefined = undefined;
   deadlinePrevious: Deadlined | undefined = undefined;
+  /** When it came to its actor; from its begin on, when that was. By the clock of the loop. */
+  arrivedAtMs = 0;
+  laterArrival: Arrival | undefined = undefined;
+  earlierArrival: Arrival | undefined = undefined;
   /** Answered: by its handler, its deadline, its caller's cancel or the end of the activation. */
   ended = false;
   /** A handler has begun; before that the call may be sent elsewhere whatever it does. */
@@ -158,6 +165,10 @@ export class Call implements Mail, Deadlined {
     this.#sink.fail(error);
     this.onOutcome?.(error, undefined);
     this.outflow?.cancel(error);
+  }
+
+  openedStream(epoch: Epoch): void {
+    if (!this.ended) this.#sink.opened(epoch);
   }
 
   item(value: unknown): number {

@@ -15,7 +15,8 @@ interface Extra {
   busyAt: ProcessId | undefined;
   /** Told once when the cell is gone. */
   readonly onGone: (() => void)[];
-  readonly abort: AbortController;
+  /** Made when the loading waits for somebody. */
+  abort: AbortController | undefined;
 }
 
 /** One actor in memory. Fields only; `ActorTable` moves it through its states. */
@@ -76,7 +77,7 @@ export class Cell {
       beside: new Set(),
       busyAt: undefined,
       onGone: [],
-      abort: new AbortController(),
+      abort: undefined,
     });
   }
 
@@ -84,8 +85,11 @@ export class Cell {
     return this.#extra?.busyAt;
   }
 
-  isBeside(call: Call): boolean {
-    return this.#extra?.beside.has(call) ?? false;
+  /** Forgets the call, if it ran beside the turn lane. */
+  leaveBeside(call: Call): void {
+    const extra = this.#extra;
+    if (extra === undefined || !extra.beside.delete(call) || extra.beside.size > 0) return;
+    if (extra.busyAt === undefined && extra.onGone.length === 0) this.#extra = undefined;
   }
 
   /** Every call that a handler works on. */
@@ -99,7 +103,12 @@ export class Cell {
     return this.#extra?.onGone.splice(0) ?? [];
   }
 
+  /** Aborted when the cell is gone before it was loaded. */
+  get loadingSignal(): AbortSignal {
+    return (this.extra.abort ??= new AbortController()).signal;
+  }
+
   abortLoading(): void {
-    this.#extra?.abort.abort();
+    this.#extra?.abort?.abort();
   }
 }

@@ -2,8 +2,14 @@ import { FairQueue } from '../mailbox/fair-queue.js';
 import type { Time } from '../time/time.js';
 import type { Cell } from './cell.js';
 
-/** Starts in one turn of the event loop: a burst of messages must not keep leases and sockets waiting. */
-const startsPerTurn = 1_024;
+/**
+ * A burst of messages must not keep leases and sockets waiting: after so many starts the clock is looked at, and once
+ * a turn of the event loop has lasted so long the rest waits for the next. On a clock that stands still within a turn
+ * the number alone ends it.
+ */
+const startsPerLook = 256;
+const turnMs = 4;
+const startsPerTurn = 8_192;
 
 /**
  * Decides which actor's next message is started. A lone message starts at once, where it was sent; what
@@ -15,6 +21,9 @@ export class Dispatcher {
   readonly #start: (cell: Cell) => void;
   readonly #ready = new FairQueue<Cell>();
   #starts = 0;
+  /** How many there may be before the next look at the clock. */
+  #allowed = startsPerLook;
+  #turnBeganMs = 0;
   #resetAsked = false;
   #drainAsked = false;
   #draining = false;
@@ -30,7 +39,7 @@ export class Dispatcher {
 
   /** Whether a message may start right now without passing others that wait. */
   mayStartNow(): boolean {
-    if (this.#ready.size > 0 || this.#starts >= startsPerTurn) return false;
+    if (this.#ready.size > 0 || !this.#mayStart()) return false;
     this.#count();
     return true;
   }
@@ -46,16 +55,25 @@ export class Dispatcher {
     this.#starts += 1;
     if (this.#resetAsked) return;
     this.#resetAsked = true;
+    this.#turnBeganMs = this.#time.monotonicMs();
     this.#time.soon(() => {
       this.#resetAsked = false;
       this.#starts = 0;
+      this.#allowed = startsPerLook;
       if (this.#ready.size > 0) this.#drain();
     });
   }
 
+  #mayStart(): boolean {
+    if (this.#starts < this.#allowed) return true;
+    if (this.#starts >= startsPerTurn || this.#time.monotonicMs() - this.#turnBeganMs >= turnMs) return false;
+    this.#allowed += startsPerLook;
+    return true;
+  }
+
   #askDrain(): void {
     if (this.#drainAsked || this.#draining) return;
-    if (this.#starts >= startsPerTurn) return;
+    if (!this.#mayStart()) return;
     this.#drainAsked = true;
     queueMicrotask(() => {
       this.#drainAsked = false;
@@ -66,7 +84,7 @@ export class Dispatcher {
   #drain(): void {
     if (this.#draining) return;
     this.#draining = true;
-    while (this.#starts < startsPerTurn) {
+    while (this.#mayStart()) {
       const cell = this.#ready.shift();
       if (cell === undefined) break;
       cell.queued = false;

@@ -15,10 +15,17 @@ import { type Handlers, type RulesOf } from './service.js';
 /** Called once when an actor leaves memory; it must not write, the fence may be lost. */
 export const deactivated: unique symbol = Symbol('deactivated');
 
+/**
+ * Called once when an actor that still runs handlers is to move: what need not stay (readers of work that has not
+ * begun) may end now, the rest finishes here.
+ */
+export const leaving: unique symbol = Symbol('leaving');
+
 export type EndReason = 'idle' | 'cap' | 'moved' | 'drain' | 'fenced' | 'lease_lost' | 'failed';
 
 export interface Lifecycle {
   [deactivated]?(reason: EndReason): void;
+  [leaving]?(): void;
 }
 
 /** What an actor knows of its own activation. */
@@ -40,7 +47,8 @@ export interface DurableActivation<Loaded, Write, Result> extends Activation {
   readonly loaded: Loaded;
   /**
    * Writes under the fence, in order of asking; resolves once committed. Rejects with `fenced` or
-   * `outcome_unknown`, which end the activation, or with what the write itself broke.
+   * `outcome_unknown`, which end the activation, or with `write_rejected`, which does not: its cause is the
+   * store's own error.
    */
   write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Result | undefined>;
   /** Changes only the busy stamp. */
@@ -54,9 +62,13 @@ export interface Instance extends Lifecycle {
 
 export type Loading =
   | { readonly outcome: 'ready'; readonly instance: Instance; readonly holder: WriteHolder | undefined }
-  | { readonly outcome: 'busy'; readonly process: ProcessId; readonly remainingMs: number };
+  | { readonly outcome: 'busy'; readonly process: ProcessId; readonly remainingMs: number }
+  | { readonly outcome: 'unwanted' };
 
-export type LoadRequest = Omit<ActivateRequest<unknown>, 'load'>;
+export interface LoadRequest extends Omit<ActivateRequest<unknown>, 'load'> {
+  /** False once the activation was given up: what the store answers late makes no actor. */
+  readonly isWanted: () => boolean;
+}
 
 /** An actor kind as the runtime handles it. */
 export interface Kind {
@@ -125,11 +137,10 @@ export function durableActor<Service extends ServiceShape, Load, Loaded, Write, 
     durable: true,
     async load(host, request) {
       if (request === undefined) throw new TypeError(`${common.name} was loaded without a request`);
-      const activated = await definition.commits.activate({
-        ...request,
-        load: definition.load(host.address),
-      });
+      const { isWanted, ...asked } = request;
+      const activated = await definition.commits.activate({ ...asked, load: definition.load(host.address) });
       if (activated.outcome === 'busy') return activated;
+      if (!isWanted()) return { outcome: 'unwanted' };
       const holder = definition.commits.holder(activated.fence);
       const activation = new FencedActivation(host, activated.fence.epoch, activated.loaded, holder);
       const instance = checkedInstance(definition.create(activation), common.methods, common.name);

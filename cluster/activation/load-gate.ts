@@ -11,6 +11,7 @@ export class LoadGate {
   readonly #waiting = new FairQueue<() => void>();
   readonly #bound: SharedBound;
   #running = 0;
+  refused = 0;
 
   constructor(max: number, queueMax: number, retryAfterMs: number) {
     this.#max = max;
@@ -41,6 +42,7 @@ export class LoadGate {
 
   #turn(group: string): Promise<void> {
     if (!this.#bound.take(group)) {
+      this.refused += 1;
       return Promise.reject(
         new ClusterError('overloaded', 'too many actors wait to be loaded', {
           retryAfterMs: this.#retryAfterMs,

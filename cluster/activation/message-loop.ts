@@ -1,9 +1,12 @@
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import type { ProcessId } from '../ids/ids.js';
+import { epoch, type ProcessId } from '../ids/ids.js';
 import { SharedBound } from '../mailbox/fair-queue.js';
+import { Arrivals } from '../mailbox/arrivals.js';
 import { Mailbox } from '../mailbox/mailbox.js';
+import { Histogram } from '../measures/histogram.js';
 import { Outflow } from '../streams/outflow.js';
+import type { LoopClock } from '../time/loop-clock.js';
 import type { Time } from '../time/time.js';
 import type { Call, CallRunner } from './call.js';
 import { Cell } from './cell.js';
@@ -26,17 +29,32 @@ export class MessageLoop implements CallRunner {
   readonly #host: LoopHost;
   readonly #queue: SharedBound;
   readonly #dispatcher: Dispatcher;
+  readonly #clock: LoopClock;
+  readonly #arrivals = new Arrivals();
+  /** Of turns: from the call's coming to its begin, and from there to the return of the handler. */
+  readonly waited = new Histogram();
+  readonly ran = new Histogram();
+  /** Of streams of either lane: from the call's coming to its first message. */
+  readonly firstMessage = new Histogram();
   shed = 0;
+  /** Actors that run a handler. */
+  busy = 0;
 
-  constructor(config: ClusterConfig, time: Time, host: LoopHost) {
+  constructor(config: ClusterConfig, time: Time, clock: LoopClock, host: LoopHost) {
     this.#config = config;
     this.#host = host;
     this.#queue = new SharedBound(config.nodeQueueMax);
+    this.#clock = clock;
     this.#dispatcher = new Dispatcher(time, (cell) => this.#startNext(cell));
   }
 
   get waiting(): number {
     return this.#queue.total;
+  }
+
+  /** Since when the oldest waits of all that wait; undefined while nothing does. */
+  get oldestWaitingMs(): number | undefined {
+    return this.#arrivals.oldestMs;
   }
 
   /** The cell has been loaded: what waited is begun. */
@@ -46,10 +64,12 @@ export class MessageLoop implements CallRunner {
       this.#run(cell, call);
     }
     if (cell.waiting > 0) this.#dispatcher.enqueue(cell);
+    else cell.mailbox = undefined;
   }
 
   admit(cell: Cell, call: Call): void {
     if (call.ended) return;
+    call.arrivedAtMs = this.#clock.nowMs();
     if (call.lane === 'control') {
       if (cell.state === 'loading') this.#control(cell, call);
       else if (cell.extra.beside.size < this.#config.controlCountMax) this.#run(cell, call);
@@ -90,8 +110,10 @@ export class MessageLoop implements CallRunner {
       this.refuse(call, `the mailbox of ${cell.kind.name} is full`);
       return;
     }
+    this.#arrivals.add(call);
     call.onEndedWaiting = (ended) => {
       mailbox.forget(ended);
+      this.#arrivals.remove(ended);
       this.#queue.give(ended.group);
     };
     if (cell.state === 'ready' && cell.running === undefined) this.#dispatcher.enqueue(cell);
@@ -99,6 +121,7 @@ export class MessageLoop implements CallRunner {
 
   #leaveQueue(call: Call): void {
     call.onEndedWaiting = undefined;
+    this.#arrivals.remove(call);
     this.#queue.give(call.group);
   }
 
@@ -121,7 +144,11 @@ export class MessageLoop implements CallRunner {
       return;
     }
     call.begun = true;
+    if (!cell.busy) this.busy += 1;
+    const arrivedAtMs = call.arrivedAtMs;
+    call.arrivedAtMs = this.#clock.nowMs();
     if (call.lane === 'turn') {
+      this.waited.add(call.arrivedAtMs - arrivedAtMs);
       cell.running = call;
       call.runner = this;
       call.cell = cell;
@@ -130,7 +157,7 @@ export class MessageLoop implements CallRunner {
     }
     try {
       const result = handler.call(cell.instance, call.input, call);
-      if (call.method.streams) this.#stream(cell, call, result);
+      if (call.method.streams) this.#stream(cell, call, result, arrivedAtMs);
       else if (result instanceof Promise) {
         result.then(
           (value: unknown) => this.#done(cell, call, value),
@@ -142,15 +169,20 @@ export class MessageLoop implements CallRunner {
     }
   }
 
-  #stream(cell: Cell, call: Call, result: unknown): void {
+  #stream(cell: Cell, call: Call, result: unknown, arrivedAtMs: number): void {
     if (!isAsyncIterable(result)) {
       this.#failed(cell, call, new TypeError(`${call.method.name} did not return a stream`));
       return;
     }
+    let isFirst = true;
     const outflow = new Outflow<unknown>(
       result[Symbol.asyncIterator](),
       {
-        item: (value) => call.item(value),
+        item: (value) => {
+          if (isFirst) this.firstMessage.add(this.#clock.nowMs() - arrivedAtMs);
+          isFirst = false;
+          return call.item(value);
+        },
         end: (error) => {
           if (error === undefined) call.endStream();
           else call.fail(toClusterError(error));
@@ -159,6 +191,7 @@ export class MessageLoop implements CallRunner {
       call.credit,
     );
     call.outflow = outflow;
+    call.openedStream(cell.holder?.fence.epoch ?? noEpoch);
     void outflow.run().then(() => this.#left(cell, call));
   }
 
@@ -183,12 +216,19 @@ export class MessageLoop implements CallRunner {
   /** The handler has returned, which may be long after its call was answered. */
   #left(cell: Cell, call: Call): void {
     if (cell.running === call) cell.running = undefined;
-    else if (cell.isBeside(call)) cell.extra.beside.delete(call);
+    else cell.leaveBeside(call);
     call.runner = undefined;
+    if (call.lane === 'turn') this.ran.add(this.#clock.nowMs() - call.arrivedAtMs);
+    if (cell.state !== 'gone' && !cell.busy) this.busy -= 1;
     if (cell.state === 'ending' && !cell.busy) this.#host.finished(cell);
     else if (cell.state === 'ready' && cell.running === undefined && cell.waiting > 0) {
       this.#dispatcher.enqueue(cell);
     }
+  }
+
+  /** The cell leaves memory, whatever it runs. */
+  leave(cell: Cell): void {
+    if (cell.busy) this.busy -= 1;
   }
 
   refuse(call: Call, why: string): void {
@@ -210,6 +250,8 @@ export class MessageLoop implements CallRunner {
     }
   }
 }
+
+const noEpoch = epoch(0);
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;

@@ -1,5 +1,12 @@
 import type { Cell } from './cell.js';
 
+export interface ShownEpoch {
+  readonly kind: string;
+  readonly group: string;
+  readonly key: string;
+  readonly epoch: number;
+}
+
 /** Cells of one kind in the order of their last use: a doubly linked list through the cells themselves. */
 export class Residents {
   #oldest: Cell | undefined;
@@ -7,6 +14,16 @@ export class Residents {
 
   get oldest(): Cell | undefined {
     return this.#oldest;
+  }
+
+  /** Of the durable ones, the most recently used first. */
+  epochs(countMax: number): readonly ShownEpoch[] {
+    const found: ShownEpoch[] = [];
+    for (let cell = this.#newest; cell !== undefined && found.length < countMax; cell = cell.older) {
+      const { kind, group, key, holder } = cell;
+      if (holder !== undefined) found.push({ kind: kind.name, group, key, epoch: holder.fence.epoch });
+    }
+    return found;
   }
 
   touch(cell: Cell, tick: number): void {

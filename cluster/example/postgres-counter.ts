@@ -9,21 +9,19 @@ export const counterSchema = `
   );
 `;
 
-/** A repeated request finds the sum that the first one made, and adds nothing. */
+/** A repeated request finds the sum that the first one made, and adds nothing: `xmax` is 0 only of a row made now. */
 const add = {
   name: 'example_counter_add',
-  text: `with given as (
-      select * from unnest($1::text[], $2::text[], $3::bigint[]) as w (counter, request_id, sum)
-    ), added as (
-      insert into example_additions (counter, request_id, sum) select counter, request_id, sum from given
-      on conflict do nothing returning counter, sum
+  text: `with added as (
+      insert into example_additions as a (counter, request_id, sum)
+      select * from unnest($1::text[], $2::text[], $3::bigint[])
+      on conflict (counter, request_id) do update set sum = a.sum
+      returning counter, sum, xmax = 0 as is_new
     ), summed as (
-      insert into example_counters (counter, sum) select counter, sum from added
+      insert into example_counters (counter, sum) select counter, sum from added where is_new
       on conflict (counter) do update set sum = excluded.sum
     )
-    select counter, sum from added
-    union all
-    select e.counter, e.sum from given join example_additions e using (counter, request_id)`,
+    select counter, sum from added`,
 };
 
 export const postgresCounterTables: PostgresTables<CounterLoad, CounterState, CounterWrite, CounterResult> = {

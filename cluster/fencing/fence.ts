@@ -59,4 +59,9 @@ export interface FenceStore<Load, Loaded, Write, Result> {
    * already written by it answers `written`, with `result` undefined.
    */
   write(batch: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]>;
+  /**
+   * Where writes of one actor may stand and fall together: what it asked for while an earlier write was under way, or
+   * at one stroke, is made as one write. What the later says of a row goes over what the earlier said.
+   */
+  readonly combine?: ((earlier: Write, later: Write) => Write) | undefined;
 }

@@ -15,7 +15,8 @@ import type {
 /**
  * Group commit: what many actors want written is written in one transaction. A batch goes out at once when
  * the store is idle, else when an earlier one returns; there is no timer. An actor has at most one write in
- * a batch under way, so that its revisions stay in order; its later ones wait.
+ * a batch under way, so that its revisions stay in order; its later ones wait, and go out as one where the
+ * store can combine them.
  *
  * A batch whose outcome is unknown is handed in again, the same rows, until the store tells; the actors
  * concerned answer nothing meanwhile, and end when a write has waited too long (protocol 1.5).
@@ -97,7 +98,12 @@ class Holder<Write, Result> implements WriteHolder {
 
 interface Flight<Write, Result> {
   readonly holder: Holder<Write, Result>;
-  readonly entry: Entry<Write, Result>;
+  /** The first of the holder's entries, which this one write stands for. */
+  readonly entries: readonly Entry<Write, Result>[];
+  /** Of the oldest of them. */
+  readonly giveUpAtMs: number;
+  readonly write: Write | undefined;
+  readonly stamp: BusyStamp | undefined;
 }
 
 export class GroupCommit<Load, Loaded, Write, Result> {
@@ -147,10 +153,10 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   #send(): void {
     const flights: Flight<Write, Result>[] = [];
     for (const holder of this.#ready.splice(0, this.#settings.writeBatchMax)) {
-      const entry = holder.entries[0];
-      if (entry === undefined || holder.lost) continue;
+      const flight = holder.lost ? undefined : this.#flightOf(holder);
+      if (flight === undefined) continue;
       holder.inFlight = true;
-      flights.push({ holder, entry });
+      flights.push(flight);
     }
     if (flights.length === 0) return;
     this.#inFlight += 1;
@@ -158,6 +164,22 @@ export class GroupCommit<Load, Loaded, Write, Result> {
       this.#inFlight -= 1;
       if (this.#ready.length > 0) this.#schedule();
     });
+  }
+
+  #flightOf(holder: Holder<Write, Result>): Flight<Write, Result> | undefined {
+    const { combine } = this.#store;
+    const entries = combine === undefined ? holder.entries.slice(0, 1) : [...holder.entries];
+    const [first, ...others] = entries;
+    if (first === undefined) return undefined;
+    let { write, stamp } = first;
+    for (const later of others) {
+      write =
+        write === undefined || later.write === undefined
+          ? (later.write ?? write)
+          : combine?.(write, later.write);
+      stamp = later.stamp ?? stamp;
+    }
+    return { holder, entries, giveUpAtMs: first.giveUpAtMs, write, stamp };
   }
 
   /** Never rejects: each flight ends with its own outcome. */
@@ -176,7 +198,7 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     }
   }
 
-  #land({ holder, entry }: Flight<Write, Result>, outcome: WriteOutcome<Result> | undefined): void {
+  #land({ holder, entries }: Flight<Write, Result>, outcome: WriteOutcome<Result> | undefined): void {
     holder.inFlight = false;
     if (outcome === undefined || outcome.outcome === 'fenced') {
       const { kind, key } = holder.fence.address;
@@ -187,21 +209,24 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     }
     // Settled by its closing: what was written stands, but nobody may be told so by an ended activation.
     if (holder.lost) return;
-    holder.entries.shift();
+    holder.entries.splice(0, entries.length);
     if (outcome.outcome === 'written') {
       holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };
-      entry.resolve(outcome.result);
+      for (const { resolve } of entries) resolve(outcome.result);
     } else {
-      entry.reject(outcome.error);
+      const { kind } = holder.fence.address;
+      const message = `a write of ${kind} broke a rule of the store: ${outcome.error.message}`;
+      const error = new ClusterError('write_rejected', message, { cause: outcome.error });
+      for (const { reject } of entries) reject(error);
     }
     if (holder.entries.length > 0) this.#ready.push(holder);
   }
 
   #stillWanted(flights: readonly Flight<Write, Result>[], cause: unknown): Flight<Write, Result>[] {
     const now = this.#time.monotonicMs();
-    return flights.filter(({ holder, entry }) => {
+    return flights.filter(({ holder, giveUpAtMs }) => {
       if (holder.lost) return false;
-      if (now < entry.giveUpAtMs) return true;
+      if (now < giveUpAtMs) return true;
       holder.inFlight = false;
       holder.lose(new ClusterError('outcome_unknown', 'the store did not tell in time', { cause }));
       return false;
@@ -216,6 +241,6 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   }
 }
 
-function fencedWrite<Write, Result>({ holder, entry }: Flight<Write, Result>): FencedWrite<Write> {
-  return { fence: holder.fence, stamp: entry.stamp, write: entry.write };
+function fencedWrite<Write, Result>({ holder, write, stamp }: Flight<Write, Result>): FencedWrite<Write> {
+  return { fence: holder.fence, stamp, write };
 }

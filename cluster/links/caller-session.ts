@@ -1,4 +1,4 @@
-import { Mode, type Call as CallFrame } from '../../generated/troupe/cluster/v1/link.js';
+import { Mode, type Call as CallFrame, type Reply } from '../../generated/troupe/cluster/v1/link.js';
 import type { Method } from '../activation/method.js';
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
@@ -10,12 +10,19 @@ import { FrameWriter } from './frame-writer.js';
 import type { Greeted } from './handshake.js';
 import { Liveness } from './liveness.js';
 import type { Frame } from './pipe.js';
-import { errorOf, type CallMode, type OutgoingCall, type RemoteCall } from './remote-call.js';
+import {
+  errorOf,
+  type CallMode,
+  type OutgoingCall,
+  type RemoteAnswer,
+  type RemoteCall,
+} from './remote-call.js';
 
 const modes: Readonly<Record<CallMode, Mode>> = {
   routed: Mode.ROUTED,
   resident: Mode.RESIDENT,
   release: Mode.RELEASE,
+  describe: Mode.DESCRIBE,
 };
 
 export interface CallerHost {
@@ -24,6 +31,8 @@ export interface CallerHost {
   /** The peer spoke of this view. */
   heardOfView(name: ViewName): void;
   onClosed(error: ClusterError): void;
+  /** A call was refused, since too much waits for the peer. */
+  onShed(): void;
 }
 
 /** The calling end of an open link: gives calls their numbers and brings each answer to its caller. */
@@ -34,8 +43,8 @@ export class CallerSession {
   readonly #host: CallerHost;
   readonly #writer: FrameWriter;
   readonly #liveness: Liveness;
-  readonly #assembler: Assembler<'reply' | 'item'>;
-  readonly #pending = new Map<number, OutgoingCall>();
+  readonly #assembler: Assembler<Reply | 'item'>;
+  readonly #pending = new Map<number, RemoteAnswer>();
   readonly #methods = new Map<Method | ActorKind, number>();
   #lastId = 0;
   #toldView: ViewName | undefined;
@@ -69,6 +78,10 @@ export class CallerSession {
     return this.#pending.size;
   }
 
+  get queuedBytes(): number {
+    return this.#writer.queuedBytes;
+  }
+
   call(call: OutgoingCall): RemoteCall {
     if (this.#closed) {
       call.answer.fail(
@@ -77,6 +90,7 @@ export class CallerSession {
       return noCall;
     }
     if (this.#writer.queuedBytes + call.body.length > this.#config.linkQueueBytes) {
+      this.#host.onShed();
       call.answer.fail(
         new ClusterError('overloaded', `too much waits to be sent to ${this.peer}`, {
           retryAfterMs: this.#config.overloadRetryMs,
@@ -86,7 +100,7 @@ export class CallerSession {
       return noCall;
     }
     const id = this.#nextId();
-    this.#pending.set(id, call);
+    this.#pending.set(id, call.answer);
     this.#tellView();
     const value: CallFrame = {
       id,
@@ -101,7 +115,7 @@ export class CallerSession {
       traceparent: call.traceparent ?? '',
       tracestate: call.tracestate ?? '',
       callerGroup: call.callerGroup,
-      chain: [...call.chain],
+      chain: call.chain.length === 0 ? noChain : [...call.chain],
       credit: call.credit,
       mode: modes[call.mode],
     };
@@ -134,7 +148,7 @@ export class CallerSession {
     this.#greeted.pipe.close();
     const pending = [...this.#pending.values()];
     this.#pending.clear();
-    for (const call of pending) call.answer.fail(error);
+    for (const answer of pending) answer.fail(error);
     this.#host.onClosed(error);
   }
 
@@ -176,27 +190,28 @@ export class CallerSession {
   #onFrame({ frame }: Frame): void {
     switch (frame?.$case) {
       case 'reply':
-        this.#reply(frame.value.id, frame.value.body, frame.value.more);
+        this.#reply(frame.value);
         break;
       case 'item':
         if (!this.#pending.has(frame.value.id)) break;
         if (frame.value.more) this.#assembler.begin(frame.value.id, 'item', frame.value.body);
-        else this.#pending.get(frame.value.id)?.answer.item(frame.value.body);
+        else this.#pending.get(frame.value.id)?.item(frame.value.body);
         break;
       case 'chunk': {
         const whole = this.#assembler.add(frame.value.id, frame.value.body, frame.value.more);
-        if (whole?.first === 'reply') this.#reply(frame.value.id, whole.body, false);
-        else if (whole !== undefined) this.#pending.get(frame.value.id)?.answer.item(whole.body);
+        if (whole === undefined) break;
+        if (whole.first !== 'item') this.#reply({ ...whole.first, body: whole.body, more: false });
+        else this.#pending.get(frame.value.id)?.item(whole.body);
         break;
       }
       case 'opened':
-        this.#pending.get(frame.value.id)?.answer.opened(epoch(frame.value.epoch));
+        this.#pending.get(frame.value.id)?.opened(epoch(frame.value.epoch));
         break;
       case 'end':
-        this.#take(frame.value.id)?.answer.end();
+        this.#take(frame.value.id)?.end();
         break;
       case 'failure':
-        this.#take(frame.value.id)?.answer.fail(errorOf(frame.value));
+        this.#take(frame.value.id)?.fail(errorOf(frame.value));
         break;
       case 'view':
         this.#host.heardOfView({ number: viewNumber(frame.value.number), hash: frame.value.hash });
@@ -208,15 +223,16 @@ export class CallerSession {
     }
   }
 
-  #reply(id: number, body: Uint8Array, more: boolean): void {
-    if (!more) this.#take(id)?.answer.reply(body);
-    else if (this.#pending.has(id)) this.#assembler.begin(id, 'reply', body);
+  #reply(reply: Reply): void {
+    const { id, body, more } = reply;
+    if (!more) this.#take(id)?.reply(body, epoch(reply.epoch));
+    else if (this.#pending.has(id)) this.#assembler.begin(id, reply, body);
   }
 
-  #take(id: number): OutgoingCall | undefined {
-    const call = this.#pending.get(id);
-    if (call !== undefined) this.#pending.delete(id);
-    return call;
+  #take(id: number): RemoteAnswer | undefined {
+    const answer = this.#pending.get(id);
+    if (answer !== undefined) this.#pending.delete(id);
+    return answer;
   }
 }
 
@@ -240,3 +256,4 @@ class SentCall implements RemoteCall {
 }
 
 const noCall: RemoteCall = { cancel() {}, grant() {} };
+const noChain: string[] = [];

@@ -25,7 +25,9 @@ export class FrameWriter {
   readonly #config: ClusterConfig;
   readonly #mayAct: () => boolean;
   readonly #onLapse: () => void;
-  #frames = new Fifo<{ readonly frame: Frame; readonly bytes: number }>();
+  #frames = new Fifo<Frame>();
+  /** What each of them costs, beside them: an object for each would be one more for each message. */
+  #costs = new Fifo<number>();
   readonly #bulk = new Fifo<Bulk>();
   readonly #bulkById = new Map<number, Bulk>();
   #queuedBytes = 0;
@@ -59,7 +61,8 @@ export class FrameWriter {
       return;
     }
     const bytes = bodyBytes + frameOverheadBytes;
-    this.#frames.push({ frame, bytes });
+    this.#frames.push(frame);
+    this.#costs.push(bytes);
     this.#queuedBytes += bytes;
     this.#schedule();
   }
@@ -86,6 +89,7 @@ export class FrameWriter {
   close(): void {
     this.#closed = true;
     this.#frames = new Fifo();
+    this.#costs = new Fifo();
     while (this.#bulk.shift() !== undefined) continue;
     this.#bulkById.clear();
     this.#queuedBytes = 0;
@@ -120,9 +124,10 @@ export class FrameWriter {
     while (bytes < max) {
       const next = this.#frames.shift();
       if (next === undefined) break;
-      batch.push(next.frame);
-      bytes += next.bytes;
-      this.#queuedBytes -= next.bytes;
+      const cost = this.#costs.shift() ?? 0;
+      batch.push(next);
+      bytes += cost;
+      this.#queuedBytes -= cost;
     }
     while (bytes < max) {
       const bulk = this.#bulk.shift();

@@ -20,6 +20,15 @@ export interface LinksHost {
   refused(process: ProcessId): void;
 }
 
+export interface LinkReading {
+  readonly process: ProcessId;
+  readonly open: boolean;
+  readonly inFlight: number;
+  readonly queuedBytes: number;
+  /** Dials that failed since the link was open last. */
+  readonly failures: number;
+}
+
 export interface LinkSettings {
   /** Nodes of two clusters that share a network never talk to each other. */
   readonly cluster: string;
@@ -42,6 +51,8 @@ export class Links {
   readonly #served = new Set<ServerSession>();
   #listener: Listener | undefined;
   #closed = false;
+  /** Calls refused since too much waited for their peer. */
+  shed = 0;
 
   constructor(
     transport: Transport,
@@ -71,6 +82,16 @@ export class Links {
     return count;
   }
 
+  /** Of the calls that this process makes. */
+  get readings(): readonly LinkReading[] {
+    return [...this.#peers.values()].map((peer) => peer.reading);
+  }
+
+  /** Links that others opened. */
+  get served(): number {
+    return this.#served.size;
+  }
+
   async listen(): Promise<string> {
     this.#listener = await this.#transport.listen((pipe) => {
       void this.#serve(pipe);
@@ -91,6 +112,11 @@ export class Links {
       peer.release();
       if (peer.isIdle) this.#drop(process);
     }
+  }
+
+  /** The process is gone for certain: what waits for its answers need not find out by silence. */
+  lose(process: ProcessId): void {
+    this.#drop(process, new ClusterError('peer_lost', `${process} is gone`, { process }));
   }
 
   async close(): Promise<void> {
@@ -122,8 +148,16 @@ export class Links {
   #peer(member: Member): PeerLink {
     let peer = this.#peers.get(member.process);
     if (peer === undefined) {
-      peer = new PeerLink(member, this.#config, this.#time, this.#random, this.#host, (signal) =>
-        this.#dial(member, signal),
+      peer = new PeerLink(
+        member,
+        this.#config,
+        this.#time,
+        this.#random,
+        this.#host,
+        (signal) => this.#dial(member, signal),
+        () => {
+          this.shed += 1;
+        },
       );
       this.#peers.set(member.process, peer);
     }
@@ -170,6 +204,7 @@ class PeerLink {
   readonly #random: Random;
   readonly #host: LinksHost;
   readonly #dial: (signal: AbortSignal) => ReturnType<typeof greet>;
+  readonly #onShed: () => void;
   #session: CallerSession | undefined;
   #waiting: WaitingCall[] = [];
   #dialing: AbortController | undefined;
@@ -185,6 +220,7 @@ class PeerLink {
     random: Random,
     host: LinksHost,
     dial: (signal: AbortSignal) => ReturnType<typeof greet>,
+    onShed: () => void,
   ) {
     this.#member = member;
     this.#config = config;
@@ -192,10 +228,21 @@ class PeerLink {
     this.#random = random;
     this.#host = host;
     this.#dial = dial;
+    this.#onShed = onShed;
   }
 
   get isOpen(): boolean {
     return this.#session !== undefined;
+  }
+
+  get reading(): LinkReading {
+    return {
+      process: this.#member.process,
+      open: this.isOpen,
+      inFlight: this.inFlight,
+      queuedBytes: this.#session?.queuedBytes ?? 0,
+      failures: this.#failures,
+    };
   }
 
   get isIdle(): boolean {
@@ -272,6 +319,7 @@ class PeerLink {
         this.#session = undefined;
         if (this.#kept && !this.#closed) this.#pause();
       },
+      onShed: this.#onShed,
     });
     for (const waiting of this.#waiting.splice(0)) waiting.sendOver(this.#session);
   }

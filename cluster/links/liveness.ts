@@ -1,6 +1,9 @@
 import type { Time, Timer } from '../time/time.js';
 
-/** Notices that a peer has fallen silent. One that is merely idle is asked, and answers. */
+/**
+ * Notices that a peer has fallen silent. The one that opened the link asks in every period, whatever it hears: a
+ * stream that flows towards it would else leave the other end without a word for as long as it lasts.
+ */
 export class Liveness {
   readonly #time: Time;
   readonly #periodMs: number;
@@ -46,7 +49,7 @@ export class Liveness {
       this.#onSilent();
       return;
     }
-    if (silentMs >= this.#periodMs / 2) this.#ask();
+    this.#ask();
     this.#arm();
   }
 }

@@ -3,8 +3,8 @@ import type { Member } from '../membership/membership.js';
 
 /** An ordered, two-way way for frames between two processes: a gRPC stream, or a simulated one. */
 export interface Pipe {
-  /** One batch. False asks to wait for `onDrain`; the batch was taken nevertheless. */
-  write(frames: readonly Frame[]): boolean;
+  /** One batch, which is the pipe's from now on. False asks to wait for `onDrain`; the batch was taken nevertheless. */
+  write(frames: Frame[]): boolean;
   /** Nothing is sent or received any more. The peer's `onClose` follows, if the network lets it. */
   close(error?: Error): void;
   /** Each may be set once; frames that came earlier are kept for the listener. */

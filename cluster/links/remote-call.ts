@@ -4,14 +4,17 @@ import type { ActorKind, Epoch } from '../ids/ids.js';
 import { encode } from './encoder.js';
 import type { Failure } from '../../generated/troupe/cluster/v1/link.js';
 
-/** `routed`: to the owner. `resident`: only to a living activation. `release`: answered when there is none. */
-export type CallMode = 'routed' | 'resident' | 'release';
+/**
+ * `routed`: to the owner. `resident`: only to a living activation. `release`: answered when there is none.
+ * `describe`: asks the node of itself.
+ */
+export type CallMode = 'routed' | 'resident' | 'release' | 'describe';
 
 /** A call as a link carries it. */
 export interface OutgoingCall {
   readonly mode: CallMode;
   readonly kind: ActorKind;
-  /** Undefined for `release`. */
+  /** Undefined for `release` and `describe`. */
   readonly method: Method | undefined;
   readonly group: string;
   readonly key: string;
@@ -30,7 +33,8 @@ export interface OutgoingCall {
 /** What comes back. `reply`, `end` and `fail` come at most once, and nothing after them. */
 export interface RemoteAnswer {
   opened(epoch: Epoch): void;
-  reply(body: Uint8Array): void;
+  /** `epoch` of the activation that answered, 0 where it has none. */
+  reply(body: Uint8Array, epoch: Epoch): void;
   item(body: Uint8Array): void;
   end(): void;
   fail(error: ClusterError): void;

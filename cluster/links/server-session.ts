@@ -166,13 +166,7 @@ export class ServerSession {
     if (method === undefined || this.#running.has(id)) {
       throw new ClusterError('protocol_violation', `call ${id} names no method or is running`);
     }
-    let ended = false;
-    const finish = (): boolean => {
-      if (ended || this.#closed) return false;
-      ended = true;
-      this.#running.delete(id);
-      return true;
-    };
+    const answer = new Answer(this, id);
     const handle = this.#host.receive({
       mode: modeOf(frame.mode),
       kind: method.kind,
@@ -189,30 +183,20 @@ export class ServerSession {
       chain: frame.chain,
       credit: frame.credit,
       view: this.#view,
-      answer: {
-        opened: (epoch) => this.#writer.send(id, { frame: { $case: 'opened', value: { id, epoch } } }),
-        reply: (bytes, epoch) => {
-          if (finish()) this.#reply(id, bytes, epoch);
-        },
-        item: (bytes) => {
-          if (!ended) this.#item(id, bytes);
-        },
-        end: () => {
-          if (finish()) this.#writer.send(id, { frame: { $case: 'end', value: { id } } });
-        },
-        fail: (error) => {
-          if (!finish()) return;
-          // A caller that is behind must hear of the newer view before it reads "moved".
-          if (error.tag === 'moved') this.#tellView();
-          this.#writer.send(id, { frame: { $case: 'failure', value: failureOf(id, error) } });
-        },
-      },
+      answer,
     });
     // It may have been answered before there was a handle.
-    if (!ended) this.#running.set(id, handle);
+    if (!answer.ended) this.#running.set(id, handle);
   }
 
-  #reply(id: number, body: Uint8Array, epoch: Epoch): void {
+  // ── answers
+
+  opened(id: number, epoch: Epoch): void {
+    this.#writer.send(id, { frame: { $case: 'opened', value: { id, epoch } } });
+  }
+
+  reply(id: number, body: Uint8Array, epoch: Epoch): void {
+    if (!this.#finish(id)) return;
     if (body.length <= this.#config.chunkBytes) {
       const frame: Frame = { frame: { $case: 'reply', value: { id, body, more: false, epoch } } };
       this.#writer.send(id, frame, body.length);
@@ -223,10 +207,26 @@ export class ServerSession {
     }));
   }
 
-  #item(id: number, body: Uint8Array): void {
+  item(id: number, body: Uint8Array): void {
     this.#writer.sendBody(id, body, (part, more) => ({
       frame: { $case: 'item', value: { id, body: part, more } },
     }));
+  }
+
+  end(id: number): void {
+    if (this.#finish(id)) this.#writer.send(id, { frame: { $case: 'end', value: { id } } });
+  }
+
+  fail(id: number, error: ClusterError): void {
+    if (!this.#finish(id)) return;
+    // A caller that is behind must hear of the newer view before it reads "moved".
+    if (error.tag === 'moved') this.#tellView();
+    this.#writer.send(id, { frame: { $case: 'failure', value: failureOf(id, error) } });
+  }
+
+  #finish(id: number): boolean {
+    this.#running.delete(id);
+    return !this.#closed;
   }
 
   #tellView(): void {
@@ -237,8 +237,47 @@ export class ServerSession {
   }
 }
 
+/** A class, since one is made for each call. Its first end counts. */
+class Answer implements IncomingAnswer {
+  readonly #session: ServerSession;
+  readonly #id: number;
+  ended = false;
+
+  constructor(session: ServerSession, id: number) {
+    this.#session = session;
+    this.#id = id;
+  }
+
+  opened(epoch: Epoch): void {
+    this.#session.opened(this.#id, epoch);
+  }
+
+  reply(body: Uint8Array, epoch: Epoch): void {
+    if (this.#finish()) this.#session.reply(this.#id, body, epoch);
+  }
+
+  item(body: Uint8Array): void {
+    if (!this.ended) this.#session.item(this.#id, body);
+  }
+
+  end(): void {
+    if (this.#finish()) this.#session.end(this.#id);
+  }
+
+  fail(error: ClusterError): void {
+    if (this.#finish()) this.#session.fail(this.#id, error);
+  }
+
+  #finish(): boolean {
+    const isFirst = !this.ended;
+    this.ended = true;
+    return isFirst;
+  }
+}
+
 function modeOf(mode: Mode): CallMode {
   if (mode === Mode.RESIDENT) return 'resident';
   if (mode === Mode.RELEASE) return 'release';
+  if (mode === Mode.DESCRIBE) return 'describe';
   return 'routed';
 }

@@ -28,9 +28,10 @@ export class Fifo<Item> {
   }
 
   #grow(): void {
-    const ring: (Item | undefined)[] = Array.from({ length: Math.max(4, this.#ring.length * 2) });
-    for (let index = 0; index < this.#size; index += 1) {
-      ring[index] = this.#ring[(this.#head + index) & (this.#ring.length - 1)];
+    const length = Math.max(4, this.#ring.length * 2);
+    const ring: (Item | undefined)[] = [];
+    for (let index = 0; index < length; index += 1) {
+      ring.push(index < this.#size ? this.#ring[(this.#head + index) & (this.#ring.length - 1)] : undefined);
     }
     this.#ring = ring;
     this.#head = 0;

@@ -2,18 +2,20 @@ import { ClusterError } from '../errors.js';
 import type { ProcessId } from '../ids/ids.js';
 import { sleep, type Timer } from '../time/time.js';
 import { within } from '../time/within.js';
+import { Electorate } from './electorate.js';
 import { GoneProcesses } from './gone-processes.js';
 import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
-import type { Snapshot } from './member-store.js';
+import type { Departed, Snapshot } from './member-store.js';
 import type { Member, Membership, Standing, View, ViewName } from './membership.js';
 import { Observer } from './observer.js';
 import { confirmedByPeers } from './peer-confirmation.js';
 import type { ProbeReply, ProbeRequest } from './peer-probe.js';
 import { waitMs, type MembershipEvent, type MembershipParts, type Perspective } from './perspective.js';
 import { Promises } from './promises.js';
-import { Quorum, type Electors } from './quorum.js';
+import { Quorum } from './quorum.js';
 import { Removal } from './removal.js';
-import { StoreContact, type ContactHost } from './store-contact.js';
+import { Seizures } from './seizures.js';
+import { StoreContact, tickMs, type ContactHost } from './store-contact.js';
 import { emptyView, sameView } from './view.js';
 import { ViewMaker } from './view-maker.js';
 
@@ -38,12 +40,16 @@ export class ClusterMembership implements Membership {
   readonly #parts: MembershipParts;
   readonly #lease: LeaseClock;
   readonly #contact: StoreContact;
-  readonly #observer = new Observer();
+  readonly #observer: Observer;
   readonly #gone = new GoneProcesses();
   readonly #quorum = new Quorum();
+  readonly #electorate: Electorate;
   readonly #promises: Promises;
   readonly #removal: Removal;
   readonly #maker: ViewMaker;
+  readonly #seizures: Seizures;
+  /** Left a view and is not yet surely gone. */
+  readonly #leftView = new Set<ProcessId>();
   readonly #viewListeners = new Set<(view: View) => void>();
   readonly #fencedListeners = new Set<() => void>();
   #standing: Standing = 'joining';
@@ -57,12 +63,19 @@ export class ClusterMembership implements Membership {
   constructor(parts: MembershipParts) {
     this.#parts = parts;
     this.self = parts.self;
+    this.#observer = new Observer(parts.config.memberStoreAwayMs);
     this.#lease = new LeaseClock(parts.time);
     this.#contact = new StoreContact(parts.store, parts.time, parts.config, this.#contactHost());
     this.#promises = new Promises(parts.time);
     const perspective = this.#perspective();
+    const isFree = (): boolean => !this.#contact.isAway() && this.#promises.remainingMs() === 0;
+    this.#electorate = new Electorate(perspective, this.#quorum, isFree);
     this.#removal = new Removal(perspective);
     this.#maker = new ViewMaker(perspective);
+    this.#seizures = new Seizures(perspective, {
+      answeredMs: (process) => this.#removal.answeredMs(process),
+      uncertain: () => this.#electorate.doubtAboutAwaited(this.#seizures),
+    });
     parts.probe.answerWith((request) => this.#answer(request));
   }
 
@@ -100,13 +113,24 @@ export class ClusterMembership implements Membership {
   }
 
   surelyGone(process: ProcessId): boolean {
-    if (this.#gone.has(process)) return true;
+    if (this.#gone.has(process)) {
+      this.#leftView.delete(process);
+      return true;
+    }
     if (process === this.self.process || this.#includes(this.#view, process)) return false;
-    if (this.#observer.silentMs(process) < waitMs(this.#parts.config)) return false;
-    // What was learned of its death hastens a removal, but to be sure of it takes the whole rule.
-    if (this.#oppositionWith((other) => other !== process && this.#isGone(other)).length > 0) return false;
+    if (!this.#observer.hasDeparted(process) && !this.#isSilentForGood(process)) return false;
     this.#gone.add(process);
+    this.#leftView.delete(process);
+    this.#removal.surelyGone(process);
     return true;
+  }
+
+  /** Without its own word: the whole lease has passed, and nobody can have confirmed it meanwhile. */
+  #isSilentForGood(process: ProcessId): boolean {
+    return (
+      this.#observer.silentMs(process) >= waitMs(this.#parts.config) &&
+      this.#electorate.doubt(process, this.#seizures).processes.length === 0
+    );
   }
 
   async whenSurelyGone(process: ProcessId, signal: AbortSignal): Promise<void> {
@@ -161,7 +185,11 @@ export class ClusterMembership implements Membership {
     // Others must hear of it; should the store be away they find out when this process ends.
     const untilMs = time.monotonicMs() + waitMs(config);
     await this.#contact.beat();
+    // Alone there is nobody who could make a view without this process.
+    if (!this.#view.members.some(({ process }) => process !== this.self.process)) return;
     while (this.#includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
+      // The last one leaves a view that nobody is there to change.
+      if (!this.#maker.hasOthers()) return;
       await sleep(time, 20);
     }
   }
@@ -174,12 +202,8 @@ export class ClusterMembership implements Membership {
     this.#stop();
     if (!wasFenced) this.#standing = 'left';
     try {
-      await within(
-        time,
-        config.memberStoreTimeoutMs,
-        'giving the lease back',
-        store.release(this.self.process),
-      );
+      const release = store.release(this.#departing());
+      await within(time, config.memberStoreTimeoutMs, 'giving the lease back', release);
     } catch (error) {
       // The lease then runs out on the observers' clocks.
       this.#tell({ event: 'store_failed', error });
@@ -190,11 +214,11 @@ export class ClusterMembership implements Membership {
   readonly #tick = (): void => {
     if (this.#isOver()) return;
     const { time, config } = this.#parts;
-    const nowMs = time.monotonicMs();
-    this.#ticker = time.after(Math.min(config.confirmRetryMs, config.leaseRenewMs / 4), this.#tick);
+    const isAmiss = this.#removal.hasSuspects;
+    this.#ticker = time.after(tickMs(config, isAmiss), this.#tick);
     if (!this.mayAct()) return;
-    this.#contact.tick();
-    if (this.#contact.isAway() && nowMs >= this.#askAtMs) void this.#askPeers();
+    this.#contact.tick(isAmiss);
+    if (this.#contact.isAway() && time.monotonicMs() >= this.#askAtMs) void this.#askPeers();
   };
 
   #contactHost(): ContactHost {
@@ -227,14 +251,15 @@ export class ClusterMembership implements Membership {
     const seen = this.#observer.observe(snapshot, look);
     if (seen === undefined || this.#isOver()) return;
     if (seen.newGeneration) this.#tell({ event: 'new_generation', generation: snapshot.generation });
-    this.#storeView = snapshot.view;
     const inStore = snapshot.view;
+    this.#storeView = inStore;
     if (inStore === undefined || inStore.number < this.#view.number) this.#bringBack(snapshot.generation);
     else this.#adopt(inStore);
     if (this.#isOver()) return;
     this.#removal.consider();
+    this.#seizures.consider();
     this.#maker.consider();
-    for (const process of this.#gone.awaited()) this.surelyGone(process);
+    for (const process of [...this.#gone.awaited(), ...this.#leftView]) this.surelyGone(process);
   }
 
   #bringBack(generation: string): void {
@@ -250,6 +275,8 @@ export class ClusterMembership implements Membership {
     // A promise not to change the view without a process binds until it is over; the next look tries again.
     if (bound.some((process) => this.#includes(this.#view, process) && !this.#includes(view, process)))
       return;
+    for (const { process } of this.#view.members)
+      if (!this.#includes(view, process)) this.#leftView.add(process);
     this.#view = view;
     this.#quorum.remember(view);
     const included = this.#includes(view, this.self.process);
@@ -311,8 +338,12 @@ export class ClusterMembership implements Membership {
     for (const listener of this.#fencedListeners) listener();
     // Nobody need wait for a lease that its holder knows to be lost; should this fail it runs out.
     this.#parts.store
-      .release(this.self.process)
+      .release(this.#departing())
       .catch((error: unknown) => this.#tell({ event: 'store_failed', error }));
+  }
+
+  #departing(): Departed {
+    return { process: this.self.process, promisedMs: this.#promises.remainingMs() };
   }
 
   #stop(): void {
@@ -341,31 +372,6 @@ export class ClusterMembership implements Membership {
     this.#parts.report?.(event);
   }
 
-  /** A refusal or a lease taken away tells that it promises no more; what it promised before must be over too. */
-  #isGone(process: ProcessId): boolean {
-    const { config } = this.#parts;
-    const goneMs = Math.max(this.#removal.refusedMs(process) ?? 0, this.#observer.vanishedMs(process) ?? 0);
-    return goneMs >= config.leaseActMs + config.leaseMarginMs;
-  }
-
-  #opposition(): ProcessId[] {
-    return this.#oppositionWith((process) => this.#isGone(process));
-  }
-
-  #oppositionWith(isGone: (process: ProcessId) => boolean): ProcessId[] {
-    const { time, config } = this.#parts;
-    const nowMs = time.monotonicMs();
-    const electors: Electors = {
-      isFree: (process) =>
-        process === this.self.process
-          ? !this.#contact.isAway() && this.#promises.remainingMs() === 0
-          : this.#observer.isFree(process, nowMs, config.memberStoreAwayMs),
-      isGone,
-      holds: (process) => this.#observer.holds(process),
-    };
-    return this.#quorum.opposition(electors, this.#maker.seized);
-  }
-
   #perspective(): Perspective {
     return {
       ...this.#parts,
@@ -375,7 +381,10 @@ export class ClusterMembership implements Membership {
       storeView: () => this.#storeView,
       mayChange: () =>
         this.#isWorker() && !this.#leaving && !this.#isOver() && !this.#contact.isAway() && this.mayAct(),
-      opposition: () => this.#opposition(),
+      opposition: () => this.#electorate.opposition(this.#seizures),
+      seized: () => this.#seizures.highest,
+      refusedMs: (process) => this.#removal.refusedMs(process),
+      endedFree: (process) => this.#removal.endedFree(process),
       adopt: (view) => {
         this.#storeView = view;
         this.#adopt(view);

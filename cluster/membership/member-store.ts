@@ -17,10 +17,24 @@ export interface Lease {
   readonly leaving: boolean;
 }
 
+/**
+ * The word that a process left when it gave its lease back: its actors have ended and it does nothing more.
+ * A lease that others took away leaves none, since its process may not know of it yet.
+ */
+export interface Departed {
+  readonly process: ProcessId;
+  /** How long its confirmations of others still bound it then. */
+  readonly promisedMs: number;
+}
+
 export interface Snapshot {
   /** Random mark of this filling of the store; new after a flush or failover (protocol 2.2). */
   readonly generation: string;
+  /** Since it was made, by the store's clock; 0 where that is not known. */
+  readonly generationAgeMs: number;
   readonly leases: readonly Lease[];
+  /** Those that left in the last while, and so all that a view of now can still name. */
+  readonly departed: readonly Departed[];
   readonly view: View | undefined;
 }
 
@@ -67,8 +81,8 @@ export interface MemberStore {
   publish(view: View, publication: Publication): Promise<boolean>;
   /** One voice for taking away a lease; the step that has voices and silence enough takes it away. */
   remove(request: RemovalRequest): Promise<RemovalOutcome>;
-  /** The process gives its own lease back. */
-  release(process: ProcessId): Promise<void>;
+  /** The process gives its own lease back and leaves its word, also when others had taken the lease away. */
+  release(departed: Departed): Promise<void>;
   /** Called at a hint that something changed; hints may be lost. Returns what ends it. */
   onChange(listener: () => void): () => void;
   close(): Promise<void>;

@@ -28,24 +28,35 @@ interface Track {
 export class Observer {
   readonly #tracks = new Map<ProcessId, Track>();
   readonly #holds = new Map<ProcessId, ViewNumber>();
+  /** Never forgotten with a generation: who left under its id does not come back under it. */
+  readonly #departed = new Map<ProcessId, { readonly seenMs: number; readonly promisedMs: number }>();
   readonly #tracksMax: number;
   #generation: string | undefined;
   #generationMs = 0;
+  #storedGenerationAgeMs = 0;
   #last: Look | undefined;
+  #lookingSinceMs = 0;
+  readonly #gapMs: number;
 
-  constructor(tracksMax = 10_000) {
+  /** `gapMs`: looks further apart than this are not one uninterrupted looking. */
+  constructor(gapMs: number, tracksMax = 10_000) {
+    this.#gapMs = gapMs;
     this.#tracksMax = tracksMax;
   }
 
   /** Answers may overtake each other; one that was asked for earlier than the last is passed over. */
   observe(snapshot: Snapshot, look: Look): { readonly newGeneration: boolean } | undefined {
     if (this.#last !== undefined && look.startedMs < this.#last.startedMs) return undefined;
+    if (this.#last === undefined || look.startedMs - this.#last.startedMs > this.#gapMs) {
+      this.#lookingSinceMs = look.startedMs;
+    }
     const newGeneration = snapshot.generation !== this.#generation;
     if (newGeneration) {
       this.#generation = snapshot.generation;
       this.#generationMs = look.receivedMs;
       this.#tracks.clear();
     }
+    this.#storedGenerationAgeMs = snapshot.generationAgeMs;
     const present = new Set<ProcessId>();
     for (const lease of snapshot.leases) {
       present.add(lease.member.process);
@@ -54,6 +65,7 @@ export class Observer {
     for (const [process, track] of this.#tracks) {
       track.vanishedMs = present.has(process) ? undefined : (track.vanishedMs ?? look.receivedMs);
     }
+    for (const { process, promisedMs } of snapshot.departed) this.#hear(process, promisedMs, look);
     this.#forgetOldest();
     this.#last = look;
     return { newGeneration };
@@ -89,6 +101,15 @@ export class Observer {
     }
   }
 
+  #hear(process: ProcessId, promisedMs: number, look: Look): void {
+    if (this.#departed.has(process)) return;
+    this.#departed.set(process, { seenMs: look.receivedMs, promisedMs });
+    for (const oldest of this.#departed.keys()) {
+      if (this.#departed.size <= this.#tracksMax) return;
+      this.#departed.delete(oldest);
+    }
+  }
+
   get generation(): string | undefined {
     return this.#generation;
   }
@@ -96,6 +117,11 @@ export class Observer {
   /** How long this generation has been looked at. */
   get generationAgeMs(): number {
     return this.#last === undefined ? 0 : this.#last.startedMs - this.#generationMs;
+  }
+
+  /** How old it is by the store's clock, which may hasten what a newcomer would find out by looking, and proves nothing. */
+  get storedGenerationAgeMs(): number {
+    return this.#storedGenerationAgeMs;
   }
 
   leases(): Lease[] {
@@ -121,6 +147,18 @@ export class Observer {
     return this.#last.receivedMs - vanishedMs;
   }
 
+  /** By its own word it acts no more. */
+  hasDeparted(process: ProcessId): boolean {
+    return this.#departed.has(process);
+  }
+
+  /** And what it had promised to others is over as well; `marginMs` covers the difference of two clocks. */
+  isUnbound(process: ProcessId, nowMs: number, marginMs: number): boolean {
+    const departed = this.#departed.get(process);
+    if (departed === undefined) return false;
+    return departed.promisedMs === 0 || nowMs - departed.seenMs >= departed.promisedMs + marginMs;
+  }
+
   /** The view that it last said to hold, under any generation. */
   holds(process: ProcessId): ViewNumber {
     return this.#holds.get(process) ?? viewNumber(0);
@@ -130,6 +168,15 @@ export class Observer {
   silentMs(process: ProcessId): number {
     if (this.#last === undefined) return 0;
     return this.#last.startedMs - (this.#tracks.get(process)?.changedMs ?? this.#generationMs);
+  }
+
+  /**
+   * The same, but not counting a time in which this process itself could not look: whoever comes back to the
+   * store first would else take all others for silent.
+   */
+  watchedSilenceMs(process: ProcessId): number {
+    if (this.#last === undefined) return 0;
+    return Math.min(this.silentMs(process), this.#last.startedMs - this.#lookingSinceMs);
   }
 
   /**

@@ -7,7 +7,7 @@ export interface ProbeRequest {
   readonly view: ViewName;
   /** Asks for a promise of one lease: only granted by a peer that cannot reach the member store itself. */
   readonly confirm: boolean;
-  /** A process whose exit the asker saw. */
+  /** A process that is surely gone: the asker saw its exit, or its lease and margin are over. */
   readonly exited: ProcessId | undefined;
 }
 

@@ -6,6 +6,7 @@ import type { MemberStore, ViewNumbers } from './member-store.js';
 import type { Member, View } from './membership.js';
 import type { Observer } from './observer.js';
 import type { PeerProbe } from './peer-probe.js';
+import type { Opposition } from './quorum.js';
 
 /** What happened, for logs and counters. */
 export type MembershipEvent =
@@ -48,8 +49,14 @@ export interface Perspective extends MembershipParts {
   storeView(): View | undefined;
   /** A worker or joiner with a lease, not leaving, not fenced: it may change things. */
   mayChange(): boolean;
-  /** Processes that stand in the way of any change of view. */
-  opposition(): ProcessId[];
+  /** What stands in the way of any change of view. */
+  opposition(): Opposition;
+  /** The highest number that is known to be seized. */
+  seized(): ViewNumber;
+  /** How long its listener has been gone, as far as is known; nothing if it is not. */
+  refusedMs(process: ProcessId): number | undefined;
+  /** Its listener has gone, or its exit was seen, while it had promised nothing to anybody. */
+  endedFree(process: ProcessId): boolean;
   adopt(view: View): void;
   /** Looks at the store now; false when that failed. */
   look(): Promise<boolean>;

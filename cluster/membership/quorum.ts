@@ -10,6 +10,13 @@ export interface Electors {
   holds(process: ProcessId): ViewNumber;
 }
 
+export interface Opposition {
+  /** Processes that stand in the way of a change; empty when it may be made. */
+  readonly processes: readonly ProcessId[];
+  /** The newest view that most of them may still hold. */
+  readonly newest: ViewNumber;
+}
+
 /**
  * Whether views may change (protocol 2.5, from the other side). Processes that cannot reach the store go on
  * while most workers of the view that they hold confirm them. So nobody is removed, and nobody joins, while
@@ -29,23 +36,27 @@ export class Quorum {
     if (this.#views.length > this.#viewsMax) this.#views.shift();
   }
 
-  /** Processes that stand in the way of a change; empty when it may be made. */
-  opposition(electors: Electors, seized: ViewNumber): ProcessId[] {
+  opposition(electors: Electors, seized: ViewNumber): Opposition {
     const unknown = new Set<ProcessId>();
     for (const view of this.#views) {
       for (const { process } of view.members) {
         if (!electors.isFree(process) && !electors.isGone(process)) unknown.add(process);
       }
     }
-    if (unknown.size === 0) return [];
-    const newest = this.#views.at(-1)?.number ?? viewNumber(0);
-    const oldestHeld = Math.min(newest, ...[...unknown].map((process) => electors.holds(process)));
+    if (unknown.size === 0) return none;
+    const last = this.#views.at(-1)?.number ?? viewNumber(0);
+    const oldestHeld = Math.min(last, ...[...unknown].map((process) => electors.holds(process)));
     const opposed = new Set<ProcessId>();
+    let newest = viewNumber(0);
     for (const view of this.#views) {
       if (view.number < oldestHeld || view.number < seized) continue;
       const silent = view.members.filter((member) => unknown.has(member.process));
-      if (silent.length * 2 > view.members.length) for (const member of silent) opposed.add(member.process);
+      if (silent.length * 2 <= view.members.length) continue;
+      for (const member of silent) opposed.add(member.process);
+      if (view.number > newest) newest = view.number;
     }
-    return [...opposed];
+    return { processes: [...opposed], newest };
   }
 }
+
+const none: Opposition = { processes: [], newest: viewNumber(0) };

@@ -4,10 +4,15 @@ import type { Lease, RemovalOutcome } from './member-store.js';
 import type { Member } from './membership.js';
 import { waitMs, type Perspective } from './perspective.js';
 
+/** One look shows the last renewal of a process that has ended; the store may have failed over in between. */
+const exitedTries = 3;
+
 interface Refusal {
-  /** The lease's count when it was refused: a renewal since then refutes the refusal. */
-  readonly renewals: number;
+  /** The lease's count when it was refused, if it had one: a renewal since then refutes the refusal. */
+  readonly renewals: number | undefined;
   readonly sinceMs: number;
+  /** It had promised nothing to anybody until then. */
+  readonly wasFree: boolean;
   asking: boolean;
 }
 
@@ -19,9 +24,20 @@ export class Removal {
   readonly #world: Perspective;
   readonly #refusals = new Map<ProcessId, Refusal>();
   readonly #probing = new Set<ProcessId>();
+  readonly #answered = new Map<ProcessId, number>();
+  #hasSuspects = false;
 
   constructor(world: Perspective) {
     this.#world = world;
+  }
+
+  /** Somebody missed a renewal: worth looking at the store more often. */
+  get hasSuspects(): boolean {
+    return this.#hasSuspects;
+  }
+
+  answeredMs(process: ProcessId): number | undefined {
+    return this.#answered.get(process);
   }
 
   /** How long its listener has been gone, as far as this process knows; nothing if it is not. */
@@ -33,49 +49,97 @@ export class Removal {
     return this.#world.time.monotonicMs() - refusal.sinceMs;
   }
 
+  /**
+   * It ended while it was free: it had promised nothing, and promises nothing any more. Whoever is killed in the middle
+   * of calm need not be counted among those who may be confirming each other.
+   */
+  endedFree(process: ProcessId): boolean {
+    return this.refusedMs(process) !== undefined && this.#refusals.get(process)?.wasFree === true;
+  }
+
   reportRefused(process: ProcessId): void {
-    const lease = this.#world.observer.lease(process);
-    if (lease === undefined || process === this.#world.self.process) return;
-    if (this.#sawExit(lease.member)) return;
-    if (this.#refusals.get(process)?.renewals !== lease.renewals) {
-      this.#refusals.set(process, {
-        renewals: lease.renewals,
-        sinceMs: this.#world.time.monotonicMs(),
-        asking: false,
-      });
-    }
+    // After a flush a member may die before it has a lease again.
+    const member = this.#world.observer.lease(process)?.member ?? this.#member(process);
+    if (member === undefined || process === this.#world.self.process) return;
+    if (this.#sawExit(member)) return;
+    this.#noteEnd(process);
     void this.#speakAgainst(process);
   }
 
   reportExited(process: ProcessId): void {
-    const lease = this.#world.observer.lease(process);
+    this.#noteEnd(process);
     this.#world.gone.add(process);
-    this.#tellExit(process);
-    if (lease !== undefined) void this.#takeAway(lease, { voices: 1, silenceMs: 0 }, 'exited');
+    this.#tellGone(process);
+    void this.#removeExited(process);
   }
 
   /** After each look at the store. */
   consider(): void {
     const { observer, config, self } = this.#world;
-    for (const process of this.#refusals.keys()) {
-      if (observer.lease(process) === undefined && !this.#inView(process)) this.#refusals.delete(process);
+    for (const [process, refusal] of this.#refusals) {
+      if (this.#isSettled(process, refusal)) this.#refusals.delete(process);
     }
+    for (const process of this.#answered.keys()) {
+      if (observer.lease(process) === undefined && this.#member(process) === undefined)
+        this.#answered.delete(process);
+    }
+    this.#hasSuspects = false;
     if (!this.#world.mayChange()) return;
+    for (const member of this.#world.view().members) {
+      // Forgotten with everything else, and not back yet.
+      const isForgotten = observer.lastLease(member.process) === undefined && member.process !== self.process;
+      if (isForgotten && observer.silentMs(member.process) > config.leaseRenewMs) this.#suspect(member);
+    }
     for (const lease of observer.leases()) {
       const { process } = lease.member;
       if (process === self.process) continue;
       const silentMs = observer.silentMs(process);
       if (silentMs >= waitMs(config)) {
+        this.#hasSuspects = true;
         void this.#takeAway(lease, { voices: 1, silenceMs: 0 }, 'silent');
       } else if (silentMs > config.leaseRenewMs) {
-        if (this.refusedMs(process) !== undefined) void this.#speakAgainst(process);
-        else void this.#probe(lease.member);
+        this.#suspect(lease.member);
       }
     }
   }
 
-  #inView(process: ProcessId): boolean {
-    return this.#world.view().members.some((member) => member.process === process);
+  #noteEnd(process: ProcessId): void {
+    const { observer, time, config } = this.#world;
+    // As last seen: once its lease is taken away it still is the same end.
+    const renewals = observer.lastLease(process)?.renewals;
+    const known = this.#refusals.get(process);
+    if (known !== undefined && known.renewals === renewals) return;
+    const sinceMs = time.monotonicMs();
+    const wasFree = observer.isFree(process, sinceMs, config.memberStoreAwayMs);
+    this.#refusals.set(process, { renewals, sinceMs, wasFree, asking: false });
+  }
+
+  /** Out of the view, and nothing that it may have promised can hold any more: its lease has been gone so long. */
+  #isSettled(process: ProcessId, refusal: Refusal): boolean {
+    const { observer, time, config } = this.#world;
+    if (observer.lease(process) !== undefined || this.#member(process) !== undefined) return false;
+    const goneMs = observer.vanishedMs(process) ?? time.monotonicMs() - refusal.sinceMs;
+    return goneMs >= config.leaseActMs + config.leaseMarginMs;
+  }
+
+  async #removeExited(process: ProcessId): Promise<void> {
+    for (let tries = 0; tries < exitedTries; tries += 1) {
+      const lease = this.#world.observer.lease(process);
+      if (lease === undefined) return;
+      const outcome = await this.#takeAway(lease, { voices: 1, silenceMs: 0 }, 'exited');
+      // It renewed once more after this process had last looked, and then ended.
+      if (outcome?.outcome !== 'refuted' || !(await this.#world.look())) return;
+    }
+  }
+
+  #suspect(member: Member): void {
+    this.#hasSuspects = true;
+    if (this.refusedMs(member.process) !== undefined) void this.#speakAgainst(member.process);
+    else void this.#probe(member);
+  }
+
+  #member(process: ProcessId): Member | undefined {
+    return this.#world.view().members.find((member) => member.process === process);
   }
 
   /** One question at a time for each; it missed a renewal, so it may be gone without anybody having called it. */
@@ -89,6 +153,7 @@ export class Removal {
       const request = { from: self.process, view: this.#world.view(), confirm: false, exited: undefined };
       const answer = await probe.ask(member, request, controller.signal);
       if (answer.outcome === 'refused') this.reportRefused(member.process);
+      else this.#answered.set(member.process, time.monotonicMs());
     } catch {
       // Nothing was learned, which a probe of a silent process may well come to; the next look asks again.
     } finally {
@@ -108,19 +173,20 @@ export class Removal {
     const { observer, config, time } = this.#world;
     const refusal = this.#refusals.get(process);
     const lease = observer.lease(process);
-    if (refusal === undefined || lease === undefined || refusal.asking || !this.#world.mayChange()) return;
+    const renewals = refusal?.renewals;
+    if (refusal === undefined || lease === undefined || renewals === undefined) return;
+    if (refusal.asking || !this.#world.mayChange()) return;
     refusal.asking = true;
     const workers = this.#world.view().members.length;
     const rules = { voices: workers <= 2 ? 1 : 2, silenceMs: config.earlyRemovalSilenceMs };
-    const outcome = await this.#takeAway({ ...lease, renewals: refusal.renewals }, rules, 'refused');
+    const outcome = await this.#takeAway({ ...lease, renewals }, rules, 'refused');
     refusal.asking = false;
     if (outcome?.outcome === 'too_early') {
       const waitsMs = Math.max(10, config.earlyRemovalSilenceMs - outcome.silentMs);
       time.after(waitsMs, () => void this.#speakAgainst(process));
     } else if (outcome?.outcome === 'refuted') {
-      // It renewed after this process had last looked: perhaps before it died, so look and ask once more.
-      this.#refusals.delete(process);
-      if (await this.#world.look()) void this.#probe(lease.member);
+      // Another took it away, or it renewed after this process had last looked: perhaps before it died, so ask once more.
+      if ((await this.#world.look()) && observer.lease(process) !== undefined) void this.#probe(lease.member);
     }
   }
 
@@ -131,7 +197,7 @@ export class Removal {
   ): Promise<RemovalOutcome | undefined> {
     const { store, observer, config, time, self } = this.#world;
     const generation = observer.generation;
-    if (generation === undefined || !this.#world.mayChange() || this.#world.opposition().length > 0)
+    if (generation === undefined || !this.#world.mayChange() || this.#world.opposition().processes.length > 0)
       return undefined;
     const { process } = lease.member;
     const request = {
@@ -157,7 +223,13 @@ export class Removal {
     }
   }
 
-  #tellExit(process: ProcessId): void {
+  /** Peers that came later would have to wait once more to know it as well. Two tell them: one may be the next to go. */
+  surelyGone(process: ProcessId): void {
+    const tellers = this.#world.view().members.slice(0, 2);
+    if (tellers.some((member) => member.process === this.#world.self.process)) this.#tellGone(process);
+  }
+
+  #tellGone(process: ProcessId): void {
     const { probe, self, time, config } = this.#world;
     const view = this.#world.view();
     const peers = view.members.filter(

@@ -16,6 +16,17 @@ export interface ContactHost {
   isOver(): boolean;
 }
 
+/** How often the members are looked at. */
+function lookMs(config: ClusterConfig, isAmiss: boolean): number {
+  return isAmiss ? config.viewPollMs / 4 : config.viewPollMs;
+}
+
+/** How often it is looked whether anything is due. */
+export function tickMs(config: ClusterConfig, isAmiss: boolean): number {
+  const calmMs = Math.min(config.confirmRetryMs, config.leaseRenewMs / 4);
+  return isAmiss ? Math.min(calmMs, lookMs(config, isAmiss)) : calmMs;
+}
+
 /**
  * Talks to the member store: renews, looks, follows hints. One renewal and one look are under way at a time;
  * an answer that comes after its bound is dropped, since a newer question may have been answered by then.
@@ -62,11 +73,11 @@ export class StoreContact {
     this.#unsubscribe?.();
   }
 
-  /** Called often; does what is due. */
-  tick(): void {
+  /** Called often; does what is due. `isAmiss`: somebody may be gone, and each moment counts. */
+  tick(isAmiss: boolean): void {
     const nowMs = this.#time.monotonicMs();
     if (nowMs >= this.#beatAtMs) void this.beat();
-    else if (nowMs - this.#lookedAtMs >= this.#config.viewPollMs) void this.look();
+    else if (nowMs - this.#lookedAtMs >= lookMs(this.#config, isAmiss)) void this.look();
   }
 
   /** The next renewal makes the lease anew, though the store may know it to be taken away. */

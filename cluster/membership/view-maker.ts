@@ -11,11 +11,6 @@ interface Plan {
   readonly timer: Timer;
 }
 
-interface Seizure {
-  readonly number: ViewNumber;
-  readonly atMs: number;
-}
-
 /**
  * Makes the next view. Every worker with a lease may: the first in order does so after the changes of a
  * moment have been gathered, the next ones only if nothing came of it; the store takes a view only on top of
@@ -25,9 +20,9 @@ export class ViewMaker {
   readonly #world: Perspective;
   #plan: Plan | undefined;
   #making = false;
-  #seizure: Seizure | undefined;
-  #knownSeized: ViewNumber = viewNumber(0);
-  #askedSeizedMs = Number.NEGATIVE_INFINITY;
+  #prepared: { readonly number: ViewNumber; readonly takenMs: number } | undefined;
+  #preparing = false;
+  #prepareAtMs = 0;
   /** The number that was taken to find out whether there had ever been a view. */
   #firstNumber: ViewNumber | undefined;
 
@@ -35,19 +30,21 @@ export class ViewMaker {
     this.#world = world;
   }
 
-  /** Views below this number are confirmed by nobody any more. */
-  get seized(): ViewNumber {
-    const { time, config } = this.#world;
-    const own = this.#seizure;
-    // The margin of a whole lease after the number was written: whoever read an older one has stopped by then.
-    if (own !== undefined && time.monotonicMs() - own.atMs >= waitMs(config)) return own.number;
-    return this.#knownSeized <= this.#world.view().number ? this.#knownSeized : viewNumber(0);
+  /** Whether anybody else is there to make the next view. */
+  hasOthers(): boolean {
+    const { observer, self, config } = this.#world;
+    const others = observer.leases().filter(({ member }) => member.process !== self.process);
+    return others.some(
+      ({ member, leaving }) =>
+        member.roles.includes('worker') && !leaving && observer.silentMs(member.process) < config.leaseMs,
+    );
   }
 
   /** After each look at the store. */
   consider(): void {
     const { time, config } = this.#world;
     const wanted = this.#world.mayChange() ? this.#wanted() : undefined;
+    if (!this.#preparing) void this.#prepare();
     if (wanted === undefined) {
       this.#cancel();
       return;
@@ -57,8 +54,8 @@ export class ViewMaker {
     const sinceMs = this.#plan?.sinceMs ?? time.monotonicMs();
     this.#cancel();
     const latestMs = sinceMs + config.viewCoalesceMaxMs - time.monotonicMs();
-    const delayMs =
-      Math.max(0, Math.min(config.viewCoalesceMinMs, latestMs)) + this.#rank() * config.viewRankDelayMs;
+    const gatherMs = config.viewCoalesceMinMs - this.#gatheredMs(wanted);
+    const delayMs = Math.max(0, Math.min(gatherMs, latestMs)) + this.#rank() * config.viewRankDelayMs;
     this.#plan = { sinceMs, wanted: names, timer: time.after(delayMs, () => void this.#make()) };
   }
 
@@ -86,9 +83,8 @@ export class ViewMaker {
     const { observer, config } = this.#world;
     const staying = base.members.filter(({ process }) => {
       const isSilent = observer.silentMs(process) >= waitMs(config);
-      return (
-        observer.lease(process)?.leaving !== true && observer.vanishedMs(process) === undefined && !isSilent
-      );
+      const isLeaving = observer.lease(process)?.leaving === true || observer.hasDeparted(process);
+      return !isLeaving && observer.vanishedMs(process) === undefined && !isSilent;
     });
     const known = new Set(base.members.map((member) => member.process));
     const joining = observer
@@ -100,7 +96,29 @@ export class ViewMaker {
     const own = this.#world.view();
     // Equal numbers with unequal hashes are both void: the same members need a new number.
     const isVoid = own.number === base.number && own.hash !== base.hash;
-    return next.hash === base.hash && !isVoid ? undefined : [...next.members];
+    return next.hash === base.hash && !isVoid && !this.#isOutdated(base) ? undefined : [...next.members];
+  }
+
+  /**
+   * A number above it was seized, and those who were taken for dead came back: as long as the view keeps its
+   * number nobody of it can go on without the store.
+   */
+  #isOutdated(base: View): boolean {
+    const { observer, config } = this.#world;
+    if (base.number === 0 || this.#world.seized() <= base.number) return false;
+    return base.members.every(
+      ({ process }) =>
+        observer.lease(process) !== undefined && observer.silentMs(process) < config.memberStoreAwayMs,
+    );
+  }
+
+  /** How long the change has been coming: those that refused peers were given up by them that long ago. */
+  #gatheredMs(wanted: readonly Member[]): number {
+    const staying = new Set(wanted.map((member) => member.process));
+    const members = this.#base()?.members ?? [];
+    if (staying.size >= members.length) return 0;
+    const leaving = members.filter((member) => !staying.has(member.process));
+    return Math.min(...leaving.map((member) => this.#world.refusedMs(member.process) ?? 0));
   }
 
   /** Place in the order of those that could make the view; members of the present one come first. */
@@ -142,38 +160,75 @@ export class ViewMaker {
     const generation = observer.generation;
     if (base === undefined || wanted === undefined || generation === undefined) return;
     if (!(await this.#isSettled(base))) return;
-    const opposition = this.#world.opposition();
-    if (opposition.length > 0) {
-      this.#world.tell({ event: 'opposed', by: opposition });
-      await this.#overcome(opposition, base);
+    const { processes } = this.#world.opposition();
+    if (processes.length > 0) {
+      this.#world.tell({ event: 'opposed', by: processes });
       return;
     }
     const number = await this.#nextNumber(base);
     const view = makeView(number, wanted);
     const publication = store.publish(view, { generation, follows: base });
     if (await within(time, config.memberStoreTimeoutMs, 'publishing a view', publication)) {
-      this.#seizure = undefined;
       this.#world.adopt(view);
     }
   }
 
+  /**
+   * Whoever refuses peers will soon be missing from the view: the number of the next one is taken while its silence is
+   * still too short, since on a busy machine the durable store may take as long as everything else together.
+   */
+  async #prepare(): Promise<void> {
+    const base = this.#base();
+    if (base === undefined || !this.#world.mayChange()) return;
+    if (!base.members.some(({ process }) => this.#world.refusedMs(process) !== undefined)) return;
+    const { time, config } = this.#world;
+    if (this.#preparedFor(base) !== undefined || time.monotonicMs() < this.#prepareAtMs) return;
+    this.#prepareAtMs = time.monotonicMs() + config.leaseRenewMs;
+    this.#preparing = true;
+    try {
+      const number = await this.#takeNumber(base);
+      this.#prepared = { number, takenMs: time.monotonicMs() };
+    } catch (error) {
+      // It is taken when the view is made, or nobody makes one.
+      this.#world.tell({ event: 'store_failed', error });
+    } finally {
+      this.#preparing = false;
+    }
+  }
+
+  /** An old one is left: a store that failed over meanwhile may have given it out again. */
+  #preparedFor(base: View): ViewNumber | undefined {
+    const prepared = this.#prepared;
+    if (prepared === undefined || prepared.number <= base.number) return undefined;
+    const ageMs = this.#world.time.monotonicMs() - prepared.takenMs;
+    return ageMs < this.#world.config.leaseMs ? prepared.number : undefined;
+  }
+
   #nextNumber(base: View): Promise<ViewNumber> {
-    const { numbers, time, config } = this.#world;
     if (base.number === 0 && this.#firstNumber === 1) return Promise.resolve(this.#firstNumber);
+    const prepared = this.#preparedFor(base);
+    this.#prepared = undefined;
+    return prepared === undefined ? this.#takeNumber(base) : Promise.resolve(prepared);
+  }
+
+  #takeNumber(base: View): Promise<ViewNumber> {
+    const { numbers, time, config } = this.#world;
     return within(time, config.statementTimeoutMs, 'the next view number', numbers.next(base.number));
   }
 
   /**
    * Under a new generation the living make themselves known again, and nothing changes for lease and margin:
-   * who is missing may live. It is sooner settled where nobody is missing, or where no view was ever made.
+   * who is missing may live. It is sooner settled where nobody is missing, or where no view was ever made; and for one
+   * that only came lately to an old generation, where each who is missing had a lease under it that was taken away.
    */
   async #isSettled(base: View): Promise<boolean> {
     const { observer, numbers, config, time } = this.#world;
     if (observer.generationAgeMs >= waitMs(config)) return true;
     if (base.number > 0) {
+      const isOld = observer.storedGenerationAgeMs >= waitMs(config);
       return base.members.every(({ process }) => {
-        const lease = observer.lease(process);
-        return lease !== undefined && lease.holds <= base.number;
+        const lease = isOld ? observer.lastLease(process) : observer.lease(process);
+        return observer.hasDeparted(process) || (lease !== undefined && lease.holds <= base.number);
       });
     }
     if (this.#firstNumber === undefined) {
@@ -181,29 +236,5 @@ export class ViewMaker {
       this.#firstNumber = await within(time, config.statementTimeoutMs, 'the first view number', first);
     }
     return this.#firstNumber === 1;
-  }
-
-  /**
-   * Most workers of a view are silent, perhaps because they confirm each other. After a lease of silence a
-   * number is seized, which they read before they go on; after one more lease they have stopped.
-   */
-  async #overcome(opposition: readonly ProcessId[], base: View): Promise<void> {
-    const { observer, numbers, time, config } = this.#world;
-    const nowMs = time.monotonicMs();
-    if (nowMs - this.#askedSeizedMs >= config.leaseRenewMs) {
-      this.#askedSeizedMs = nowMs;
-      this.#knownSeized = await within(
-        time,
-        config.statementTimeoutMs,
-        'the seized view number',
-        numbers.seized(),
-      );
-    }
-    const silent = opposition.every((process) => observer.silentMs(process) >= waitMs(config));
-    if (!silent || this.#seizure !== undefined) return;
-    const seizure = numbers.seize(base.number);
-    const number = await within(time, config.statementTimeoutMs, 'seizing a view number', seizure);
-    this.#seizure = { number, atMs: time.monotonicMs() };
-    this.#world.tell({ event: 'seized', number });
   }
 }

@@ -1,8 +1,9 @@
 import type { Kind } from '../activation/kind.js';
 import { clusterConfig, type ClusterConfig } from '../config.js';
 import type { DrainResult } from '../drain/drain.js';
+import { toClusterError } from '../errors.js';
 import { PostgresNumbers } from '../fencing/postgres/view-numbers.js';
-import { processId } from '../ids/ids.js';
+import { processId, type ProcessId } from '../ids/ids.js';
 import { GrpcPeers } from '../links/grpc/peers.js';
 import type { GrpcTls } from '../links/grpc/settings.js';
 import { ClusterMembership } from '../membership/cluster-membership.js';
@@ -11,6 +12,7 @@ import type { MembershipEvent } from '../membership/perspective.js';
 import { openRedisMembers } from '../membership/redis/member-store.js';
 import { hasExited, hostName } from '../membership/watchdog/host.js';
 import { Watchdog } from '../membership/watchdog/watchdog.js';
+import { SystemLoopLag } from '../time/loop-lag.js';
 import { systemRandom, systemTime } from '../time/system.js';
 import { ClusterNode } from './node.js';
 
@@ -24,6 +26,7 @@ export interface ClusteredNodeOptions {
   readonly databaseRole?: string;
   readonly roles: readonly Role[];
   readonly host: string;
+  /** 0 takes a free one, which is then announced. */
   readonly port: number;
   /** host:port that peers dial, where it is not the listener's own. */
   readonly advertise?: string;
@@ -31,11 +34,13 @@ export interface ClusteredNodeOptions {
   readonly weight?: number;
   /** A name for people; the process id adds what makes it fresh at each start. */
   readonly name?: string;
+  /** The process id itself, where its maker needs it before the node is open. Never used twice. */
+  readonly process?: ProcessId;
   readonly config?: Partial<ClusterConfig>;
   /** Takes part in seeing the exits of processes on its own machine. */
   readonly seesExits?: boolean;
   readonly report?: (event: MembershipEvent) => void;
-  /** The lease is lost for good: actors have ended; finish what the edge carries, then end the process. */
+  /** The lease is lost for good, and given back: actors have ended; finish what the edge carries, then end the process. */
   readonly onFenced?: () => void;
 }
 
@@ -45,6 +50,11 @@ export interface ClusteredNode {
   stop(signal?: AbortSignal): Promise<DrainResult>;
 }
 
+/** A name for people, and what makes it fresh at each start. */
+export function freshProcessId(name: string): ProcessId {
+  return processId(`${name}-${systemRandom.id().slice(0, 12)}`);
+}
+
 /**
  * A node of a cluster on the machine's own clock: members in Redis, view numbers in PostgreSQL, links over
  * gRPC, and the watchdog. What cannot be reached is said by the error that this throws.
@@ -52,7 +62,7 @@ export interface ClusteredNode {
 export async function openClusteredNode(options: ClusteredNodeOptions): Promise<ClusteredNode> {
   const { cluster, secret, host, port } = options;
   const config = clusterConfig(options.config);
-  const self = processId(`${options.name ?? 'node'}-${systemRandom.id().slice(0, 12)}`);
+  const self = options.process ?? freshProcessId(options.name ?? 'node');
   const store = await openRedisMembers({ url: options.redisUrl, cluster, config, random: systemRandom });
   const numbers = new PostgresNumbers({
     databaseUrl: options.databaseUrl,
@@ -60,6 +70,11 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: config.connectTimeoutMs,
     cluster,
+  });
+  // Else a node over a view that exists would find out only when it must change one, and the first would wait for it.
+  await numbers.seized().catch(async (error: unknown) => {
+    await Promise.all([store.close(), numbers.close()]);
+    throw error;
   });
   const peers = new GrpcPeers(
     {
@@ -73,10 +88,14 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     },
     systemRandom,
   );
+  // Of port 0 the system makes a port that is known once it is bound, which is before the node is announced.
+  let address = options.advertise ?? `${host}:${port}`;
   const membership = new ClusterMembership({
     self: {
       process: self,
-      address: options.advertise ?? `${host}:${port}`,
+      get address() {
+        return address;
+      },
       weight: options.weight ?? 1,
       roles: options.roles,
       host: options.seesExits === false ? self : hostName(),
@@ -91,6 +110,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     hasExited,
     ...(options.report === undefined ? {} : { report: options.report }),
   });
+  const loopLag = new SystemLoopLag();
   const node = new ClusterNode({
     kinds: options.kinds,
     membership,
@@ -99,21 +119,28 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     config,
     time: systemTime,
     random: systemRandom,
+    loopLag,
   });
   const watchdog = new Watchdog(systemTime, config.watchdogMs);
   const close = async (): Promise<void> => {
+    loopLag.stop();
     await Promise.all([store.close(), numbers.close(), watchdog.stop()]);
   };
   try {
-    await node.listen();
+    address = await node.listen();
     await node.start(AbortSignal.timeout(config.memberStoreStartMs * 4));
   } catch (error) {
     await node.stop();
     await close();
-    throw error;
+    // The time-out of the start is no error of the runtime's own.
+    throw toClusterError(error, 'membership_unavailable');
   }
   // Only now: the node's own listeners come first, so that every actor has ended when this is told.
-  if (options.onFenced !== undefined) membership.onFenced(options.onFenced);
+  const { onFenced } = options;
+  if (onFenced !== undefined) {
+    // Whoever is told may end the process: first the store hears that it is gone, and its successors need not wait.
+    membership.onFenced(() => void membership.leave().finally(onFenced));
+  }
   return {
     node,
     stop: async (signal) => {

@@ -1,12 +1,22 @@
 import type { ActorTable } from '../activation/actor-table.js';
+import type { ShownEpoch } from '../activation/residents.js';
 import type { EndReason, Kind } from '../activation/kind.js';
-import type { ProcessId } from '../ids/ids.js';
-import type { Links } from '../links/links.js';
+import type { ResidentActor, TurnLatencies } from '../activation/table-readings.js';
+import type { ProcessId, Slot } from '../ids/ids.js';
+import type { LinkReading, Links } from '../links/links.js';
 import type { Membership, Standing } from '../membership/membership.js';
 import type { Ring } from '../ring/ring.js';
+import type { Receiver } from '../routing/receiver.js';
 import type { Router } from '../routing/router.js';
+import type { LoopLag, LoopLagReading } from '../time/loop-lag.js';
 
-/** What one node knows of itself and its view; plain values, for metrics and the cluster endpoint. */
+/** Of each kind; a description is to stay a page, however many actors there are. */
+const epochsShownMax = 50;
+
+/**
+ * What one node knows of itself and its view: plain values, for the cluster endpoint, and for metrics by way of
+ * `measuresOf`. Its cost grows with the members of the view and the actor kinds, not with actors or calls.
+ */
 export interface NodeDescription {
   readonly process: ProcessId;
   readonly standing: Standing;
@@ -17,27 +27,60 @@ export interface NodeDescription {
     readonly weight: number;
     readonly slots: number;
   }[];
+  /** In memory here, by kind. */
   readonly actors: Readonly<Record<string, number>>;
   readonly residents: number;
+  /** Actors that run a handler, and that are being loaded. */
   readonly busy: number;
   readonly loading: number;
+  /** Calls in the mailboxes of this node, and how long the oldest of them has waited. */
   readonly waiting: number;
+  readonly oldestWaitingMs: number;
+  /** Calls of this node that nobody can take now. */
   readonly waitingForOwner: number;
-  readonly links: { readonly open: number; readonly inFlight: number };
-  readonly counts: {
-    readonly activations: number;
-    readonly activationFailures: number;
-    readonly fenceRejections: number;
-    readonly selfFences: number;
-    readonly missedViews: number;
-    readonly shed: number;
-    readonly repeats: number;
-    readonly ended: Readonly<Partial<Record<EndReason, number>>>;
-    readonly localCalls: number;
-    readonly remoteCalls: number;
-    readonly movedAnswers: number;
-    readonly retries: number;
+  /** Of some durable actors in memory, the most recently used first. */
+  readonly epochs: readonly ShownEpoch[];
+  readonly turns: TurnLatencies;
+  readonly links: {
+    readonly open: number;
+    readonly inFlight: number;
+    /** Opened by others. */
+    readonly served: number;
+    readonly peers: readonly LinkReading[];
   };
+  /** Undefined where nothing measures it, as in a simulation. */
+  readonly loopLag: LoopLagReading | undefined;
+  /** Since the start of the process. */
+  readonly counts: NodeCounts;
+}
+
+export interface NodeCounts {
+  readonly activations: number;
+  readonly activationFailures: number;
+  readonly fenceRejections: number;
+  readonly selfFences: number;
+  /** News of views that could not be fetched at once. */
+  readonly missedViews: number;
+  /** Refused as overload: a full mailbox or node, too many loads. */
+  readonly shed: number;
+  /** Refused as overload: too much waited to be sent to a peer. */
+  readonly shedByLinks: number;
+  /** Answered from memory, or joined to a running call, by request id. */
+  readonly repeats: number;
+  readonly ended: Readonly<Partial<Record<EndReason, number>>>;
+  readonly localCalls: number;
+  readonly remoteCalls: number;
+  /** "moved" as this node heard it, and as it said it. */
+  readonly movedAnswers: number;
+  readonly movedGiven: number;
+  readonly retries: number;
+}
+
+/** Where an actor lives by this node's view, and what this node holds of it. */
+export interface ActorLocation {
+  readonly slot: Slot;
+  readonly owner: ProcessId | undefined;
+  readonly resident: ResidentActor | undefined;
 }
 
 export interface DescribedParts {
@@ -46,7 +89,9 @@ export interface DescribedParts {
   readonly table: ActorTable;
   readonly links: Links;
   readonly router: Router;
+  readonly receiver: Receiver;
   readonly kinds: readonly Kind[];
+  readonly loopLag: LoopLag | undefined;
   readonly fenced: number;
   readonly missedViews: number;
 }
@@ -69,8 +114,19 @@ export function describeNode(parts: DescribedParts): NodeDescription {
     busy: table.busy,
     loading: table.loading,
     waiting: table.waiting,
+    oldestWaitingMs: table.oldestWaitingMs,
     waitingForOwner: router.waitingForOwner,
-    links: { open: links.open, inFlight: links.inFlight },
-    counts: { ...table.counts, selfFences: parts.fenced, missedViews: parts.missedViews, ...router.counts },
+    epochs: parts.kinds.flatMap((kind) => table.epochsOf(kind.name, epochsShownMax)),
+    turns: table.latencies,
+    links: { open: links.open, inFlight: links.inFlight, served: links.served, peers: links.readings },
+    loopLag: parts.loopLag?.read(),
+    counts: {
+      ...table.counts,
+      ...router.counts,
+      movedGiven: parts.receiver.movedGiven,
+      shedByLinks: links.shed,
+      selfFences: parts.fenced,
+      missedViews: parts.missedViews,
+    },
   };
 }

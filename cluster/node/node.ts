@@ -13,13 +13,15 @@ import type { Membership, View, ViewName } from '../membership/membership.js';
 import type { Ring } from '../ring/ring.js';
 import { Handoff } from '../routing/handoff.js';
 import { Receiver } from '../routing/receiver.js';
-import { referencesTo } from '../routing/reference.js';
+import { referencesTo, type Caller } from '../routing/reference.js';
 import { RingKeeper, ringBuilder, type BuildRing } from '../routing/ring-keeper.js';
 import { Router } from '../routing/router.js';
 import { targetOf } from '../routing/target.js';
 import { Deadlines } from '../time/deadlines.js';
 import type { Random, Time } from '../time/time.js';
-import { describeNode, type NodeDescription } from './describe.js';
+import type { LoopLag } from '../time/loop-lag.js';
+import { describeNode, type ActorLocation, type NodeDescription } from './describe.js';
+import { describeCluster, descriptionBytes, type ClusterDescription } from './describe-cluster.js';
 
 export interface NodeParts {
   readonly kinds: readonly Kind[];
@@ -30,6 +32,8 @@ export interface NodeParts {
   readonly time: Time;
   readonly random: Random;
   readonly buildRing?: BuildRing;
+  /** Measures the event loop, for the description. */
+  readonly loopLag?: LoopLag;
 }
 
 /** One process of the cluster: its parts built in order, and stopped in reverse. */
@@ -87,10 +91,15 @@ export class ClusterNode {
       forward: (address, process, call) => {
         handoff.forward(address, process, call, (error) => call.fail(error));
       },
+      activated: (kind, text, epoch) => this.#router.heardOfActivation(kind, text, epoch),
     });
     const shared = { config, time, deadlines, membership, rings: this.#rings, table: this.#table };
     this.#router = new Router({ ...shared, random, links: this.#links });
-    this.#receiver = new Receiver({ ...shared, kinds: this.#kinds });
+    this.#receiver = new Receiver({
+      ...shared,
+      kinds: this.#kinds,
+      describe: () => descriptionBytes(this.describe()),
+    });
   }
 
   /** Resolves when the node is in the view and calls can be made. */
@@ -125,6 +134,11 @@ export class ClusterNode {
     return referencesTo(kind, this.#router);
   }
 
+  /** What references call through; for a maker of references that must exist before the node does. */
+  get caller(): Caller {
+    return this.#router;
+  }
+
   owns(slot: Slot): boolean {
     return this.#rings.owns(slot);
   }
@@ -146,6 +160,10 @@ export class ClusterNode {
     return this.#parts.membership.mayAct();
   }
 
+  surelyGone(process: ProcessId): boolean {
+    return this.#parts.membership.surelyGone(process);
+  }
+
   onRing(listener: (ring: Ring, before: Ring) => void): () => void {
     this.#ringListeners.add(listener);
     return () => this.#ringListeners.delete(listener);
@@ -159,10 +177,37 @@ export class ClusterNode {
       table: this.#table,
       links: this.#links,
       router: this.#router,
+      receiver: this.#receiver,
       kinds: this.#parts.kinds,
+      loopLag: this.#parts.loopLag,
       fenced: this.#fenced,
       missedViews: this.#missedViews,
     });
+  }
+
+  /**
+   * Lets others take over what is idle, while this process still answers what it has begun and calls them. Nothing
+   * happens where nobody else takes actors. `stop` must follow.
+   */
+  async beginLeave(): Promise<void> {
+    const { membership } = this.#parts;
+    if (!membership.view().members.some(({ process }) => process !== this.process)) return;
+    await membership.beginLeave();
+    // An actor that goes may have words for its next owner, whom only the new ring names.
+    await this.#rings.reached(membership.view().number);
+    this.#table.moveOut('drain');
+  }
+
+  /** Every member of the view, each in its own words; the deadline is each member's. */
+  describeCluster(deadlineMs = 2_000): Promise<ClusterDescription> {
+    const { members } = this.#rings.ring.view;
+    return describeCluster(this.describe(), members, this.#links, this.#parts.time, deadlineMs);
+  }
+
+  locate(kind: Kind, group: string, key: string): ActorLocation {
+    const { slot, text } = targetOf(kind, group, key);
+    const owner = this.#rings.ring.ownerOf(slot)?.process;
+    return { slot, owner, resident: this.#table.look(kind.name, text) };
   }
 
   /** Drains and leaves. Called again it gives the same promise. */

@@ -1,9 +1,10 @@
 import type { ClusterConfig } from '../config.js';
 import type { Slot } from '../ids/ids.js';
+import { Histogram } from '../measures/histogram.js';
 import { SlotSet } from '../ring/slot-set.js';
 import { Heap } from '../time/heap.js';
 import type { Time, Timer } from '../time/time.js';
-import type { RecoveryNode } from './recovery.js';
+import type { RecoveryNode, SourceFailed } from './recovery.js';
 
 /** A timer as its row says, the due time judged by the store's clock. */
 export interface DueTimer {
@@ -22,6 +23,8 @@ export interface TimerSource {
   fire(id: string): Promise<number | undefined>;
 }
 
+export type TimerQuestion = 'upcoming' | 'fire';
+
 interface Entry {
   readonly id: string;
   readonly slot: Slot;
@@ -38,6 +41,7 @@ export class DurableTimers {
   readonly #source: TimerSource;
   readonly #config: ClusterConfig;
   readonly #time: Time;
+  readonly #failed: SourceFailed<TimerQuestion>;
   #heap = newHeap();
   #known = new Map<string, Entry>();
   #timer: Timer | undefined;
@@ -47,12 +51,21 @@ export class DurableTimers {
   #reading = false;
   failures = 0;
   fired = 0;
+  /** From when a timer was due, by the reading that found it, to when its source was asked to fire it. */
+  readonly lateness = new Histogram();
 
-  constructor(node: RecoveryNode, source: TimerSource, config: ClusterConfig, time: Time) {
+  constructor(
+    node: RecoveryNode,
+    source: TimerSource,
+    config: ClusterConfig,
+    time: Time,
+    failed: SourceFailed<TimerQuestion>,
+  ) {
     this.#node = node;
     this.#source = source;
     this.#config = config;
     this.#time = time;
+    this.#failed = failed;
   }
 
   get waiting(): number {
@@ -75,7 +88,7 @@ export class DurableTimers {
   /** A row was just written: the hint that spares it the wait for the next reading. */
   armed({ id, slot, dueInMs }: DueTimer): void {
     if (dueInMs > this.#config.timerHorizonMs || !this.#node.owns(slot)) return;
-    this.#add({ id, slot, atMs: this.#time.monotonicMs() + Math.max(0, dueInMs) });
+    this.#add({ id, slot, atMs: this.#time.monotonicMs() + dueInMs });
     this.#arm();
   }
 
@@ -98,11 +111,10 @@ export class DurableTimers {
       const slots = SlotSet.ownedBy(this.#node.process, this.#node.ring);
       const startedMs = this.#time.monotonicMs();
       const rows = slots.size === 0 ? [] : await this.#source.upcoming(slots, this.#config.timerHorizonMs);
-      for (const { id, slot, dueInMs } of rows)
-        this.#add({ id, slot, atMs: startedMs + Math.max(0, dueInMs) });
-    } catch {
-      // The store is away; the next reading comes in any case.
-      this.failures += 1;
+      for (const { id, slot, dueInMs } of rows) this.#add({ id, slot, atMs: startedMs + dueInMs });
+    } catch (error) {
+      // The store is away, or the query is wrong; the next reading comes in any case.
+      this.#fail('upcoming', error);
     } finally {
       this.#reading = false;
       this.#arm();
@@ -136,7 +148,9 @@ export class DurableTimers {
       this.#heap.pop();
       if (this.#known.get(next.id) !== next) continue;
       this.#known.delete(next.id);
-      if (this.#node.owns(next.slot) && this.#node.mayAct()) void this.#fire(next);
+      if (!this.#node.owns(next.slot) || !this.#node.mayAct()) continue;
+      this.lateness.add(Math.max(0, nowMs - next.atMs));
+      void this.#fire(next);
     }
     this.#arm();
   }
@@ -146,10 +160,15 @@ export class DurableTimers {
       const againInMs = await this.#source.fire(entry.id);
       if (againInMs === undefined) this.fired += 1;
       else this.armed({ id: entry.id, slot: entry.slot, dueInMs: againInMs });
-    } catch {
-      this.failures += 1;
+    } catch (error) {
+      this.#fail('fire', error);
       this.armed({ id: entry.id, slot: entry.slot, dueInMs: this.#config.recoveryRetryMs });
     }
+  }
+
+  #fail(asked: TimerQuestion, error: unknown): void {
+    this.failures += 1;
+    this.#failed(asked, error);
   }
 }
 

@@ -28,6 +28,11 @@ export interface RecoverySource<Work extends UnfinishedWork> {
   giveUp(work: Work): Promise<void>;
 }
 
+/** Hears what a source was asked, and why it could not answer: the look or the work comes again by itself. */
+export type SourceFailed<Asked extends string> = (asked: Asked, error: unknown) => void;
+
+export type RecoveryQuestion = 'unfinished' | 'takeUp' | 'run' | 'giveUp';
+
 /** What recovery needs of the node. */
 export interface RecoveryNode {
   readonly process: ProcessId;
@@ -56,6 +61,7 @@ export class Recovery<Work extends UnfinishedWork> {
   readonly #config: ClusterConfig;
   readonly #time: Time;
   readonly #random: Random;
+  readonly #failed: SourceFailed<RecoveryQuestion>;
   readonly #inHand = new Set<string>();
   readonly #fresh: Work[] = [];
   readonly #repeats: Work[] = [];
@@ -74,12 +80,14 @@ export class Recovery<Work extends UnfinishedWork> {
     config: ClusterConfig,
     time: Time,
     random: Random,
+    failed: SourceFailed<RecoveryQuestion>,
   ) {
     this.#node = node;
     this.#source = source;
     this.#config = config;
     this.#time = time;
     this.#random = random;
+    this.#failed = failed;
   }
 
   get counts(): RecoveryCounts {
@@ -169,9 +177,9 @@ export class Recovery<Work extends UnfinishedWork> {
         (work.attempts === 0 ? this.#fresh : this.#repeats).push(work);
       }
       this.#next();
-    } catch {
-      // The store is away; the sweep asks again, and the counter shows it.
-      this.#counts.failures += 1;
+    } catch (error) {
+      // The store is away, or the query is wrong; the sweep asks again.
+      this.#fail('unfinished', error);
     }
   }
 
@@ -200,23 +208,31 @@ export class Recovery<Work extends UnfinishedWork> {
 
   /** Never rejects. */
   async #handle(work: Work): Promise<void> {
+    let asked: RecoveryQuestion = 'takeUp';
     try {
       if (this.#stopped || !this.#node.owns(work.slot) || !this.#node.mayAct()) return;
       const attempt = await this.#source.takeUp(work);
       if (attempt === undefined) return;
       if (attempt > this.#config.recoveryAttempts) {
         this.#counts.givenUp += 1;
+        asked = 'giveUp';
         await this.#source.giveUp(work);
         return;
       }
       this.#counts.takenUp += 1;
+      asked = 'run';
       await this.#source.run(work, attempt);
-    } catch {
+    } catch (error) {
       // The row still says unfinished: a later look finds it with its raised count.
-      this.#counts.failures += 1;
+      this.#fail(asked, error);
       this.#lookLater(this.#config.recoveryRetryMs);
     } finally {
       this.#inHand.delete(work.id);
     }
+  }
+
+  #fail(asked: RecoveryQuestion, error: unknown): void {
+    this.#counts.failures += 1;
+    this.#failed(asked, error);
   }
 }

@@ -77,7 +77,9 @@ export class RingBuild {
     for (let slot = this.#next; slot < end; slot += 1) {
       const before = this.#previous?.owners[slot];
       const held = before === undefined ? -1 : (this.#carried[before] ?? -1);
-      this.#owners[slot] = held < 0 ? this.#best(slot, this.#all, -1) : this.#best(slot, this.#fresh, held);
+      if (held < 0) this.#owners[slot] = this.#best(slot, this.#all, -1);
+      // Where nobody is new, who holds a slot keeps it: after a death only the slots of the dead are drawn.
+      else this.#owners[slot] = this.#fresh.length === 0 ? held : this.#best(slot, this.#fresh, held);
     }
     this.#next = Math.max(this.#next, end);
     return this.#next >= slotCount;

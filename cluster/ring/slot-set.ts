@@ -1,23 +1,33 @@
 import { slot, slotCount, type ProcessId, type Slot } from '../ids/ids.js';
 import type { Ring } from './ring.js';
 
+/** By table and index of its owner: each is asked for at every look at the store, and never changes. */
+const ownedSets = new WeakMap<Uint16Array, SlotSet[]>();
+
 /**
  * Slots as a bitmap of 32 KB. A store finds the rows of an owner with `get_bit($1, slot) = 1`, whose
  * parameter stays the same size however many slots a node has.
  */
 export class SlotSet {
   readonly #bits: Uint8Array;
+  #size: number | undefined;
 
   constructor(bits: Uint8Array = new Uint8Array(slotCount / 8)) {
     this.#bits = bits;
   }
 
-  static ownedBy(process: ProcessId, ring: Ring): SlotSet {
-    const index = ring.view.members.findIndex((member) => member.process === process);
+  static ownedBy(process: ProcessId, { view, owners }: Ring): SlotSet {
+    const index = view.members.findIndex((member) => member.process === process);
+    if (index < 0) return new SlotSet();
+    const known = ownedSets.get(owners) ?? [];
+    ownedSets.set(owners, known);
+    return (known[index] ??= SlotSet.#of(owners, index));
+  }
+
+  static #of(owners: Uint16Array, index: number): SlotSet {
     const set = new SlotSet();
-    if (index < 0) return set;
-    for (let number = 0; number < ring.owners.length; number += 1) {
-      if (ring.owners[number] === index) set.#set(number);
+    for (let number = 0; number < owners.length; number += 1) {
+      if (owners[number] === index) set.#set(number);
     }
     return set;
   }
@@ -32,6 +42,10 @@ export class SlotSet {
   }
 
   get size(): number {
+    return (this.#size ??= this.#count());
+  }
+
+  #count(): number {
     let count = 0;
     for (const byte of this.#bits) for (let rest = byte; rest !== 0; rest &= rest - 1) count += 1;
     return count;

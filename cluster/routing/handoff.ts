@@ -3,6 +3,7 @@ import type { ClusterConfig } from '../config.js';
 import { ClusterError } from '../errors.js';
 import type { ActorAddress, ProcessId } from '../ids/ids.js';
 import type { Links } from '../links/links.js';
+import { processQuestion } from '../links/process-question.js';
 import {
   decodeMessage,
   encodeMessage,
@@ -46,7 +47,7 @@ export class Handoff {
     remainingMs: number,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { time, membership, random } = this.#parts;
+    const { time, membership, random, links } = this.#parts;
     const untilMs = time.monotonicMs() + remainingMs;
     // A process that vanished answers nothing: the question ends with the news that it is gone.
     const over = new AbortController();
@@ -58,7 +59,11 @@ export class Handoff {
       for (let attempt = 0; !signal.aborted; attempt += 1) {
         const leftMs = untilMs - time.monotonicMs();
         if (leftMs <= 0) return false;
-        if (membership.surelyGone(process)) return true;
+        if (membership.surelyGone(process)) {
+          // Control calls that were passed to it come back and are answered here.
+          links.lose(process);
+          return true;
+        }
         const member = this.#parts.memberEver(process);
         const waitMs = Math.min(leftMs, askMs);
         if (member !== undefined && (await this.#ask(address, member, waitMs, over.signal))) return true;
@@ -102,7 +107,7 @@ export class Handoff {
       chain: call.chain,
       credit: call.credit,
       answer: {
-        opened() {},
+        opened: (newest) => call.openedStream(newest),
         reply: (bytes) => call.reply(decodeMessage(call.method.output, bytes)),
         item: (bytes) => {
           call.item(decodeMessage(call.method.output, bytes));
@@ -133,29 +138,9 @@ export class Handoff {
         resolve(released);
       };
       signal.addEventListener('abort', giveUp, { once: true });
-      remote = this.#parts.links.call(member, {
-        mode: 'release',
-        kind: address.kind,
-        method: undefined,
-        group: address.group,
-        key: address.key,
-        body: new Uint8Array(0),
-        deadlineMs,
-        requestId: 'release',
-        repeatable: false,
-        traceparent: undefined,
-        tracestate: undefined,
-        callerGroup: '',
-        chain: [],
-        credit: 0,
-        answer: {
-          opened() {},
-          item() {},
-          end() {},
-          reply: () => settle(true),
-          fail: () => settle(false),
-        },
-      });
+      const answer = { reply: () => settle(true), fail: () => settle(false) };
+      const question = processQuestion({ ...address, mode: 'release', deadlineMs, answer });
+      remote = this.#parts.links.call(member, question);
     });
   }
 }

@@ -1,7 +1,8 @@
 import type { Call, ReplySink } from '../activation/call.js';
 import type { Method } from '../activation/method.js';
+import type { CallOptions } from '../activation/service.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import { epoch, type Epoch, type RequestId } from '../ids/ids.js';
+import { epoch, type Epoch, type ProcessId, type RequestId } from '../ids/ids.js';
 import {
   decodeMessage,
   itemOverheadBytes,
@@ -9,8 +10,10 @@ import {
   type RemoteCall,
 } from '../links/remote-call.js';
 import type { ReplyStream } from '../streams/reply-stream.js';
+import type { EpochStream } from '../streams/stream-epochs.js';
 import type { Deadlined } from '../time/deadlines.js';
 import type { Timer } from '../time/time.js';
+import { Origin } from './origin.js';
 import type { Target } from './target.js';
 
 /** What the router does for a call that is out. */
@@ -18,67 +21,75 @@ export interface PendingHost {
   attemptFailed(pending: PendingCall, error: ClusterError): void;
   /** Told once, when the call has its answer. */
   ended(pending: PendingCall): void;
+  /** A stream has begun, under `pending.epoch`. */
+  streamOpened(pending: PendingCall): void;
+  /** An answer was made under this epoch. */
+  heardOfEpoch(pending: PendingCall, newest: Epoch): void;
   /** What a message costs that stays in this process, where it has no bytes. */
   readonly localItemCost: number;
 }
 
-export interface PendingOrigin {
-  readonly target: Target;
-  readonly method: Method;
-  readonly input: unknown;
-  readonly requestId: RequestId;
-  readonly repeatable: boolean;
-  readonly deadlineAtMs: number;
-  readonly traceparent: string | undefined;
-  readonly tracestate: string | undefined;
-  readonly group: string;
-  readonly chain: readonly string[];
-}
-
-type Settle =
-  | { readonly as: 'one'; resolve(value: unknown): void; reject(error: ClusterError): void }
-  | { readonly as: 'stream'; readonly stream: ReplyStream<unknown> };
+const noEpoch = epoch(0);
 
 /** One call of this process, over all its attempts, until its one end. */
-export class PendingCall implements ReplySink, Deadlined {
-  readonly origin: PendingOrigin;
-  readonly deadlineAtMs: number;
+export class PendingCall extends Origin implements ReplySink, Deadlined, EpochStream {
   deadlineNext: Deadlined | undefined = undefined;
   deadlinePrevious: Deadlined | undefined = undefined;
   readonly #host: PendingHost;
-  readonly #settle: Settle;
+  /** Its end: of a call with one answer the two of its promise, of a stream its reader. */
+  resolve: ((value: unknown) => void) | undefined = undefined;
+  reject: ((error: ClusterError) => void) | undefined = undefined;
+  stream: ReplyStream<unknown> | undefined = undefined;
   /** The attempt that is out: here, there, or none. */
   local: Call | undefined = undefined;
   remote: RemoteCall | undefined = undefined;
   done = false;
+  /** Where the last attempt went. */
+  tried: ProcessId | undefined = undefined;
   hops = 0;
   attempts = 0;
   lastError: ClusterError | undefined = undefined;
+  /** Since when attempts have failed for want of the durable store. */
+  storeAwaySinceMs: number | undefined = undefined;
   pause: Timer | undefined = undefined;
   signals: { readonly signal: AbortSignal; readonly onAbort: () => void }[] | undefined = undefined;
-  /** The newest activation that answered a message of a stream. */
-  epoch: Epoch = epoch(0);
+  /** Of the activation that answers a stream. */
+  epoch: Epoch = noEpoch;
   #last: unknown = undefined;
   #received = 0;
 
-  constructor(origin: PendingOrigin, settle: Settle, host: PendingHost) {
-    this.origin = origin;
-    this.deadlineAtMs = origin.deadlineAtMs;
-    this.#settle = settle;
+  constructor(
+    host: PendingHost,
+    target: Target,
+    method: Method,
+    input: unknown,
+    id: RequestId,
+    number: number,
+    deadlineAtMs: number,
+    options: CallOptions | undefined,
+  ) {
+    super(target, method, input, id, number, deadlineAtMs, options);
     this.#host = host;
   }
 
   /** The request of the next attempt; undefined when messages were seen and the method cannot go on. */
   nextInput(): { readonly input: unknown } | undefined {
-    if (this.#received === 0) return { input: this.origin.input };
-    const resume = this.origin.method.resume;
-    return resume === undefined ? undefined : { input: resume(this.origin.input, this.#last) };
+    if (this.#received === 0) return { input: this.input };
+    const resume = this.method.resume;
+    return resume === undefined ? undefined : { input: resume(this.input, this.#last) };
   }
 
   // ── from an actor of this process
 
   reply(value: unknown): void {
-    if (this.#settle.as === 'one' && this.#finish()) this.#settle.resolve(value);
+    if (this.stream === undefined && this.#finish()) this.resolve?.(value);
+  }
+
+  opened(newest: Epoch): void {
+    if (this.done || this.stream === undefined) return;
+    this.epoch = newest;
+    this.stream.opened(newest);
+    this.#host.streamOpened(this);
   }
 
   item(value: unknown): number {
@@ -87,13 +98,17 @@ export class PendingCall implements ReplySink, Deadlined {
   }
 
   end(): void {
-    if (this.#settle.as === 'stream' && this.#finish()) this.#settle.stream.finish();
+    if (this.stream !== undefined && this.#finish()) this.stream.finish();
   }
 
   fail(error: ClusterError): void {
     this.local = undefined;
     this.remote = undefined;
     if (!this.done) this.#host.attemptFailed(this, error);
+  }
+
+  heardOfEpoch(newest: Epoch): void {
+    this.#host.heardOfEpoch(this, newest);
   }
 
   /** For an attempt over a link: the same answers, in bytes. */
@@ -106,9 +121,21 @@ export class PendingCall implements ReplySink, Deadlined {
     this.#push(value, bytes + itemOverheadBytes);
   }
 
+  superseded(by: Epoch): void {
+    const message = `epoch ${this.epoch} of the actor is over, ${by} answers`;
+    const error = new ClusterError('fenced', message);
+    const { local, remote } = this;
+    // A call of this process comes back by `fail`; one that is out is cancelled in silence.
+    if (local !== undefined) local.fail(error);
+    else {
+      remote?.cancel();
+      this.fail(error);
+    }
+  }
+
   onDeadline(): void {
     const attempted = this.local ?? this.remote;
-    const error = new ClusterError('deadline_exceeded', `${this.origin.method.name} did not end in time`, {
+    const error = new ClusterError('deadline_exceeded', `${this.method.name} did not end in time`, {
       ...(attempted === undefined ? { notBegun: this.lastError?.notBegun ?? true } : {}),
       ...(this.lastError === undefined ? {} : { cause: this.lastError }),
     });
@@ -118,8 +145,8 @@ export class PendingCall implements ReplySink, Deadlined {
   /** Ends the call for its caller and cancels what is out. */
   stop(error: ClusterError): void {
     if (!this.#finish()) return;
-    if (this.#settle.as === 'one') this.#settle.reject(error);
-    else this.#settle.stream.finish(error);
+    if (this.stream === undefined) this.reject?.(error);
+    else this.stream.finish(error);
     this.cancelAttempt();
   }
 
@@ -143,19 +170,17 @@ export class PendingCall implements ReplySink, Deadlined {
 
   /** A new attempt starts with a whole window of credit. */
   attachStream(): void {
-    if (this.#settle.as === 'stream') {
-      this.#settle.stream.attach({
-        grant: (credit) => this.grant(credit),
-        cancel: () => this.cancelStream(),
-      });
-    }
+    this.stream?.attach({
+      grant: (credit) => this.grant(credit),
+      cancel: () => this.cancelStream(),
+    });
   }
 
   #push(value: unknown, cost: number): void {
-    if (this.done || this.#settle.as !== 'stream') return;
+    if (this.done || this.stream === undefined) return;
     this.#received += 1;
     this.#last = value;
-    this.#settle.stream.push(value, cost);
+    this.stream.push(value, cost);
   }
 
   #finish(): boolean {
@@ -176,11 +201,12 @@ class DecodedAnswer implements RemoteAnswer {
   }
 
   opened(newest: Epoch): void {
-    this.#pending.epoch = newest;
+    this.#pending.opened(newest);
   }
 
-  reply(bytes: Uint8Array): void {
-    const { output } = this.#pending.origin.method;
+  reply(bytes: Uint8Array, newest: Epoch): void {
+    const { output } = this.#pending.method;
+    if (newest > 0) this.#pending.heardOfEpoch(newest);
     try {
       this.#pending.reply(decodeMessage(output, bytes));
     } catch (error) {
@@ -189,7 +215,7 @@ class DecodedAnswer implements RemoteAnswer {
   }
 
   item(bytes: Uint8Array): void {
-    const { output } = this.#pending.origin.method;
+    const { output } = this.#pending.method;
     try {
       this.#pending.remoteItem(decodeMessage(output, bytes), bytes.length);
     } catch (error) {

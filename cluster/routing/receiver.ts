@@ -4,7 +4,7 @@ import type { Kind } from '../activation/kind.js';
 import type { Method } from '../activation/method.js';
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import { requestId } from '../ids/ids.js';
+import { epoch, requestId } from '../ids/ids.js';
 import { decodeMessage, encodeMessage, itemOverheadBytes } from '../links/remote-call.js';
 import type { IncomingCall, IncomingHandle } from '../links/server-session.js';
 import type { Membership } from '../membership/membership.js';
@@ -22,6 +22,8 @@ export interface ReceiverParts {
   readonly membership: Membership;
   readonly rings: RingKeeper;
   readonly table: ActorTable;
+  /** This node's description, for a peer that asks. */
+  describe(): Uint8Array;
 }
 
 const targetsMax = 10_000;
@@ -31,7 +33,10 @@ const catchUpMs = 1_000;
 /** Takes the calls of other nodes: to the actor if it is here, else an answer that says where the truth is. */
 export class Receiver {
   readonly #parts: ReceiverParts;
-  readonly #targets = new Map<string, Target>();
+  readonly #targets = new Map<Kind, Map<string, Map<string, Target>>>();
+  #targetCount = 0;
+  /** Calls that came to the wrong node. */
+  movedGiven = 0;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
@@ -39,6 +44,10 @@ export class Receiver {
 
   receive(incoming: IncomingCall): IncomingHandle {
     try {
+      if (incoming.mode === 'describe') {
+        incoming.answer.reply(this.#parts.describe(), noEpoch);
+        return noHandle;
+      }
       const kind = this.#parts.kinds.get(incoming.kind);
       if (kind === undefined)
         throw new ClusterError('unknown_kind', `this node has no kind ${incoming.kind}`);
@@ -51,19 +60,31 @@ export class Receiver {
       return this.#call(target, method, incoming);
     } catch (error) {
       const known = toClusterError(error, 'bad_message');
-      incoming.answer.fail(new ClusterError(known.tag, known.message, { cause: error, notBegun: true }));
+      // The constructor puts the tag in front again.
+      const message = known.message.replace(`${known.tag}: `, '');
+      incoming.answer.fail(new ClusterError(known.tag, message, { cause: error, notBegun: true }));
       return noHandle;
     }
   }
 
-  /** Most calls go to actors that were called a moment ago: their addresses were checked and hashed then. */
+  /**
+   * Most calls go to actors that were called a moment ago: their addresses were checked and hashed then. Looked up
+   * part by part, since joining them into one text costs more than the look-ups.
+   */
   #target(kind: Kind, group: string, key: string): Target {
-    const text = `${kind.name}\0${group}\0${key}`;
-    const known = this.#targets.get(text);
+    const known = this.#targets.get(kind)?.get(group)?.get(key);
     if (known !== undefined) return known;
     const target = targetOf(kind, group, key);
-    if (this.#targets.size >= targetsMax) this.#targets.clear();
-    this.#targets.set(text, target);
+    if (this.#targetCount >= targetsMax) {
+      this.#targets.clear();
+      this.#targetCount = 0;
+    }
+    const groups = this.#targets.get(kind) ?? new Map<string, Map<string, Target>>();
+    this.#targets.set(kind, groups);
+    const keys = groups.get(group) ?? new Map<string, Target>();
+    groups.set(group, keys);
+    keys.set(key, target);
+    this.#targetCount += 1;
     return target;
   }
 
@@ -143,7 +164,6 @@ export class Receiver {
     const { table, config } = this.#parts;
     const encode = (value: unknown): Uint8Array =>
       encodeMessage(method.output, value, config.messageBytesMax);
-    let opened = false;
     return {
       reply: (value) => {
         try {
@@ -152,18 +172,21 @@ export class Receiver {
           answer.fail(toClusterError(error));
         }
       },
+      opened: (newest) => answer.opened(newest),
       item: (value) => {
         const bytes = encode(value);
-        if (!opened) answer.opened(table.epochOf(target.kind.name, target.text));
-        opened = true;
         answer.item(bytes);
         return bytes.length + itemOverheadBytes;
       },
       end: () => answer.end(),
-      fail: (error) => answer.fail(error),
+      fail: (error) => {
+        if (error.tag === 'moved') this.movedGiven += 1;
+        answer.fail(error);
+      },
     };
   }
 }
 
+const noEpoch = epoch(0);
 const nothing = new Uint8Array(0);
 const noHandle: IncomingHandle = { cancel() {}, grant() {}, detach() {} };

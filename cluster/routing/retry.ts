@@ -4,9 +4,11 @@ import type { ClusterError } from '../errors.js';
 /**
  * What follows a failed attempt. A call that no handler began may always be sent again; one that may have
  * run only when its method says that a repeat is harmless. Overload is not retried here: the caller must
- * feel it. `moved` counts as a hop; all else goes on until the deadline.
+ * feel it. `moved` counts as a hop. A durable store that is away is waited for as long as its failover may
+ * take and no longer: callers that all waited out their deadlines would pile up for nothing. All else goes
+ * on until the deadline.
  */
-export type RetryDecision = 'end' | 'hop' | 'pause';
+export type RetryDecision = 'end' | 'hop' | 'pause' | 'pause_for_store';
 
 export function retryAfter(error: ClusterError, method: Method): RetryDecision {
   switch (error.tag) {
@@ -19,6 +21,8 @@ export function retryAfter(error: ClusterError, method: Method): RetryDecision {
     case 'fenced':
     case 'outcome_unknown':
       return error.notBegun || method.idempotent ? 'pause' : 'end';
+    case 'store_unavailable':
+      return error.notBegun || method.idempotent ? 'pause_for_store' : 'end';
     case 'unknown_kind':
     case 'unknown_method':
     case 'message_too_large':
@@ -32,9 +36,9 @@ export function retryAfter(error: ClusterError, method: Method): RetryDecision {
     case 'handler_failed':
     case 'request_conflict':
     case 'protocol_violation':
-    case 'store_unavailable':
     case 'membership_unavailable':
     case 'call_cycle':
+    case 'write_rejected':
     case 'application':
       return 'end';
   }

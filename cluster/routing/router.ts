@@ -4,15 +4,16 @@ import type { Method } from '../activation/method.js';
 import type { CallOptions } from '../activation/service.js';
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
-import { numberedRequestId, requestId, type RequestId } from '../ids/ids.js';
+import { requestId, type ActorKind, type Epoch, type RequestId } from '../ids/ids.js';
 import type { Links } from '../links/links.js';
 import { encodeMessage } from '../links/remote-call.js';
 import type { Membership } from '../membership/membership.js';
 import { ReplyStream } from '../streams/reply-stream.js';
+import { StreamEpochs } from '../streams/stream-epochs.js';
 import { backoffMs } from '../time/backoff.js';
 import type { Deadlines } from '../time/deadlines.js';
 import type { Random, Time } from '../time/time.js';
-import { PendingCall, type PendingHost, type PendingOrigin } from './pending-call.js';
+import { PendingCall, type PendingHost } from './pending-call.js';
 import type { Caller } from './reference.js';
 import { retryAfter } from './retry.js';
 import type { RingKeeper } from './ring-keeper.js';
@@ -54,6 +55,7 @@ const localItemsMax = 64;
 export class Router implements Caller, PendingHost {
   readonly #parts: RouterParts;
   readonly #paused = new Set<PendingCall>();
+  readonly #streams = new StreamEpochs<PendingCall>();
   readonly localItemCost: number;
   readonly counts: RouterCounts = { localCalls: 0, remoteCalls: 0, movedAnswers: 0, retries: 0 };
   readonly #idPrefix: RequestId;
@@ -71,16 +73,17 @@ export class Router implements Caller, PendingHost {
 
   unary(target: Target, method: Method, input: unknown, options: CallOptions | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const origin = this.#origin(target, method, input, options);
-      const pending = new PendingCall(origin, { as: 'one', resolve, reject }, this);
+      const pending = this.#pending(target, method, input, options);
+      pending.resolve = resolve;
+      pending.reject = reject;
       this.#begin(pending, options);
     });
   }
 
   stream(target: Target, method: Method, input: unknown, options?: CallOptions): ReplyStream<unknown> {
-    const origin = this.#origin(target, method, input, options);
     const stream = new ReplyStream<unknown>(this.#parts.config.callCreditBytes, nobody);
-    const pending = new PendingCall(origin, { as: 'stream', stream }, this);
+    const pending = this.#pending(target, method, input, options);
+    pending.stream = stream;
     pending.attachStream();
     this.#begin(pending, options);
     return stream;
@@ -88,6 +91,11 @@ export class Router implements Caller, PendingHost {
 
   get waitingForOwner(): number {
     return this.#paused.size;
+  }
+
+  /** An activation with this epoch exists, here or elsewhere (protocol 4.4). */
+  heardOfActivation(kind: ActorKind, text: string, newest: Epoch): void {
+    if (this.#streams.size > 0) this.#streams.heard(`${kind}\0${text}`, newest);
   }
 
   /** A new ring is in use: what waited for an owner is sent at once. */
@@ -106,64 +114,51 @@ export class Router implements Caller, PendingHost {
 
   // ── a call's way
 
-  #origin(target: Target, method: Method, input: unknown, options: CallOptions | undefined): PendingOrigin {
+  #pending(target: Target, method: Method, input: unknown, options: CallOptions | undefined): PendingCall {
     const { config, time } = this.#parts;
     const now = time.monotonicMs();
     const within = options?.within;
     const wishedMs = Math.min(options?.deadlineMs ?? config.callDeadlineMs, config.callDeadlineMaxMs);
     const ownDeadline = now + wishedMs;
-    return {
+    return new PendingCall(
+      this,
       target,
       method,
       input,
-      requestId: options?.requestId === undefined ? this.#newId() : requestId(options.requestId),
-      repeatable: options?.requestId !== undefined,
-      deadlineAtMs: within === undefined ? ownDeadline : Math.min(ownDeadline, within.deadlineAtMs),
-      traceparent: options?.traceparent ?? within?.traceparent,
-      tracestate: options?.tracestate ?? within?.tracestate,
-      group: options?.group ?? target.address.group,
-      chain: within === undefined ? noChain : [...within.chain, within.actor],
-    };
-  }
-
-  #newId(): RequestId {
-    this.#lastId += 1;
-    return numberedRequestId(this.#idPrefix, this.#lastId);
+      options?.requestId === undefined ? this.#idPrefix : requestId(options.requestId),
+      options?.requestId === undefined ? (this.#lastId += 1) : 0,
+      within === undefined ? ownDeadline : Math.min(ownDeadline, within.deadlineAtMs),
+      options,
+    );
   }
 
   #begin(pending: PendingCall, options: CallOptions | undefined): void {
     this.#parts.deadlines.add(pending);
-    for (const signal of [options?.signal, options?.within?.signal]) {
-      if (signal === undefined) continue;
-      if (signal.aborted) {
-        pending.stop(new ClusterError('cancelled', 'the caller had given up before the call'));
-        return;
-      }
-      const onAbort = (): void => pending.stop(new ClusterError('cancelled', 'the caller gave up'));
-      signal.addEventListener('abort', onAbort, { once: true });
-      (pending.signals ??= []).push({ signal, onAbort });
-    }
-    this.#attempt(pending, pending.origin.input);
+    if (options?.signal !== undefined) follow(pending, options.signal);
+    if (options?.within !== undefined) follow(pending, options.within.signal);
+    if (!pending.done) this.#attempt(pending, pending.input);
   }
 
   #attempt(pending: PendingCall, input: unknown): void {
     const { rings, membership, config } = this.#parts;
-    const { target } = pending.origin;
+    const { target } = pending;
     pending.attempts += 1;
     if (rings.owns(target.slot)) {
+      pending.tried = this.#parts.membership.self.process;
       // What a running turn calls is part of work that was admitted before.
-      const isNested = pending.origin.chain.length > 0;
+      const isNested = pending.chain.length > 0;
       if (isNested ? membership.mayAct() : membership.mayAdmit()) this.#here(pending, input);
       else pending.fail(new ClusterError('not_serving', 'this node may not begin new work', notBegun));
       return;
     }
     const owner = rings.ring.ownerOf(target.slot);
+    pending.tried = owner?.process;
     if (owner === undefined) {
       pending.fail(new ClusterError('no_owner', 'no member of the view takes actors', notBegun));
       return;
     }
     try {
-      const body = encodeMessage(pending.origin.method.input, input, config.messageBytesMax);
+      const body = encodeMessage(pending.method.input, input, config.messageBytesMax);
       this.counts.remoteCalls += 1;
       pending.remote = this.#parts.links.call(owner, this.#outgoing(pending, body));
       // It may have failed within: then nothing is out.
@@ -174,10 +169,9 @@ export class Router implements Caller, PendingHost {
   }
 
   #here(pending: PendingCall, input: unknown): void {
-    const { origin } = pending;
-    const { target } = origin;
+    const { target } = pending;
     this.counts.localCalls += 1;
-    const call = new Call(target, origin, input, this.#localSize, pending);
+    const call = new Call(target, pending, input, this.#localSize, pending);
     pending.local = call;
     try {
       this.#parts.table.deliver(target.kind.name, target.text, target.slot, call, 0);
@@ -187,43 +181,54 @@ export class Router implements Caller, PendingHost {
   }
 
   #outgoing(pending: PendingCall, body: Uint8Array) {
-    const { origin } = pending;
-    const { address } = origin.target;
+    const { address } = pending.target;
     return {
       mode: 'routed' as const,
       kind: address.kind,
-      method: origin.method,
+      method: pending.method,
       group: address.group,
       key: address.key,
       body,
-      deadlineMs: origin.deadlineAtMs - this.#parts.time.monotonicMs(),
-      requestId: origin.requestId,
-      repeatable: origin.repeatable || origin.method.idempotent,
-      traceparent: origin.traceparent,
-      tracestate: origin.tracestate,
-      callerGroup: origin.group === address.group ? '' : origin.group,
-      chain: origin.chain,
-      credit: origin.method.streams ? this.#parts.config.callCreditBytes : 0,
+      deadlineMs: pending.deadlineAtMs - this.#parts.time.monotonicMs(),
+      requestId: pending.requestId,
+      repeatable: pending.repeatable || pending.method.idempotent,
+      traceparent: pending.traceparent,
+      tracestate: pending.tracestate,
+      callerGroup: pending.group === address.group ? '' : pending.group,
+      chain: pending.chain,
+      credit: pending.method.streams ? this.#parts.config.callCreditBytes : 0,
       answer: pending.remoteAnswer(),
     };
   }
 
   // ── what a pending call asks
 
+  streamOpened(pending: PendingCall): void {
+    this.#streams.opened(actorOf(pending), pending);
+  }
+
+  heardOfEpoch({ target }: PendingCall, newest: Epoch): void {
+    this.heardOfActivation(target.kind.name, target.text, newest);
+  }
+
   ended(pending: PendingCall): void {
     this.#parts.deadlines.remove(pending);
-    this.#paused.delete(pending);
-    for (const { signal, onAbort } of pending.signals ?? []) signal.removeEventListener('abort', onAbort);
+    if (this.#paused.size > 0) this.#paused.delete(pending);
+    if (this.#streams.size > 0) this.#streams.closed(actorOf(pending), pending);
+    if (pending.signals === undefined) return;
+    for (const { signal, onAbort } of pending.signals) signal.removeEventListener('abort', onAbort);
   }
 
   attemptFailed(pending: PendingCall, error: ClusterError): void {
-    const decision = retryAfter(error, pending.origin.method);
+    const decision = retryAfter(error, pending.method);
+    if (this.#streams.size > 0) this.#streams.closed(actorOf(pending), pending);
     pending.lastError = error;
     if (decision === 'hop') {
       this.counts.movedAnswers += 1;
       pending.hops += 1;
     }
-    if (decision === 'end' || pending.hops > this.#parts.config.hopsMax) {
+    const isOver = decision === 'pause_for_store' && !this.#mayWaitForStore(pending);
+    if (decision === 'end' || isOver || pending.hops > this.#parts.config.hopsMax) {
       pending.stop(error);
       return;
     }
@@ -233,12 +238,25 @@ export class Router implements Caller, PendingHost {
       return;
     }
     this.counts.retries += 1;
-    const pauseMs =
-      decision === 'hop'
-        ? this.#parts.config.movedRetryMs
-        : Math.max(error.retryAfterMs ?? 0, backoffMs(pending.attempts, retryPause, this.#parts.random));
+    const pauseMs = decision === 'hop' ? this.#parts.config.movedRetryMs : this.#pauseMs(pending, error);
     this.#paused.add(pending);
     pending.pause = this.#parts.time.after(pauseMs, () => this.#resume(pending));
+  }
+
+  #pauseMs(pending: PendingCall, error: ClusterError): number {
+    const { rings, random } = this.#parts;
+    // A new ring came while this attempt was on its way to the owner before: nobody wakes the call for it any more.
+    const owner = rings.ring.ownerOf(pending.target.slot)?.process;
+    if (owner !== undefined && owner !== pending.tried) return error.retryAfterMs ?? 0;
+    return Math.max(error.retryAfterMs ?? 0, backoffMs(pending.attempts, retryPause, random));
+  }
+
+  /** Counted from its first failure: one that fails in between for another reason gets no more time. */
+  #mayWaitForStore(pending: PendingCall): boolean {
+    const { time, config } = this.#parts;
+    const nowMs = time.monotonicMs();
+    pending.storeAwaySinceMs ??= nowMs;
+    return nowMs - pending.storeAwaySinceMs < config.storeRetryMs;
   }
 
   #resume(pending: PendingCall): void {
@@ -252,6 +270,20 @@ export class Router implements Caller, PendingHost {
   }
 }
 
+/** The call ends when the signal does, which may have been before it began. */
+function follow(pending: PendingCall, signal: AbortSignal): void {
+  if (signal.aborted) {
+    pending.stop(new ClusterError('cancelled', 'the caller had given up before the call'));
+    return;
+  }
+  const onAbort = (): void => pending.stop(new ClusterError('cancelled', 'the caller gave up'));
+  signal.addEventListener('abort', onAbort, { once: true });
+  (pending.signals ??= []).push({ signal, onAbort });
+}
+
+function actorOf({ target }: PendingCall): string {
+  return `${target.kind.name}\0${target.text}`;
+}
+
 const notBegun = { notBegun: true } as const;
-const noChain: readonly string[] = [];
 const nobody = { grant() {}, cancel() {} };

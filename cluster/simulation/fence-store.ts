@@ -53,17 +53,19 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
   readonly #faults: StoreFaults;
   /** Bugs that a test plants to see its checkers find them. */
   readonly #isFenced: boolean;
+  readonly #comparesEpochAlone: boolean;
 
   constructor(
     tables: MemoryTables<Load, Loaded, Write, Result>,
     time: Waiter,
     faults: StoreFaults,
-    options: { readonly isFenced?: boolean } = {},
+    options: { readonly isFenced?: boolean; readonly comparesEpochAlone?: boolean } = {},
   ) {
     this.#tables = tables;
     this.#time = time;
     this.#faults = faults;
     this.#isFenced = options.isFenced ?? true;
+    this.#comparesEpochAlone = options.comparesEpochAlone ?? false;
   }
 
   client(faults: StoreFaults, time: Waiter): FenceStore<Load, Loaded, Write, Result> {
@@ -119,13 +121,15 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
   #write({ fence, stamp, write }: FencedWrite<Write>): WriteOutcome<Result> {
     const row = this.rows.get(addressText(fence.address));
     if (row === undefined) return { outcome: 'fenced' };
-    if (this.#isFenced && (row.epoch !== fence.epoch || row.activationId !== fence.activationId)) {
+    const isOther = row.activationId !== fence.activationId && !this.#comparesEpochAlone;
+    if (this.#isFenced && (row.epoch !== fence.epoch || isOther)) {
       return { outcome: 'fenced' };
     }
     // Only this activation raises the revision: it stands one higher because this very write was made before.
     if (row.revision === fence.revision + 1) return { outcome: 'written', result: undefined };
     // Any other: the store failed over to a replica that had not heard of our last writes.
-    if (this.#isFenced && row.revision !== fence.revision) return { outcome: 'fenced' };
+    if (this.#isFenced && !this.#comparesEpochAlone && row.revision !== fence.revision)
+      return { outcome: 'fenced' };
     try {
       const result = write === undefined ? undefined : this.#tables.apply(write, fence);
       row.revision = fence.revision + 1;

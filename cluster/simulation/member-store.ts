@@ -1,5 +1,6 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type {
+  Departed,
   Lease,
   MemberStore,
   Publication,
@@ -30,13 +31,16 @@ export class MemoryMembers {
   readonly #random: Random;
   readonly #listeners = new Set<() => void>();
   #generation: string;
+  #generationMadeMs: number;
   #entries = new Map<ProcessId, Entry>();
+  #departed = new Map<ProcessId, Departed>();
   #view: View | undefined;
 
   constructor(time: Time, random: Random) {
     this.#time = time;
     this.#random = random;
     this.#generation = random.id();
+    this.#generationMadeMs = time.monotonicMs();
   }
 
   /** As one process sees it. */
@@ -47,9 +51,10 @@ export class MemoryMembers {
       snapshot: () => transit(() => this.#snapshot()),
       publish: (view, publication) => transit(() => this.#publish(view, publication)),
       remove: (request) => transit(() => this.#remove(request)),
-      release: (process) =>
+      release: (departed) =>
         transit(() => {
-          if (this.#entries.delete(process)) this.#hint();
+          this.#departed.set(departed.process, departed);
+          this.takeAway(departed.process);
         }),
       onChange: (listener) => {
         // Hints take the same way as answers, and may be lost on it.
@@ -70,24 +75,36 @@ export class MemoryMembers {
     };
   }
 
+  /** A lease goes without a word of its process, as when peers remove it. */
+  takeAway(process: ProcessId): void {
+    this.#entries.delete(process);
+    this.#hint();
+  }
+
   /** Everything is forgotten, the mark too. */
   flush(): void {
     this.#generation = this.#random.id();
+    this.#generationMadeMs = this.#time.monotonicMs();
     this.#entries = new Map();
+    this.#departed = new Map();
     this.#view = undefined;
   }
 
   /** What a copy that lags would hold: hand it to `restore` later. */
   copy(): () => void {
     const generation = this.#generation;
+    const generationMadeMs = this.#generationMadeMs;
     const view = this.#view;
+    const departed = [...this.#departed];
     const entries = [...this.#entries].map(
       ([process, entry]) => [process, { ...entry, voices: new Map() }] as const,
     );
     return () => {
       this.#generation = generation;
+      this.#generationMadeMs = generationMadeMs;
       this.#view = view;
       this.#entries = new Map(entries);
+      this.#departed = new Map(departed);
     };
   }
 
@@ -98,7 +115,9 @@ export class MemoryMembers {
   #snapshot(): Snapshot {
     return {
       generation: this.#generation,
+      generationAgeMs: this.#time.monotonicMs() - this.#generationMadeMs,
       leases: [...this.#entries.values()].map((entry) => entry.lease),
+      departed: [...this.#departed.values()],
       view: this.#view,
     };
   }
@@ -153,6 +172,15 @@ export class MemoryMembers {
 export class MemoryNumbers {
   #last = 0;
   #seized = 0;
+
+  /** What a replica that lags would hold: a durable store that fails over to it gives numbers out again. */
+  copy(): () => void {
+    const [last, seized] = [this.#last, this.#seized];
+    return () => {
+      this.#last = last;
+      this.#seized = seized;
+    };
+  }
 
   client(transit: Transit = atOnce): ViewNumbers {
     return {

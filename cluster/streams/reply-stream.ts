@@ -1,4 +1,5 @@
 import { ClusterError } from '../errors.js';
+import { epoch as epochOf, type Epoch } from '../ids/ids.js';
 import { Fifo } from '../mailbox/fifo.js';
 
 export type StreamEnd =
@@ -23,13 +24,17 @@ interface Waiter<Item> {
  * frame of credit is not sent for each message. Leaving a `for await` loop cancels the producer.
  */
 export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined> {
-  readonly #items = new Fifo<{ readonly value: Item; readonly cost: number }>();
+  readonly #items = new Fifo<{ readonly value: Item; readonly cost: number; readonly epoch: Epoch }>();
   readonly #window: number;
   readonly #onEnd: (end: StreamEnd) => void;
   #source: StreamSource;
   #waiter: Waiter<Item> | undefined;
   #owed = 0;
   #end: StreamEnd | undefined;
+  /** Of what comes in now, and of what was read last. */
+  #openEpoch: Epoch | undefined;
+  #readEpoch: Epoch | undefined;
+  #onEpoch: ((epoch: Epoch) => void) | undefined;
 
   constructor(window: number, source: StreamSource, onEnd: (end: StreamEnd) => void = () => {}) {
     this.#window = window;
@@ -42,6 +47,23 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     return this.#end;
   }
 
+  /**
+   * Of the activation that sent the message read last; before the first, of the one that has begun to answer.
+   * Undefined until one has; 0 for an actor without durable state.
+   */
+  get epoch(): Epoch | undefined {
+    return this.#readEpoch ?? this.#openEpoch;
+  }
+
+  /**
+   * Told as soon as an activation begins to answer, ahead of its messages; again when the stream goes on with
+   * a newer one. Told at once of one that has begun already. One listener.
+   */
+  onEpoch(listener: (epoch: Epoch) => void): void {
+    this.#onEpoch = listener;
+    if (this.#openEpoch !== undefined) listener(this.#openEpoch);
+  }
+
   get buffered(): number {
     return this.#items.size;
   }
@@ -52,14 +74,22 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     this.#owed = 0;
   }
 
+  /** An activation has begun to answer; what is pushed from here on is its. */
+  opened(epoch: Epoch): void {
+    if (this.#end !== undefined) return;
+    this.#openEpoch = epoch;
+    this.#onEpoch?.(epoch);
+  }
+
   push(value: Item, cost: number): void {
     if (this.#end !== undefined) return;
     const waiter = this.#waiter;
     if (waiter === undefined) {
-      this.#items.push({ value, cost });
+      this.#items.push({ value, cost, epoch: this.#openEpoch ?? noEpoch });
       return;
     }
     this.#waiter = undefined;
+    this.#readEpoch = this.#openEpoch;
     waiter.resolve({ done: false, value });
     this.#took(cost);
   }
@@ -80,6 +110,7 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
   next(): Promise<IteratorResult<Item, undefined>> {
     const item = this.#items.shift();
     if (item !== undefined) {
+      this.#readEpoch = item.epoch;
       this.#took(item.cost);
       return Promise.resolve({ done: false, value: item.value });
     }
@@ -122,4 +153,5 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
   }
 }
 
+const noEpoch = epochOf(0);
 const finished = { done: true, value: undefined } as const;

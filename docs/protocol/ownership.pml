@@ -12,7 +12,7 @@
  * node is atomic; what is not atomic in the real system (a transaction, an activation) is several steps here.
  *
  * Broken variants, to be given with -D to spin: NO_FENCE, NO_LOCK, ONE_STATEMENT, LEASE_EARLY, IGNORE_BUSY,
- * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK.
+ * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK, RENUMBER_FROM_REDIS.
  * Bounds: KILLS, CUTS, FLUSHES, JOINS, LEAVES, VIEWS, EPOCHS, COMMITS.
  */
 
@@ -50,6 +50,7 @@
 #else
 #define WAIT   3                /* lease and margin: a successor waits so long */
 #endif
+#define CALM   1                /* so long without a renewal before a number may be seized; the code waits longer */
 #define BUSY   4                /* deadline of a turn */
 
 #define bit(n)          (1 << (n))
@@ -60,6 +61,7 @@
 byte up = ALL;                  /* processes that run */
 byte reach = ALL;               /* nodes that Redis answers */
 byte out;                       /* processes that are no members and never will be again */
+byte word;                      /* those of them that told Redis so themselves */
 byte joined;                    /* processes that have joined */
 byte draining;                  /* no members any more, but with a lease until their turn has ended */
 byte own[N];                    /* ticks for which the node may act, by its own count */
@@ -80,8 +82,7 @@ byte marked;                    /* processes that have renewed under this mark *
 byte numbers = 1;
 byte members[VIEWS + 2];
 byte seized;                    /* highest number taken for removing a silent majority */
-byte seizer;                    /* 1 + the node that took it */
-byte seizing;                   /* ticks until it may publish */
+byte seizing;                   /* ticks until those who asked before it have surely stopped */
 
 /* PostgreSQL: the actor's row */
 byte epoch;
@@ -109,7 +110,10 @@ hidden byte i, m, votes, size, w;
 
 inline forget(n) { phase[n] = NONE; mine[n] = 0; loaded[n] = 0; left[n] = 0 }
 
-inline end(n) { out = out | bit(n); draining = draining & ~bit(n); own[n] = 0; sure[n] = 0; knows[n] = 0; forget(n) }
+inline end(n) {
+  if :: in(up, n) && in(reach, n) -> word = word | bit(n) :: else -> skip fi;
+  out = out | bit(n); draining = draining & ~bit(n); own[n] = 0; sure[n] = 0; knows[n] = 0; forget(n)
+}
 
 #ifdef NO_PROMISE
 #define unbound(n) true
@@ -126,6 +130,7 @@ inline possible(set) {
       size++;
       if
       :: !in(up, i) && unbound(i) -> skip              /* its port refuses, and its promises are over */
+      :: in(up, i) && in(word, i) && unbound(i) -> skip /* it left its word */
       :: in(up, i) && in(joined & ~out, i) && away[i] < AWAY && unbound(i) -> skip /* renewed just now, and bound by nothing */
       :: else -> votes++
       fi
@@ -153,9 +158,18 @@ inline publish(n, set) {
 #endif
   members[current] = w;
   leased = leased & (w | draining | ~members[knows[n]]);
-  seizer = 0; seizing = 0;
   knows[n] = current
 }
+
+/* Gives the same members a number above one that was seized for nothing. */
+#ifdef RENUMBER_FROM_REDIS
+inline renumber(n) {
+  assert(members[current + 1] == 0 || members[current + 1] == members[current]);  /* VIEW */
+  current++; members[current] = members[current - 1]; knows[n] = current
+}
+#else
+#define renumber(n) publish(n, members[current])
+#endif
 
 /* What a node learns about who is surely gone, at the moment it hears from Redis. */
 inline learn(n) {
@@ -163,14 +177,20 @@ inline learn(n) {
   :: window == 0 && current != 0 && knows[n] == current ->
     for (m : 0 .. N - 1) {
       if
-      :: m != n && !in(members[current], m) && !in(sure[n], m) && quiet[m] >= WAIT ->
+      :: in(word, m) -> sure[n] = sure[n] | bit(m)       /* by its own word it acts no more */
+      :: m != n && !in(word | members[current], m) && !in(sure[n], m) && quiet[m] >= WAIT ->
         w = current;
         do
         :: w > 0 && !in(members[w], m) -> w--
         :: else -> break
         od;
         if
-        :: w > 0 -> possible(members[w]); if :: mayChange -> sure[n] = sure[n] | bit(m) :: else -> skip fi
+        :: w > 0 ->
+          possible(members[w]);
+          if
+          :: mayChange || (w < seized && seizing == 0) -> sure[n] = sure[n] | bit(m)
+          :: else -> skip
+          fi
         :: else -> sure[n] = sure[n] | bit(m)
         fi
       :: else -> skip
@@ -272,35 +292,55 @@ proctype node(byte n) {
       other = 0
     }
 
-  /* A silent majority may be confirming each other: a number that they will read, then a whole lease. */
+  /* A silent majority may be confirming each other: a number that they will read. */
   :: d_step {
-      hears(n) && steady && knows[n] == current && seizer == 0 && numbers < VIEWS && away[n] < AWAY ->
+      hears(n) && steady && knows[n] == current && seized <= current && numbers < VIEWS && away[n] < AWAY ->
       possible(members[current]);
       other = N;
       for (m : 0 .. N - 1) {
         if
-        :: m != n && in(members[current], m) && quiet[m] >= WAIT -> other = m
+        :: m != n && in(members[current], m) && quiet[m] >= CALM -> other = m
         :: else -> skip
         fi
       }
       if
-      :: other < N && !mayChange -> numbers++; seized = numbers; seizer = n + 1; seizing = WAIT
+      :: other < N && !mayChange -> numbers++; seized = numbers; seizing = WAIT
       :: else -> skip
       fi;
       other = 0
     }
+  /* Whoever asked before it was written has stopped acting: the silent may be removed. That they are surely
+     gone is learned (above) only after the whole lease. */
   :: d_step {
-      hears(n) && steady && knows[n] == current && seizer == n + 1 && seizing == 0 ->
+      hears(n) && steady && knows[n] == current && seized > current && seizing <= WAIT - ACT && numbers < VIEWS ->
       w = members[current];
       for (m : 0 .. N - 1) {
         if
-        :: m != n && in(members[current], m) && quiet[m] >= WAIT -> w = w & ~bit(m); sure[n] = sure[n] | bit(m)
+        :: m != n && in(members[current], m) && quiet[m] >= WAIT -> w = w & ~bit(m)
         :: else -> skip
         fi
       }
       if
-      :: w != members[current] && current < seized -> numbers--; publish(n, w)
-      :: else -> seizer = 0
+      :: w != members[current] -> publish(n, w)
+      :: else -> skip
+      fi
+    }
+
+  /* A number was seized for nothing: those who were taken for dead are heard of again. The same members get a
+     number above it, since nobody of them could go on without Redis under the old one. */
+  :: d_step {
+      hears(n) && steady && knows[n] == current && seized > current && numbers < VIEWS && away[n] < AWAY ->
+      possible(members[current]);
+      w = members[current];
+      for (m : 0 .. N - 1) {
+        if
+        :: in(w, m) && (!in(leased, m) || quiet[m] >= AWAY) -> w = 0
+        :: else -> skip
+        fi
+      }
+      if
+      :: w != 0 && mayChange -> renumber(n)
+      :: else -> skip
       fi
     }
 

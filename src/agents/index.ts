@@ -21,12 +21,16 @@ import { Trials } from './schemas/trials.js';
 import { findSecretReferences } from './secret-references.js';
 import { versionOperations } from './version-operations.js';
 import type { Snapshot } from './snapshot.js';
+import { SchemaTools } from './tools/schema-tools.js';
 import { Versions } from './versions.js';
 
 export type { LiveAgent } from './live-agents.js';
 export type { ModelJudge } from './models.js';
 export type { RunnableAgent } from './running.js';
 export type { Snapshot, SnapshotSchema } from './snapshot.js';
+export { depthMax } from './sub-agents.js';
+export type { SchemaToolAnswer, SchemaToolCall } from './tools/schema-tools.js';
+export { ToolError, type ToolFailure } from './tools/tool-error.js';
 
 export interface AgentsDependencies {
   readonly store: Store;
@@ -41,6 +45,8 @@ export interface AgentsDependencies {
 
 export interface AgentsSubject {
   readonly operations: readonly Operation[];
+  /** Calls HTTP tools and tools of MCP servers for a turn. */
+  readonly tools: Pick<SchemaTools, 'call'>;
   /** What runs of a published agent; undefined for one that is not published, or not this tenant's. */
   publishedAgent(scope: TenantScope, id: string): LiveAgent | undefined | Promise<LiveAgent | undefined>;
   /**
@@ -54,18 +60,19 @@ export interface AgentsSubject {
   ): RunnableAgent | undefined | Promise<RunnableAgent | undefined>;
   /** The content of a version: a turn goes on with the one that it began with. */
   agentVersion(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined>;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
   const { store, feed, vault, egress, expressions, time, models } = dependencies;
   vault.addReferenceFinder(findSecretReferences);
   const agents = new Agents(store);
-  const publishing = new Publishing(store, feed, new Checks(vault, egress));
+  const publishing = new Publishing(store, feed, new Checks(vault, egress), models);
   const schemas = new Schemas(store, vault, egress);
   const trials = new Trials({ store, vault, egress, expressions, time, schemas });
   const live = new LiveAgents(store, feed);
   const running = new RunningAgents(store, live);
+  const tools = new SchemaTools({ vault, egress, expressions, time });
   return {
     operations: [
       ...agentOperations({
@@ -77,9 +84,13 @@ export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
       ...versionOperations(new Versions(store), publishing),
       ...schemaOperations(schemas, trials),
     ],
+    tools,
     publishedAgent: (scope, id) => live.get(scope, id),
     runnableAgent: (scope, id, role) => running.get(scope, id, role),
     agentVersion: (scope, id, version) => running.version(scope, id, version),
-    stop: () => live.stop(),
+    stop: () => {
+      live.stop();
+      return tools.stop();
+    },
   };
 }

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { declare, list, listShape, one, oneShape, type Operation, tenantUser } from '../operations/index.js';
+import {
+  declare,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantUser,
+} from '../operations/index.js';
 import type { Agents } from './agents.js';
 import { type AgentFilter, type AgentRow, statuses } from './agents.store.js';
 import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './answers.js';
@@ -12,7 +21,7 @@ import type { PublishConfig, Publishing } from './publishing.js';
 const agentParams = z.object({ id: z.uuid() });
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
 const paging = {
-  limit: z.coerce.number().pipe(z.int().min(1).max(100)).optional(),
+  limit: pageQuery.shape.limit,
   cursor: z.guid().optional(),
 };
 

@@ -5,9 +5,11 @@ import { present, refusingTakenName } from './agents.js';
 import { type AgentRow, lockAgent, publishVersion, withdraw } from './agents.store.js';
 import type { Author } from './author.js';
 import { announceAgent, settled } from './changes.js';
+import { approvalOf } from '../vault/index.js';
 import type { Checks } from './checks.js';
 import { type Issue, notPublishable } from './issues.js';
-import { approvalOf, destinationsOf } from './schemas/destinations.js';
+import { type ModelJudge, unknownModels } from './models.js';
+import { destinationsOf } from './schemas/destinations.js';
 import { approveDestinations, recordFindings } from './schemas/schemas.store.js';
 import { snapshotOf } from './snapshot.js';
 import { findVersion, insertVersion, type VersionRow } from './versions.store.js';
@@ -29,11 +31,13 @@ export class Publishing {
   readonly #store: Store;
   readonly #feed: ChangeFeed;
   readonly #checks: Checks;
+  readonly #models: ModelJudge | undefined;
 
-  constructor(store: Store, feed: ChangeFeed, checks: Checks) {
+  constructor(store: Store, feed: ChangeFeed, checks: Checks, models?: ModelJudge) {
     this.#store = store;
     this.#feed = feed;
     this.#checks = checks;
+    this.#models = models;
   }
 
   /** Everything that would keep the agent from being published; changes nothing. */
@@ -48,7 +52,7 @@ export class Publishing {
       return { ...copy, issues: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
-    return { agent, issues: [...issues, ...outside.issues] };
+    return { agent, issues: [...this.#unknownModels(agent), ...issues, ...outside.issues] };
   }
 
   async publish(author: Author, id: string, config: PublishConfig, signal: AbortSignal): Promise<AgentRow> {
@@ -129,7 +133,7 @@ export class Publishing {
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
     // What a check says that was broken off, is not worth keeping.
     if (signal.aborted) throw new PlatformError('service_unavailable', { cause: signal.reason });
-    const issues = [...local, ...outside.issues];
+    const issues = [...this.#unknownModels(agent), ...local, ...outside.issues];
     await this.#store.inTenant(scope, async (tx) => {
       for (const { id: schemaId, revision } of schemas) {
         const own = issues.filter((issue) => issue.schemaId === schemaId);
@@ -143,6 +147,10 @@ export class Publishing {
       agent,
       schemas: schemas.map((row) => ({ ...row, tools: outside.tools.get(row.id) ?? row.tools })),
     };
+  }
+
+  #unknownModels({ document }: AgentRow): readonly Issue[] {
+    return this.#models === undefined ? [] : unknownModels(this.#models, document);
   }
 
   async #publish(

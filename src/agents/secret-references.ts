@@ -1,19 +1,13 @@
 import { z } from 'zod';
 import { sql } from '../storage/index.js';
-import type { ReferenceFinder } from '../vault/index.js';
-import { referenceOf } from './schemas/destinations.js';
+import { type ReferenceFinder, SecretsByReference } from '../vault/index.js';
 
 const use = z.object({ type: z.string(), id: z.uuid(), name: z.string(), secrets: z.array(z.string()) });
 
 /** Which agents use the secrets: in the tools of their working copies, or in what runs. Archived ones use none. */
 export const findSecretReferences: ReferenceFinder = async (scope, tx, secrets) => {
-  const owners = new Map(
-    secrets.flatMap(({ id, name }) => [
-      [referenceOf({ vault_secret_id: id }), id] as const,
-      ...(name === '' ? [] : [[referenceOf(name), id] as const]),
-    ]),
-  );
-  const wanted = sql.array([...owners.keys()], 'text');
+  const known = new SecretsByReference(secrets);
+  const wanted = sql.array(known.references, 'text');
   const uses = await tx.any(sql.type(use)`
     select 'agent_schema' as type, s.id, a.name || ' / ' || s.name as name, s.secrets
     from agent_schemas s join agents a on a.tenant_id = s.tenant_id and a.id = s.agent_id
@@ -24,8 +18,7 @@ export const findSecretReferences: ReferenceFinder = async (scope, tx, secrets) 
     join agent_versions v on v.tenant_id = a.tenant_id and v.agent_id = a.id and v.version = a.published_version
     where a.tenant_id = ${scope.tenantId} and v.secrets && ${wanted}
     order by 1, 3`);
-  return uses.flatMap(({ secrets: named, ...rest }) => {
-    const ids = named.map((reference) => owners.get(reference)).filter((id) => id !== undefined);
-    return [...new Set(ids)].map((secretId) => ({ secretId, ...rest }));
-  });
+  return uses.flatMap(({ secrets: references, ...rest }) =>
+    known.named(references).map((secretId) => ({ secretId, ...rest })),
+  );
 };

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { PlatformError } from '../errors.js';
-import { declare, list, listShape, one, oneShape, type Operation, tenantUser } from '../operations/index.js';
+import {
+  declare,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantUser,
+} from '../operations/index.js';
 import { authorOf } from './author.js';
 import type { Publishing } from './publishing.js';
 import { sideOf, versionOf, type Versions } from './versions.js';
@@ -34,7 +43,7 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
       access: tenantUser('versions:read'),
       ...ofAgent,
       query: z.object({
-        limit: z.coerce.number().pipe(z.int().min(1).max(100)).default(50),
+        limit: pageQuery.shape.limit.default(50),
         cursor: z.coerce.number().pipe(z.int().min(1)).optional(),
       }),
       output: listed,

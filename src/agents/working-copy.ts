@@ -1,9 +1,10 @@
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { TenantTransaction } from '../storage/index.js';
+import { approvalOf } from '../vault/index.js';
 import { present } from './agents.js';
 import { type AgentRow, findAgent, updateDocument } from './agents.store.js';
 import type { Author } from './author.js';
-import { approvalOf, destinationsOf } from './schemas/destinations.js';
+import { destinationsOf } from './schemas/destinations.js';
 import { deleteSchema, listSchemas, putSchema, type SchemaRow } from './schemas/schemas.store.js';
 import { documentOf, schemaDocumentOf, type Snapshot } from './snapshot.js';
 

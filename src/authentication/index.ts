@@ -28,9 +28,11 @@ export interface AuthenticationParts {
 }
 
 const keyPrefix = /^svc_(?:live|test|dev)_/;
+const accessTokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
- * Credential to caller. `X-Api-Key` wins over a bearer token; a bearer token that looks like an API key is one. A
+ * Credential to caller. `X-Api-Key` wins over a bearer token; a bearer token that looks like an API key is one, and
+ * where only keys are taken so is whatever is no access token: it is refused as a wrong key, not as a missing one. A
  * credential of a kind that the route does not take counts as none.
  */
 export function createAuthenticator(parts: AuthenticationParts): Authenticator {
@@ -40,9 +42,9 @@ export function createAuthenticator(parts: AuthenticationParts): Authenticator {
       const { bearer, address } = credentials;
       if (access.credentials.size === 0) return { kind: 'anonymous', address };
       const apiKey =
-        credentials.apiKey ?? (bearer !== undefined && keyPrefix.test(bearer) ? bearer : undefined);
+        credentials.apiKey ?? (bearer !== undefined && isKey(bearer, access) ? bearer : undefined);
       if (apiKey !== undefined && access.credentials.has('key'))
-        return authenticateKey(parts, apiKey, credentials);
+        return parts.authenticateKey(apiKey, address);
       if (apiKey !== undefined || bearer === undefined) {
         if (access.anonymous) return { kind: 'anonymous', address };
         throw new PlatformError('authentication_required', { message: messageFor(access) });
@@ -57,6 +59,12 @@ export function createAuthenticator(parts: AuthenticationParts): Authenticator {
   };
 }
 
+function isKey(bearer: string, { credentials }: Access): boolean {
+  if (keyPrefix.test(bearer)) return true;
+  const onlyKeys = credentials.size === 1 && credentials.has('key');
+  return onlyKeys && !accessTokenForm.test(bearer);
+}
+
 function messageFor(access: Access): string {
   const kinds = {
     key: 'an API key (X-Api-Key)',
@@ -64,22 +72,6 @@ function messageFor(access: Access): string {
     operator: 'the operator token',
   };
   return `This request needs ${[...access.credentials].map((kind) => kinds[kind]).join(' or ')}.`;
-}
-
-function authenticateKey(
-  parts: AuthenticationParts,
-  apiKey: string,
-  credentials: Credentials,
-): Caller | Promise<Caller> {
-  const { tenantId } = credentials;
-  const check = (caller: KeyCaller): Caller => {
-    if (tenantId !== undefined && tenantId.toLowerCase() !== caller.scope.tenantId) {
-      throw new PlatformError('tenant_not_found');
-    }
-    return caller;
-  };
-  const found = parts.authenticateKey(apiKey, credentials.address);
-  return found instanceof Promise ? found.then(check) : check(found);
 }
 
 function authenticateOperator(token: string | undefined, bearer: string, address: string): Caller {

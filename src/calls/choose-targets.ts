@@ -6,11 +6,14 @@ import {
   chooseModel,
   type CircuitBreakers,
   type Credential,
+  hasImages,
   type Keyring,
   type Observations,
+  type Origin,
   pinOf,
   planTargets,
   type Routing,
+  type Target,
 } from '../llm/index.js';
 import { modelTiersOf } from '../plans/index.js';
 import type { CallOrder } from './call-order.js';
@@ -20,8 +23,8 @@ export interface ChosenTargets {
   readonly plan: CallPlan;
   /** Set where the service chose the model. */
   readonly routing: Routing | undefined;
-  /** The refusal in place of the vendor's, where only the tier keeps the platform's key from a refused own key. */
-  readonly tierRefusal: PlatformError | undefined;
+  /** In place of the vendor's refusal of a tenant's own key, where only the tier bars the platform's. */
+  readonly tierRefusalOf: (model: CatalogueModel) => PlatformError | undefined;
 }
 
 export interface ChoosingParts {
@@ -49,16 +52,37 @@ function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): C
   if ('problem' in found) throw unknownModel(found.problem, order);
   const { model } = found;
   const tiers = modelTiersOf(order.limits.plan);
-  const { targets, tierBarred } = planTargets([model], keyring, ({ tier }) => tiers.includes(tier));
-  if (targets.length === 0) {
+  const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
+  if (planTargets([model], keyring, isAllowed).targets.length === 0) {
     // Outside the tiers no key of the platform would help, so that is said first.
-    throw tiers.includes(model.tier) ? unavailable(model.id) : outsideTiers(model, order);
+    throw isAllowed(model) ? unavailable(model.id) : outsideTiers(model, order);
   }
+  if (!canRead(model, order)) throw cannotSee(model);
+  const chain = [model, ...fallbacks(order, access)];
+  const { targets } = planTargets([...new Set(chain)], keyring, isAllowed);
   return {
-    plan: { targets, mayEnlarge: false },
+    plan: { targets: makersFirst(targets, pinOf(order.request.messages)), mayEnlarge: false },
     routing: undefined,
-    tierRefusal: tierBarred ? outsideTiers(model, order) : undefined,
+    tierRefusalOf: (refused) =>
+      isAllowed(refused) || keyring.platform(refused.vendor) === undefined
+        ? undefined
+        : outsideTiers(refused, order),
   };
+}
+
+function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
+  return (order.fallbackModels ?? []).flatMap((name) => {
+    const found = access.catalogue.resolve(name, undefined);
+    return 'model' in found && canRead(found.model, order) ? [found.model] : [];
+  });
+}
+
+/** A thought that is still going on is continued by its maker as long as that answers; others see it without. */
+function makersFirst(targets: readonly Target[], pin: Origin | undefined): readonly Target[] {
+  if (pin === undefined) return targets;
+  const isMaker = ({ model, credential }: Target): boolean =>
+    model.id === pin.model && credential.id === pin.credentialId;
+  return [...targets.filter(isMaker), ...targets.filter((target) => !isMaker(target))];
 }
 
 /** While a signed thought is still going on, only its maker can continue it. */
@@ -74,7 +98,7 @@ function continued(order: CallOrder, keyring: Keyring, { access }: ChoosingParts
   return {
     plan: { targets: makers, mayEnlarge: false },
     routing: { is_auto_routed: true, model_chosen: model.id, confidence: 1, reason },
-    tierRefusal: undefined,
+    tierRefusalOf: () => undefined,
   };
 }
 
@@ -102,8 +126,9 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
       message: `No model of the plan's tiers (${tiers.join(', ')}) is available for this request.`,
     });
   }
-  const { targets } = planTargets(choice.chain, keyring, () => true);
-  return { plan: { targets, mayEnlarge: true }, routing: choice.routing, tierRefusal: undefined };
+  const chain = [...choice.chain, ...fallbacks(order, access)];
+  const { targets } = planTargets([...new Set(chain)], keyring, ({ tier }) => tiers.includes(tier));
+  return { plan: { targets, mayEnlarge: true }, routing: choice.routing, tierRefusalOf: () => undefined };
 }
 
 function unknownModel(problem: 'invalid_model' | 'invalid_provider', order: CallOrder): PlatformError {
@@ -116,6 +141,17 @@ function unknownModel(problem: 'invalid_model' | 'invalid_provider', order: Call
         message: `There is no model ${shown(order.model)}.`,
         details: { field: 'model', issue: 'not found' },
       });
+}
+
+function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): boolean {
+  return capabilities.has('vision') || !hasImages(request);
+}
+
+function cannotSee({ id }: CatalogueModel): PlatformError {
+  return new PlatformError('validation_error', {
+    message: `The model ${id} takes no images.`,
+    details: { field: 'messages', issue: 'holds images, which the model does not take' },
+  });
 }
 
 function unavailable(model: string): PlatformError {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import type { KeyCaller } from '../context/caller.js';
+import type { LeaveSignal } from '../context/leave-signal.js';
+import { whenReady } from '../context/ready.js';
 import type { ErrorCode } from '../errors.js';
 import {
   type Catalogue,
@@ -16,8 +18,15 @@ import {
   toMessagesError,
   toMessagesReply,
 } from '../llm/index.js';
-import { apiKey, declare, type Operation } from '../operations/index.js';
-import type { CallOrder } from './call-order.js';
+import {
+  apiKey,
+  declare,
+  type JsonReply,
+  type Operation,
+  type RawReply,
+  type StreamReply,
+} from '../operations/index.js';
+import { type CallOrder, callSources } from './call-order.js';
 import { type DoorForm, streamAtDoor, wholeAtDoor } from './door-answer.js';
 import type { ModelCalls } from './model-calls.js';
 
@@ -65,8 +74,8 @@ export function doorOperations(parts: DoorParts): readonly Operation[] {
       description: "OpenAI's clients work with this address and an API key of the platform.",
       body: doorBody.transform(fromChatRequest),
       envelope: toChatError,
-      handle: ({ caller, body, signal }) =>
-        answer(parts, orderOf(catalogue, 'openai', caller, body, signal), 'chatcmpl-', {
+      handle: ({ caller, body, leaving }) =>
+        answer(parts, orderOf(catalogue, 'openai', caller, body, leaving), 'chatcmpl-', {
           ...chatForm,
           frames: (head) => new ChatFrames(head, body.wantsUsage),
         }),
@@ -79,8 +88,8 @@ export function doorOperations(parts: DoorParts): readonly Operation[] {
       description: "Anthropic's clients work with this address and an API key of the platform.",
       body: doorBody.transform(fromMessagesRequest),
       envelope: toMessagesError,
-      handle: ({ caller, body, signal }) =>
-        answer(parts, orderOf(catalogue, 'anthropic', caller, body, signal), 'msg_', messagesForm),
+      handle: ({ caller, body, leaving }) =>
+        answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
     }),
     declare({
       name: 'doors.models',
@@ -115,13 +124,13 @@ function orderOf(
   vendor: 'openai' | 'anthropic',
   caller: KeyCaller,
   { model, request }: DoorRequest,
-  signal: AbortSignal,
+  signal: LeaveSignal,
 ): CallOrder {
   const found = resolveAtDoor(catalogue, model, vendor);
   return {
     scope: caller.scope,
     limits: caller.limits,
-    source: 'direct',
+    source: callSources.direct,
     keyId: caller.keyId,
     userId: null,
     model: 'model' in found ? found.model.id : model,
@@ -131,16 +140,12 @@ function orderOf(
   };
 }
 
-async function answer(
-  { calls, time, newId, report }: DoorParts,
-  order: CallOrder,
-  prefix: string,
-  form: DoorForm,
-) {
-  const begin = await calls.prepare(order);
-  const head = { id: prefix + newId(), createdSeconds: Math.floor(time.wallMs() / 1_000) };
-  if (!order.request.stream) return wholeAtDoor(begin(), form, head);
-  return streamAtDoor(begin(), form, head, (error) =>
-    report('a model call after its answer had begun', error),
-  );
+function answer({ calls, time, newId, report }: DoorParts, order: CallOrder, prefix: string, form: DoorForm) {
+  return whenReady(calls.prepare(order), (begin): Promise<JsonReply<object> | RawReply | StreamReply> => {
+    const head = { id: prefix + newId(), createdSeconds: Math.floor(time.wallMs() / 1_000) };
+    if (!order.request.stream) return wholeAtDoor(begin(), form, head);
+    return streamAtDoor(begin(), form, head, (error) =>
+      report('a model call after its answer had begun', error),
+    );
+  });
 }

@@ -1,3 +1,4 @@
+import type { Time } from '../../cluster/index.js';
 import type { TenantCaller } from '../context/caller.js';
 import type { ErrorCode } from '../errors.js';
 import type { Catalogue } from '../llm/index.js';
@@ -11,9 +12,11 @@ import {
   tenantCaller,
   tenantUser,
 } from '../operations/index.js';
-import { streamedAnswer, wholeAnswer } from './direct-answer.js';
+import { callSources } from './call-order.js';
+import { directStream, wholeAnswer } from './direct-answer.js';
 import type { ModelCalls } from './model-calls.js';
 import { answerKey, type ResponseCache } from './response-cache.js';
+import { streamedAnswer } from './stream-answer.js';
 import { callAnswer, type CallBody, callBody, mayRepeat, modelShape, requestOf } from './shapes.js';
 
 /** Long conversations are honest; more than this is no prompt that any model takes. */
@@ -34,6 +37,7 @@ export interface CallOperationParts {
   readonly calls: ModelCalls;
   readonly cache: ResponseCache;
   readonly catalogue: Catalogue;
+  readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
 
@@ -41,35 +45,40 @@ export function callOperations({
   calls,
   cache,
   catalogue,
+  time,
   report,
 }: CallOperationParts): readonly Operation[] {
   const failed = (error: unknown): void => report('a model call after its answer had begun', error);
   const handle = async (request: OperationRequest<TenantCaller, unknown, unknown, CallBody>) => {
-    const { caller, body, signal, headers } = request;
+    const { caller, body, leaving, headers } = request;
+    const startedAtMs = time.monotonicMs();
     const order = {
       scope: caller.scope,
       limits: caller.limits,
-      source: 'direct',
+      source: callSources.direct,
       keyId: caller.kind === 'key' ? caller.keyId : null,
       userId: caller.kind === 'key' ? null : caller.userId,
       model: body.model,
       provider: body.provider,
       request: requestOf(body),
-      signal,
+      signal: leaving,
     };
     // Who may ask is judged before anything is looked up.
     const begin = await calls.prepare(order);
     const call = mayRepeat(body, headers['cache-control'])
-      ? await cache.serve(answerKey(order), signal, begin)
+      ? await cache.serve(answerKey(order), leaving, begin, (answer) =>
+          calls.tellOfHit(order, answer, startedAtMs),
+        )
       : begin();
-    return body.stream ? streamedAnswer(call, failed) : wholeAnswer(call);
+    return body.stream ? streamedAnswer(call, () => directStream, failed) : wholeAnswer(call);
   };
   const common = {
     method: 'POST',
     description:
       'The messages come before the query. With `stream: true` the answer is a stream of server-sent events: ' +
       '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end. Calls with ' +
-      '`temperature: 0` or `cache: true` may be answered by an earlier answer of the last hour, free of charge.',
+      '`temperature: 0` or `cache: true` may be answered by an earlier answer of the last hour, free of charge. ' +
+      'A `max_tokens` above what the model can write means as much as it can write.',
     rate: 'model-work',
     body: callBody,
     bodyRules: { maxBytes: bodyBytesMax },

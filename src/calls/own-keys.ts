@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache';
+import { type Ready, whenReady } from '../context/ready.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { Credential, VendorKeys } from '../llm/index.js';
-import type { HotReads } from '../storage/index.js';
+import type { ChangeFeed, HotReads } from '../storage/index.js';
 import {
   allowsHost,
   type ProviderKey,
+  providerKeyTopic,
   readProviderKeys,
   type SecretValue,
   type Vault,
@@ -12,6 +14,8 @@ import {
 
 export interface OwnKeysParts {
   readonly reads: HotReads;
+  /** What is known is asked for with every call where there is none. */
+  readonly feed?: Pick<ChangeFeed, 'subscribe' | 'isFresh'> | undefined;
   readonly vault: Pick<Vault, 'resolve'>;
   readonly keys: Pick<VendorKeys, 'forTenant'>;
   readonly report: (attempted: string, error: unknown) => void;
@@ -21,27 +25,69 @@ const openedMax = 10_000;
 /** A value that nobody calls with does not stay in memory. */
 const openedMs = 300_000;
 
+const tenantsMax = 100_000;
+const none: ReadonlyMap<string, Credential> = new Map();
+
 /**
- * The tenants' own vendor keys. Which there are is read with every call, so that a key works, or stops working, with
- * the very next one; a value is opened once for each version of it.
+ * The tenants' own vendor keys. Which there are is remembered until the feed of changes says otherwise, which it has
+ * heard at this node before a change is answered; a value is opened once for each version of it.
  */
 export class OwnKeys {
   readonly #parts: OwnKeysParts;
   readonly #opened = new LRUCache<string, SecretValue>({ max: openedMax, ttl: openedMs });
 
+  readonly #known = new LRUCache<string, readonly ProviderKey[]>({ max: tenantsMax });
+  readonly #unsubscribe: (() => void) | undefined;
+  #drops = 0;
+
   constructor(parts: OwnKeysParts) {
     this.#parts = parts;
+    this.#unsubscribe = parts.feed?.subscribe(providerKeyTopic, {
+      onChange: ({ tenantId }) => {
+        this.#drops += 1;
+        this.#known.delete(tenantId ?? '');
+      },
+      onDropEverything: () => {
+        this.#drops += 1;
+        this.#known.clear();
+      },
+    });
+  }
+
+  close(): void {
+    this.#unsubscribe?.();
   }
 
   /** One credential for each vendor that the tenant has a key for. */
-  async of(scope: TenantScope): Promise<ReadonlyMap<string, Credential>> {
+  of(scope: TenantScope): Ready<ReadonlyMap<string, Credential>> {
+    return whenReady(this.#remembered(scope) ?? this.#read(scope), (keys) =>
+      keys.length === 0 ? none : this.#credentials(scope, keys),
+    );
+  }
+
+  async #credentials(
+    scope: TenantScope,
+    keys: readonly ProviderKey[],
+  ): Promise<ReadonlyMap<string, Credential>> {
     const credentials = new Map<string, Credential>();
-    for (const key of await readProviderKeys(this.#parts.reads, scope)) {
+    for (const key of keys) {
       if (credentials.has(key.provider)) continue;
       const credential = await this.#credential(scope, key);
       if (credential !== undefined) credentials.set(key.provider, credential);
     }
     return credentials;
+  }
+
+  #remembered({ tenantId }: TenantScope): readonly ProviderKey[] | undefined {
+    return this.#parts.feed?.isFresh() === true ? this.#known.get(tenantId) : undefined;
+  }
+
+  async #read(scope: TenantScope): Promise<readonly ProviderKey[]> {
+    const dropsBefore = this.#drops;
+    const keys = await readProviderKeys(this.#parts.reads, scope);
+    // What changed while it was read may be missing in it: used for this call, and not remembered.
+    if (this.#parts.feed !== undefined && dropsBefore === this.#drops) this.#known.set(scope.tenantId, keys);
+    return keys;
   }
 
   async #credential(scope: TenantScope, key: ProviderKey): Promise<Credential | undefined> {

@@ -3,44 +3,12 @@
  * time one goes to the vendor and the others wait for its answer. Only whole answers are kept.
  */
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import type { LlmEvent } from '../llm/index.js';
+import type { LeaveSignal } from '../context/leave-signal.js';
+import type { Hear, LlmEvent } from '../llm/index.js';
+import type { AnswerStore } from './answer-store.js';
 import type { CallOrder } from './call-order.js';
+import { type Answer, keptUsage } from './kept-answer.js';
 import type { RunningCall, ServedCall } from './model-calls.js';
-
-export interface CachedAnswer {
-  readonly text: string;
-  readonly call: ServedCall;
-}
-
-/** Where answers are kept: in this process, or where all nodes find them. */
-export interface AnswerStore {
-  get(key: string): Promise<CachedAnswer | undefined>;
-  set(key: string, answer: CachedAnswer): Promise<void>;
-}
-
-const keptMs = 3_600_000;
-const memoryBytesMax = 64 * 1024 * 1024;
-const answerBytesMax = 1024 * 1024;
-
-/** `nowMs` is a clock that only rises. */
-export function answersInMemory(nowMs: () => number): AnswerStore {
-  const answers = new LRUCache<string, CachedAnswer & { readonly keptUntilMs: number }>({
-    maxSize: memoryBytesMax,
-    maxEntrySize: answerBytesMax,
-    sizeCalculation: ({ text }) => 1_000 + 2 * text.length,
-  });
-  return {
-    get: (key) => {
-      const found = answers.get(key);
-      return Promise.resolve(found !== undefined && nowMs() < found.keptUntilMs ? found : undefined);
-    },
-    set: (key, answer) => {
-      answers.set(key, { ...answer, keptUntilMs: nowMs() + keptMs });
-      return Promise.resolve();
-    },
-  };
-}
 
 /** The call as a key. Whether it is streamed does not matter; where the service chooses the model, the plan does. */
 export function answerKey({ scope, limits, model, provider, request }: CallOrder): string {
@@ -52,7 +20,7 @@ export function answerKey({ scope, limits, model, provider, request }: CallOrder
 }
 
 /** How a call ended for those who wait for its answer: without one, or because its own caller left. */
-type Landing = CachedAnswer | 'without' | 'left';
+type Landing = Answer | 'without' | 'left';
 
 export class ResponseCache {
   readonly #store: AnswerStore;
@@ -63,27 +31,41 @@ export class ResponseCache {
     this.#store = store;
   }
 
-  /** The kept answer, that of an identical call under way, or that of `call`. */
-  async serve(key: string, signal: AbortSignal, call: () => RunningCall): Promise<RunningCall> {
+  /** The kept answer, that of an identical call under way, or that of `call`; `onHit` is told of the first two. */
+  async serve(
+    key: string,
+    signal: LeaveSignal,
+    call: () => RunningCall,
+    onHit: (answer: Answer) => Promise<void>,
+  ): Promise<RunningCall> {
     for (let flight = this.#flights.get(key); flight !== undefined; flight = this.#flights.get(key)) {
       const landed = await unlessGone(flight, signal);
       if (landed === undefined) return nothing();
       // What one call did not get, the next may not get either: nobody stands in line for it a second time.
       if (landed === 'without') return call();
-      if (landed !== 'left') return replayed(landed);
+      if (landed !== 'left') return replayed(landed, onHit);
     }
-    const landing = this.#takeOff(key);
+    const land = this.#takeOff(key);
     try {
-      const kept = await this.#store.get(key);
-      if (kept !== undefined) {
-        landing(kept);
-        return replayed(kept);
+      const found = await this.#store.getOrTurn(key);
+      if (typeof found !== 'function') {
+        land(found);
+        return replayed(found, onHit);
+      }
+      const landed = (landing: Landing): void => {
+        found(typeof landing === 'string' ? undefined : landing);
+        land(landing);
+      };
+      if (signal.aborted) {
+        landed('left');
+        return nothing();
       }
       const running = call();
+      const run = running.run.bind(running);
       // Who answers is known only while the call runs, so the object itself goes on.
-      return Object.assign(running, { events: this.#recorded(key, running.events, landing) });
+      return Object.assign(running, { run: (hear: Hear) => recorded(run, hear, landed) });
     } catch (error) {
-      landing('without');
+      land('without');
       throw error;
     }
   }
@@ -101,67 +83,68 @@ export class ResponseCache {
       land(landed);
     };
   }
+}
 
-  async *#recorded(
-    key: string,
-    events: RunningCall['events'],
-    landing: (landed: Landing) => void,
-  ): RunningCall['events'] {
-    let text = '';
-    let landed: Landing = 'without';
-    try {
-      for (;;) {
-        const step = await events.next();
-        if (step.done === true) {
-          const call = step.value;
-          if (call === undefined) landed = 'left';
-          else if (isWhole(call)) {
-            landed = { text, call: { ...call, usage: { ...call.usage, raw: null } } };
-            await this.#store.set(key, landed);
-          }
-          return call;
-        }
-        for (const event of step.value) if (event.type === 'content') text += event.text;
-        yield step.value;
-      }
-    } finally {
-      landing(landed);
-    }
+async function recorded(
+  call: RunningCall['run'],
+  hear: Hear,
+  land: (landing: Landing) => void,
+): Promise<ServedCall | undefined> {
+  let text = '';
+  let landing: Landing = 'without';
+  try {
+    const served = await call((events) => {
+      for (const event of events) if (event.type === 'content') text += event.text;
+      return hear(events);
+    });
+    landing = served === undefined ? 'left' : (answerOf(text, served) ?? 'without');
+    return served;
+  } finally {
+    land(landing);
   }
 }
 
-function isWhole({ stop }: ServedCall): boolean {
-  return stop === 'stop' || stop === 'stop_sequence';
+/** Only what the model ended by itself is worth keeping. */
+function answerOf(text: string, { stop, model, vendor, usage, routing }: ServedCall): Answer | undefined {
+  if (stop !== 'stop' && stop !== 'stop_sequence') return undefined;
+  return { text, model, vendor, stop, usage: keptUsage(usage), routing };
 }
 
-function replayed({ text, call }: CachedAnswer): RunningCall {
-  return {
-    target: undefined,
-    events: replay(text, { ...call, payer: undefined, cost: 0, latencyMs: 0, cached: true }),
+function replayed(answer: Answer, onHit: (answer: Answer) => Promise<void>): RunningCall {
+  const { text, usage, routing, model, vendor, stop } = answer;
+  const call: ServedCall = {
+    model,
+    vendor,
+    stop,
+    callId: '',
+    usage: { ...usage, raw: null },
+    routing,
+    payer: undefined,
+    cost: 0,
+    latencyMs: 0,
+    firstSignalMs: undefined,
+    cached: true,
   };
+  return { target: undefined, run: (hear) => replay(text, call, onHit(answer), hear) };
 }
 
-async function* replay(text: string, call: ServedCall): RunningCall['events'] {
+async function replay(text: string, call: ServedCall, told: Promise<void>, hear: Hear): Promise<ServedCall> {
   const pieces = text.match(/\s*\S+(?:\s+$)?|\s+$/g) ?? [];
-  yield pieces.map((piece): LlmEvent => ({ type: 'content', text: piece }));
+  await hear(pieces.map((piece): LlmEvent => ({ type: 'content', text: piece })));
+  await told;
   return call;
 }
 
 function nothing(): RunningCall {
-  return { target: undefined, events: none() };
-}
-
-async function* none(): RunningCall['events'] {
-  yield [];
-  return undefined;
+  return { target: undefined, run: () => Promise.resolve(undefined) };
 }
 
 /** Undefined where the caller left first. */
-function unlessGone<Value>(value: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
+function unlessGone<Value>(value: Promise<Value>, signal: LeaveSignal): Promise<Value | undefined> {
   if (signal.aborted) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
     const onAbort = (): void => resolve(undefined);
-    signal.addEventListener('abort', onAbort, { once: true });
+    signal.addEventListener('abort', onAbort);
     value.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }

@@ -13,13 +13,13 @@ import type { ClosedRow, OpenedRow } from '../usage/index.js';
 import type { CallOrder } from './call-order.js';
 
 /** Beyond the call's own deadline: clocks of nodes may differ, and a closing may wait for the store. */
-const graceMs = 60_000;
+export const graceMs = 60_000;
 
 export function openedRow(
   order: CallOrder,
   callId: string,
   start: AttemptStart,
-  times: { readonly wallMs: number; readonly callMs: number },
+  times: { readonly wallMs: number; readonly callMs: number; readonly processId: string },
 ): OpenedRow {
   const { model, credential } = start.target;
   const input = estimateInputTokens(start.request);
@@ -33,6 +33,10 @@ export function openedRow(
     source: order.source,
     key_id: order.keyId,
     user_id: order.userId,
+    agent_id: order.agentId ?? null,
+    session_id: order.sessionId ?? null,
+    execution_id: order.executionId ?? null,
+    process_id: times.processId,
     vendor: credential.vendor,
     model: model.id,
     payer: start.payer,
@@ -45,11 +49,17 @@ export function openedRow(
   };
 }
 
-export function closedRow(order: CallOrder, report: AttemptReport, wallMs: number): ClosedRow {
+export function closedRow(
+  order: CallOrder,
+  report: AttemptReport,
+  openedAt: string,
+  wallMs: number,
+): ClosedRow {
   const { usage, target, error } = report;
   return {
     tenant_id: order.scope.tenantId,
     attempt_id: report.attemptId,
+    opened_at: openedAt,
     outcome: report.outcome,
     closed_at: new Date(wallMs).toISOString(),
     input_tokens: inputTokens(usage),

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import type { Environment } from '../config/index.js';
 
 export interface Command {
@@ -54,6 +55,11 @@ export function readWords(
   } catch (error) {
     throw wrongWords(error instanceof Error ? error.message : String(error), usage);
   }
+}
+
+/** Whether the word could be the id of anything. */
+export function isId(word: string): boolean {
+  return z.uuid().safeParse(word).success;
 }
 
 /** Aligned columns for a terminal. */

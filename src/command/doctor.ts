@@ -3,13 +3,8 @@ import { join, resolve } from 'node:path';
 import { readSettings, type Settings, SettingsError } from '../config/index.js';
 import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../storage/index.js';
 import { type Command, reasonsOf } from './command.js';
-
-/** What was looked at, what was found, and how to mend it where it is not right. */
-interface Finding {
-  readonly what: string;
-  readonly state: 'ok' | 'warning' | 'wrong';
-  readonly says: string;
-}
+import type { Finding } from './finding.js';
+import { checkOutsideServices } from './outside-services.js';
 
 export const doctorCommand: Command = {
   name: 'doctor',
@@ -31,7 +26,7 @@ export const doctorCommand: Command = {
         ...(await checkDatabase(settings)),
         await checkRedis(settings),
       );
-      findings.push(checkMasterKey(settings));
+      findings.push(checkMasterKey(settings), ...(await checkOutsideServices(settings)));
     }
     const marks = { ok: '  ok     ', warning: '  look   ', wrong: '  WRONG  ' };
     process.stdout.write(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
 import { type KeyAdministration, operatorKey } from '../keys/index.js';
-import { type Command, readWords, table, type Words, wrongWords } from './command.js';
+import { type Command, isId, readWords, table, type Words, wrongWords } from './command.js';
 import { withManagement } from './management.js';
 
 const words =
@@ -74,10 +74,6 @@ async function list(keys: KeyAdministration, scope: TenantScope): Promise<void> 
   const { items } = await keys.list(scope);
   const rows = items.map((key) => [key.id, key.prefix + key.suffix, key.role, key.status, key.name]);
   process.stdout.write(`${table([['id', 'key', 'role', 'status', 'name'], ...rows])}\n`);
-}
-
-function isId(text: string): boolean {
-  return z.uuid().safeParse(text).success;
 }
 
 function numberOf(text: string | undefined, name: string): number | undefined {

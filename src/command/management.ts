@@ -5,7 +5,7 @@ import { type Environment, readSettings, type Settings } from '../config/index.j
 import { createIdentity, type Identity } from '../identity/index.js';
 import { KeyAdministration } from '../keys/index.js';
 import { createMail, type Mail } from '../mail/index.js';
-import { createSealer } from '../sealing/index.js';
+import { createSealer, type Sealer } from '../sealing/index.js';
 import { createVault, type Vault } from '../vault/index.js';
 import {
   type ChangeFeed,
@@ -29,6 +29,7 @@ export interface Management {
   /** Queues and seals; only nodes send. */
   readonly mail: Mail;
   readonly vault: Vault;
+  readonly sealer: Sealer;
 }
 
 /**
@@ -88,7 +89,7 @@ export async function withManagement<Result>(
       providers: () => [],
     });
     await vault.prepare();
-    return await work({ settings, store, changes, identity, keys, mail, vault });
+    return await work({ settings, store, changes, identity, keys, mail, vault, sealer });
   } finally {
     for (const close of closing.toReversed()) await close();
   }

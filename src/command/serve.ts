@@ -9,6 +9,12 @@ import { stopSignal } from './signals.js';
 /** How long running requests may take to finish after SIGTERM; orchestrators usually kill after 30 s. */
 const drainMsMax = 25_000;
 
+/** After its stop nothing may keep the process; within the 30 s even if the drain took all of its time. */
+const lingerMs = 2_000;
+
+/** A supervisor starts the process anew: only under a new process id may it join again. */
+const leaseLostExitCode = 3;
+
 export const serveCommand: Command = {
   name: 'serve',
   words: 'serve',
@@ -26,13 +32,31 @@ export const serveCommand: Command = {
     const stopping = stopSignal();
     const node = await startNode({ settings, nodeId, log });
     log.logger.info({ url: node.baseUrl }, 'serving');
-    const signal = await stopping;
-    log.logger.info({ signal }, 'stopping');
+    const lost = node.lost.then(() => 'lease lost' as const);
+    const why = await Promise.race([stopping, lost]);
+    if (why === 'lease lost') {
+      log.logger.fatal('another node owns what this one did; the process ends once its open requests have');
+      process.exitCode = leaseLostExitCode;
+    } else {
+      log.logger.info({ signal: why }, 'stopping');
+    }
     await node.stop(AbortSignal.timeout(drainMsMax));
     log.logger.info('stopped');
     log.flush();
+    endSoon(log);
   },
 };
+
+/** What still holds the process is a defect, which is told of and is no reason to make a supervisor wait. */
+function endSoon({ logger, flush }: ReturnType<typeof createLog>): void {
+  const end = (): void => {
+    logger.warn({ held: process.getActiveResourcesInfo() }, 'something held the process after its stop');
+    flush();
+    process.exit(process.exitCode ?? 0);
+  };
+  // It counts itself for nothing: a process that nothing holds ends before.
+  setTimeout(end, lingerMs).unref();
+}
 
 async function mustAnswer(variable: string, examine: () => Promise<unknown>): Promise<void> {
   try {

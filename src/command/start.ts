@@ -23,6 +23,7 @@ export const startCommand: Command = {
       seed: 'demo',
       egressAllow: '127.0.0.0/8,::1/128',
       logLevel: 'warn',
+      grpcPort: '0',
       sim: 'on',
     } as const;
     const first = readSettings(environment, { defaults });
@@ -39,6 +40,7 @@ export const startCommand: Command = {
     } finally {
       await database?.stop();
     }
+    process.stdout.write('Stopped. The data is kept.\n');
   },
 };
 
@@ -69,11 +71,11 @@ async function runNode(
   const node = await startNode({ settings, nodeId: settings.nodeId ?? randomUUID(), log });
   process.stdout.write(greeting(node.baseUrl, node.bootstrap, settings.dataDir));
   const ended = databaseEnded?.then(() => new Error('the database ended by itself'));
-  const why = await Promise.race(ended === undefined ? [stopping] : [stopping, ended]);
+  const lost = node.lost.then(() => new Error('this process lost its lease: other nodes have taken over'));
+  const why = await Promise.race(ended === undefined ? [stopping, lost] : [stopping, lost, ended]);
   process.stdout.write('\nStopping…\n');
   await node.stop(AbortSignal.timeout(drainMsMax));
   log.flush();
-  process.stdout.write('Stopped. The data is kept.\n');
   if (why instanceof Error) throw why;
 }
 
@@ -96,6 +98,6 @@ function greeting(baseUrl: string, bootstrap: Bootstrap | undefined, dataDir: st
       `All of this is in ${join(dataDir, 'bootstrap.json')}.`,
     );
   }
-  lines.push(`Documents: ${baseUrl}/docs · Ctrl-C stops.`, '', '');
+  lines.push(`Playground: ${baseUrl}/playground`, `Documents: ${baseUrl}/docs · Ctrl-C stops.`, '', '');
   return lines.join('\n');
 }

@@ -1,4 +1,5 @@
 import { type Command, wrongWords } from './command.js';
+import { resealTriggers } from '../triggers/index.js';
 import { withManagement } from './management.js';
 
 const words = 'vault rotate';
@@ -11,10 +12,11 @@ export const vaultCommand: Command = {
   run: async (rest, environment) => {
     if (rest.length !== 1 || rest[0] !== 'rotate')
       throw wrongWords(`there is no action ${rest.join(' ')}`, words);
-    await withManagement(environment, async ({ vault, identity, mail }) => {
+    await withManagement(environment, async ({ vault, identity, mail, store, sealer }) => {
       const { wrapped } = await vault.rotateMasterKey('operator');
       await identity.resealSigningKeys();
       await mail.reseal();
+      await resealTriggers(store, sealer);
       process.stdout.write(`${wrapped} data keys were wrapped anew. The previous key is no longer needed.\n`);
     });
   },

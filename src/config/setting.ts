@@ -94,6 +94,12 @@ export function listOf<Item>(parse: (item: string) => Item): (value: string) => 
 
 /** An address of one of the given schemes, without the slash at its end. */
 export function address(...schemes: readonly string[]): (value: string) => string {
+  const asWritten = exactAddress(...schemes);
+  return (value) => asWritten(value).replace(/\/+$/, '');
+}
+
+/** The same letter by letter, for what others compare so: many an issuer's name ends in a slash. */
+export function exactAddress(...schemes: readonly string[]): (value: string) => string {
   return (value) => {
     const url = URL.canParse(value) ? new URL(value) : undefined;
     if (url === undefined || !schemes.includes(url.protocol.slice(0, -1))) {
@@ -101,7 +107,7 @@ export function address(...schemes: readonly string[]): (value: string) => strin
         `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
       );
     }
-    return value.replace(/\/+$/, '');
+    return value;
   };
 }
 

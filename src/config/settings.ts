@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import {
   address,
   base64Bytes,
+  exactAddress,
   flag,
   listOf,
   oneOf,
@@ -54,7 +55,25 @@ export const settingTable = {
     '10.0.0.7:9090',
     text,
   ),
-  nodeId: setting('TROUPE_NODE_ID', 'name of this process; random when left out', 'node-a', text),
+  grpcTlsCa: setting(
+    'TROUPE_GRPC_TLS_CA',
+    'file with the authority of the links between nodes; with the other two, links are encrypted',
+    '/etc/troupe/ca.pem',
+    text,
+  ),
+  grpcTlsCert: setting(
+    'TROUPE_GRPC_TLS_CERT',
+    'file with the certificate that this node shows other nodes',
+    '/etc/troupe/node.pem',
+    text,
+  ),
+  grpcTlsKey: setting(
+    'TROUPE_GRPC_TLS_KEY',
+    'file with the key of that certificate',
+    '/etc/troupe/node.key',
+    text,
+  ),
+  nodeId: setting('TROUPE_NODE_ID', 'name of this process; random when left out', 'node-a', nodeName),
   nodeRoles: setting('TROUPE_NODE_ROLES', 'what this node does', 'edge,worker', listOf(role), {
     fallback: 'edge,worker',
   }),
@@ -93,7 +112,7 @@ export const settingTable = {
   ),
   clusterSecret: setting(
     'TROUPE_CLUSTER_SECRET',
-    'secret that nodes show each other; derived from the master key when left out',
+    'secret that nodes show each other; one made for the database when left out',
     'a long random text',
     text,
     { secret: true },
@@ -139,6 +158,18 @@ export const settingTable = {
     '2525',
     port,
   ),
+  smtpInTlsCert: setting(
+    'TROUPE_SMTP_IN_TLS_CERT',
+    'file with the certificate that senders of mail are shown; with the key, they may encrypt',
+    '/etc/troupe/mail.pem',
+    text,
+  ),
+  smtpInTlsKey: setting(
+    'TROUPE_SMTP_IN_TLS_KEY',
+    'file with the key of that certificate',
+    '/etc/troupe/mail.key',
+    text,
+  ),
   trustedProxies: setting(
     'TROUPE_TRUSTED_PROXIES',
     'ranges whose X-Forwarded-For is believed',
@@ -152,7 +183,7 @@ export const settingTable = {
     'TROUPE_OIDC_ISSUER',
     'outside issuer whose tokens are accepted',
     'https://login.example.com',
-    address('http', 'https'),
+    exactAddress('http', 'https'),
   ),
   oidcAudience: setting('TROUPE_OIDC_AUDIENCE', 'audience that such tokens must name', 'troupe', text),
   operatorToken: setting(
@@ -249,6 +280,11 @@ export const settingTable = {
     address('http', 'https'),
   ),
 } as const satisfies Record<string, Setting<unknown>>;
+
+function nodeName(value: string): string {
+  if (!/^[\w.-]{1,48}$/.test(value)) throw new Error('must be 1 to 48 letters, digits, dots or dashes');
+  return value;
+}
 
 function longToken(value: string): string {
   if (value.length < 16) throw new Error('must have 16 characters or more');

@@ -3,8 +3,7 @@ export type Ready<Value> = Value | Promise<Value>;
 
 /**
  * Goes on at once where the value is there. On the way of a request nearly every step has its answer in memory; a
- * promise for each would cost as much as the work itself, since async hooks (which the store's driver switches on)
- * are told of every one.
+ * promise for each would cost as much as the work itself.
  */
 export function whenReady<Value, Result>(
   value: Ready<Value>,

@@ -35,6 +35,9 @@ const everyCredential = new RegExp(
 /** The password in an address such as `postgres://user:password@host`; quotes end it, so that JSON stays whole. */
 const passwordInAddress = /(?<=:\/\/[^/\s:@"'\\]{0,128}:)[^/\s@"'\\]{1,256}(?=@)/g;
 
+/** Every shape above holds one of these. Most texts hold none, and looking for these costs a tenth. */
+const hint = /[-_]|AIza|A(?:KIA|SIA|ROA|IDA)|ya29|SG\.|eyJ|:\/\/|earer|asic/;
+
 /** True when the text is, or holds, something shaped like a credential. */
 export function looksLikeCredential(text: string): boolean {
   return anyCredential.test(text);
@@ -42,6 +45,6 @@ export function looksLikeCredential(text: string): boolean {
 
 /** The text with everything replaced that is shaped like a credential, for logs and error messages. */
 export function withoutCredentials(text: string, replacement: string): string {
-  if (text.length < 8) return text;
+  if (text.length < 8 || !hint.test(text)) return text;
   return text.replace(everyCredential, replacement).replace(passwordInAddress, replacement);
 }

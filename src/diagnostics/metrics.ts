@@ -4,6 +4,7 @@ import { LatencyHistogram } from './latency-histogram.js';
 /** The product's metrics, in Prometheus' form. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly #sources: (() => string | Promise<string>)[] = [];
   readonly requests: LatencyHistogram;
   readonly shed: Counter;
 
@@ -24,8 +25,14 @@ export class Metrics {
     gauge(this.registry, 'troupe_event_loop_lateness_ms', 'How late the event loop runs', sources.lagMs);
   }
 
-  text(): Promise<string> {
-    return this.registry.metrics();
+  /** A part that keeps its own figures gives them as text in the same form. */
+  add(source: () => string | Promise<string>): void {
+    this.#sources.push(source);
+  }
+
+  async text(): Promise<string> {
+    const parts = [() => this.registry.metrics(), ...this.#sources].map(async (source) => source());
+    return (await Promise.all(parts)).join('\n');
   }
 }
 

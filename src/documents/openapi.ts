@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { groupBy } from './group.js';
 import { type ErrorCode, errorKinds } from '../errors.js';
-import { type Operation, type OperationTable, translate } from '../operations/index.js';
+import { codesOf, type Operation, type OperationTable } from '../operations/index.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -146,7 +146,7 @@ function responsesOf(operation: Operation): Json {
   };
   const byStatus = groupBy(refusalsOf(operation), (code) => errorKinds[code].status);
   for (const [status, codes] of byStatus) {
-    const names = [...new Set(codes.map((code) => translate(code, operation.dialect)))];
+    const names = [...new Set(codes.flatMap((code) => codesOf(code, operation.dialect)))];
     const envelope = operation.dialect === 'telemetry' ? 'TelemetryError' : 'Error';
     responses[String(status)] = {
       description: names.map((code) => `\`${code}\`: ${errorKinds[code].message}`).join(' '),

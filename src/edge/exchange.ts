@@ -1,6 +1,8 @@
 import type { HttpResponse } from 'uWebSockets.js';
+import { type LeaveSignal, Leaving } from '../context/leave-signal.js';
 import { PlatformError } from '../errors.js';
 import type { RateFigures, StreamWriter } from '../operations/index.js';
+import type { Handshake, OpenSocket } from './sockets.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
 
@@ -34,8 +36,11 @@ export class Exchange {
   readonly #response: HttpResponse;
   readonly #onFinish: () => void;
   #controller: AbortController | undefined;
+  #leaving: Leaving | undefined;
   #aborted = false;
   #finished = false;
+  #held = false;
+  #paused = false;
   #wake: (() => void) | undefined;
   #bodyFailed: ((error: PlatformError) => void) | undefined;
   status = 0;
@@ -45,6 +50,15 @@ export class Exchange {
     this.head = head;
     this.#onFinish = onFinish;
     response.onAborted(() => this.#abort());
+  }
+
+  /**
+   * After 413 the rest of the body is still on its way. A client that is cut off while it sends may never see the
+   * answer, so a body of known and bearable length is let in and dropped; only closing the connection stops another.
+   */
+  get restIsEndless(): boolean {
+    const { contentLength } = this.head;
+    return contentLength === 0 || contentLength > droppedBytesMax;
   }
 
   get over(): boolean {
@@ -58,9 +72,16 @@ export class Exchange {
     return this.#controller.signal;
   }
 
+  get leaving(): LeaveSignal {
+    this.#leaving ??= new Leaving();
+    if (this.#aborted) this.#leaving.leave();
+    return this.#leaving;
+  }
+
   #abort(): void {
     this.#aborted = true;
     this.#controller?.abort();
+    this.#leaving?.leave();
     this.#bodyFailed?.(
       new PlatformError('validation_error', { message: 'The client left before its body was read.' }),
     );
@@ -96,19 +117,33 @@ export class Exchange {
         }
         // The native memory is gone after this call, so the bytes are copied.
         if (chunk.byteLength > 0) parts.push(Buffer.from(new Uint8Array(chunk)));
+        if (this.#held && !isLast) this.#pauseBody();
         if (isLast)
           resolve(parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, length));
       });
     });
   }
 
-  /** Holds back the body while a credential is looked up, so that a stranger's bytes are not taken in. */
+  /**
+   * Holds back the body while a credential is looked up: of a stranger's bytes no more than the first are taken in. A
+   * body that is there already is not paused for, since resuming begins the native side's idle time anew, which would
+   * cut off every answer that takes ten seconds or more; the end of a body stops that time.
+   */
   pause(): void {
-    if (!this.over) this.#response.pause();
+    this.#held = true;
   }
 
   resume(): void {
+    this.#held = false;
+    if (!this.#paused) return;
+    this.#paused = false;
     if (!this.over) this.#response.resume();
+  }
+
+  #pauseBody(): void {
+    if (this.#paused || this.over) return;
+    this.#paused = true;
+    this.#response.pause();
   }
 
   send(status: number, head: ReplyHead, body: string | Uint8Array, close: boolean): void {
@@ -123,11 +158,12 @@ export class Exchange {
   }
 
   /** An answer of headers alone. */
-  sendHeaders(status: number, headers: HeaderList, close: boolean): void {
+  sendHeaders(status: number, figures: RateFigures, headers: HeaderList, close: boolean): void {
     if (this.over) return;
     this.status = status;
     this.#response.cork(() => {
       this.#response.writeStatus(statusLines[status] ?? String(status));
+      this.#response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
       for (const [name, value] of headers) this.#response.writeHeader(name, value);
       this.#response.endWithoutBody(undefined, close);
     });
@@ -135,16 +171,24 @@ export class Exchange {
   }
 
   /** Begins a streamed answer; `end` must follow, or `cut`. */
-  openStream(status: number, head: ReplyHead): StreamWriter {
+  openStream(status: number, head: ReplyHead, opening: string): StreamWriter {
     this.status = status;
-    if (!this.over) this.#response.cork(() => this.#writeHead(status, head));
+    if (!this.over) {
+      this.#response.cork(() => {
+        this.#writeHead(status, head);
+        if (opening !== '') this.#response.write(opening);
+      });
+    }
     const response = this.#response;
     response.onWritable(() => {
       this.#wake?.();
       return true;
     });
+    const gone = (): AbortSignal => this.signal;
     return {
-      gone: this.signal,
+      get gone() {
+        return gone();
+      },
       write: (chunk) => {
         if (this.over) return true;
         let roomy = true;
@@ -164,9 +208,25 @@ export class Exchange {
     };
   }
 
-  end(): void {
+  /** Turns the connection into a WebSocket. From then on it is no exchange any more. */
+  upgrade(handshake: Handshake, { figures, crossOrigin }: ReplyHead, socket: OpenSocket): void {
+    this.status = 101;
+    const response = this.#response;
+    response.cork(() => {
+      response.writeStatus('101 Switching Protocols');
+      response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
+      for (const [name, value] of crossOrigin) response.writeHeader(name, value);
+      response.upgrade({ socket }, handshake.key, '', handshake.extensions, handshake.context);
+    });
+    this.#finish();
+  }
+
+  end(last: string): void {
     if (this.over) return;
-    this.#response.cork(() => this.#response.end());
+    this.#response.cork(() => {
+      if (last !== '') this.#response.write(last);
+      this.#response.end();
+    });
     this.#finish();
   }
 
@@ -185,13 +245,18 @@ export class Exchange {
     response.writeHeader(
       'Content-Type',
       `${contentType}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.head.requestId}` +
-        `\r\nX-RateLimit-Limit: ${figures.limit}\r\nX-RateLimit-Remaining: ${figures.remaining}` +
-        `\r\nX-RateLimit-Reset: ${figures.reset}`,
+        rateLines(figures),
     );
     for (const [name, value] of crossOrigin) response.writeHeader(name, value);
     for (const name in extra) response.writeHeader(name, extra[name] ?? '');
   }
 }
+
+function rateLines({ limit, remaining, reset }: RateFigures): string {
+  return `\r\nX-RateLimit-Limit: ${limit}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${reset}`;
+}
+
+const droppedBytesMax = 64 * 1024 * 1024;
 
 function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
@@ -212,6 +277,7 @@ const statusLines: Readonly<Record<number, string>> = {
   413: '413 Content Too Large',
   415: '415 Unsupported Media Type',
   422: '422 Unprocessable Content',
+  426: '426 Upgrade Required',
   429: '429 Too Many Requests',
   500: '500 Internal Server Error',
   502: '502 Bad Gateway',

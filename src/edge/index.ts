@@ -1,4 +1,4 @@
-export type { StreamGround } from './open-streams.js';
+export type { OpenStreams, StreamGround } from './open-streams.js';
 export type { RequestReport } from './pipeline.js';
 export { type EdgeOptions, type EdgeParts, EdgeServer } from './server.js';
 export { createRequestReporter } from './request-log.js';

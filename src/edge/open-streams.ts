@@ -1,5 +1,9 @@
 import type { Caller } from '../context/caller.js';
-import type { Exchange } from './exchange.js';
+
+/** Something open that can be ended because its credential has. */
+export interface Cuttable {
+  cut(): void;
+}
 
 /** What a stream was opened with. When it ends, the stream ends with it. */
 export type StreamGround =
@@ -12,9 +16,9 @@ export type StreamGround =
 /** No timer waits longer; a token that lives longer is looked at again by then. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** Streamed answers that are being written, by what they rest on. */
+/** Streamed answers that are being written, and open sockets, by what they rest on. */
 export class OpenStreams {
-  readonly #byGround = new Map<string, Set<Exchange>>();
+  readonly #byGround = new Map<string, Set<Cuttable>>();
   readonly #wallMs: () => number;
 
   constructor(wallMs: () => number) {
@@ -22,37 +26,37 @@ export class OpenStreams {
   }
 
   /** Cuts the stream when its ground is gone or its token expires, until the returned function is called. */
-  follow(caller: Caller | undefined, exchange: Exchange): () => void {
+  follow(caller: Caller | undefined, stream: Cuttable): () => void {
     const names = caller === undefined ? [] : groundsOf(caller).map(nameOf);
     for (const name of names) {
       const streams = this.#byGround.get(name);
-      if (streams === undefined) this.#byGround.set(name, new Set([exchange]));
-      else streams.add(exchange);
+      if (streams === undefined) this.#byGround.set(name, new Set([stream]));
+      else streams.add(stream);
     }
-    const timer = this.#expiry(caller, exchange);
+    const timer = this.#expiry(caller, stream);
     return () => {
       clearTimeout(timer);
       for (const name of names) {
         const streams = this.#byGround.get(name);
-        streams?.delete(exchange);
+        streams?.delete(stream);
         if (streams?.size === 0) this.#byGround.delete(name);
       }
     };
   }
 
-  #expiry(caller: Caller | undefined, exchange: Exchange): NodeJS.Timeout | undefined {
+  #expiry(caller: Caller | undefined, stream: Cuttable): NodeJS.Timeout | undefined {
     if (caller?.kind !== 'user' && caller?.kind !== 'tenant-user') return undefined;
     const leftMs = Math.max(0, caller.expiresAtMs - this.#wallMs());
-    return setTimeout(() => exchange.cut(), Math.min(leftMs, timerMsMax)).unref();
+    return setTimeout(() => stream.cut(), Math.min(leftMs, timerMsMax)).unref();
   }
 
   cut(ground: StreamGround): void {
-    for (const exchange of this.#byGround.get(nameOf(ground)) ?? []) exchange.cut();
+    for (const stream of this.#byGround.get(nameOf(ground)) ?? []) stream.cut();
   }
 
   /** For when it is not known which credentials ended: their holders connect again and are judged anew. */
   cutAll(): void {
-    for (const streams of this.#byGround.values()) for (const exchange of streams) exchange.cut();
+    for (const streams of this.#byGround.values()) for (const stream of streams) stream.cut();
   }
 
   get size(): number {

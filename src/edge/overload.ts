@@ -1,7 +1,8 @@
 /**
  * Watches how late the event loop runs. A late loop means more work than one core can do: the newest requests are
- * refused, so that those already taken are finished. The mean of several samples is judged, because one long pause
- * (a large garbage collection) is over by the time it is seen.
+ * refused, so that those already taken are finished. The mean of several samples is judged, because one long pause (a
+ * large garbage collection, a machine that stood still) is over by the time it is seen: whatever its length, it counts
+ * as one sample among five.
  */
 export class OverloadGuard {
   readonly #lateness: number[] = [];
@@ -21,14 +22,13 @@ export class OverloadGuard {
 
   /** Takes one sample of how late the loop was. */
   record(lateMs: number): void {
-    this.#lateness.push(lateMs);
+    this.#lateness.push(Math.min(lateMs, sampleLateMsMax));
     if (this.#lateness.length > samplesMax) this.#lateness.shift();
     this.#shedding = this.lagMs > lagMsMax;
   }
 
   get lagMs(): number {
-    if (this.#lateness.length === 0) return 0;
-    return this.#lateness.reduce((sum, late) => sum + late, 0) / this.#lateness.length;
+    return this.#lateness.reduce((sum, late) => sum + late, 0) / samplesMax;
   }
 
   get shedding(): boolean {
@@ -44,3 +44,5 @@ const sampleMs = 50;
 const samplesMax = 5;
 /** Half a second behind on average: every caller already waits longer than most set as their limit. */
 const lagMsMax = 500;
+/** Of one sample no more counts, so that one alone never makes the mean. */
+const sampleLateMsMax = 2 * lagMsMax;

@@ -7,21 +7,25 @@ import {
   allows,
   type Authenticator,
   codeOf,
+  type Credentials,
   envelope,
   JsonReply,
   type Operation,
   parseJson,
   type RateFigures,
   RawReply,
+  SocketReply,
   StreamReply,
   unexpected,
   validate,
+  type WorkAhead,
 } from '../operations/index.js';
 import type { Exchange, HeaderList, ReplyHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
 import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
+import { closeCodes, OpenSocket } from './sockets.js';
 
 /** What a finished request tells the log, the metrics and the errors endpoint. */
 export interface RequestReport {
@@ -40,6 +44,8 @@ export interface PipelineParts {
   readonly crossOriginHeaders: (origin: string) => HeaderList;
   readonly report: (report: RequestReport) => void;
   readonly streams: OpenStreams;
+  /** Those that are open. */
+  readonly sockets: Set<OpenSocket>;
   /** What a failure below means for the caller; undefined for what nobody foresaw. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
   readonly closing: () => boolean;
@@ -65,8 +71,11 @@ export class Pipeline {
   #run(incoming: Incoming): void {
     const { operation, exchange } = incoming;
     const progress: Progress = { caller: undefined, figures: undefined, span: incoming.span };
-    const fail = (error: unknown): void =>
+    const fail = (error: unknown): void => {
+      // Refused between the two looks of admission: the work that was counted ahead does not begin.
+      progress.ahead?.takeBack();
       this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
+    };
     try {
       const reading = this.#beginBody(operation, exchange);
       const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (caller) =>
@@ -98,26 +107,31 @@ export class Pipeline {
     hasBody: boolean,
   ): Ready<Caller> {
     const found = this.#parts.authenticator.authenticate(credentials, operation.access);
-    if (found instanceof Promise && hasBody) {
-      exchange.pause();
-      // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
-      const resume = (): void => exchange.resume();
-      found.then(resume, resume);
-    }
-    return whenReady(found, (caller) => {
+    const admitted = whenReady(found, (caller) => {
       progress.caller = caller;
-      return whenReady(this.#parts.admission.admitRequest(caller, operation.rate), (admitted) => {
-        progress.figures = admitted.figures;
-        if (admitted.refusal !== undefined) throw admitted.refusal;
+      return whenReady(this.#parts.admission.admitRequest(caller, operation.rate), (first) => {
+        progress.figures = first.figures;
+        progress.ahead = first.ahead;
+        if (first.refusal !== undefined) throw first.refusal;
+        refuseOtherTenant(credentials, caller);
         refuseWithoutPermission(operation, caller);
         return caller;
       });
     });
+    if (admitted instanceof Promise && hasBody) {
+      exchange.pause();
+      // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
+      const resume = (): void => exchange.resume();
+      admitted.then(resume, resume);
+    }
+    return admitted;
   }
 
   #admitModelWork({ rate }: Operation, caller: Caller, progress: Progress): Ready<void> {
     if (rate !== 'model-work') return;
-    return whenReady(this.#parts.admission.admitModelWork(caller), (admitted) => {
+    const { ahead } = progress;
+    progress.ahead = undefined;
+    return whenReady(this.#parts.admission.admitModelWork(caller, ahead), (admitted) => {
       progress.figures = admitted.figures;
       if (admitted.refusal !== undefined) throw admitted.refusal;
     });
@@ -135,10 +149,17 @@ export class Pipeline {
     return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
   }
 
-  #reply({ operation, exchange }: Incoming, progress: Progress, answer: unknown): Ready<void> {
-    if (answer instanceof StreamReply) return this.#stream(operation, exchange, progress, answer);
+  #reply(incoming: Incoming, progress: Progress, answer: unknown): Ready<void> {
+    const { operation, exchange } = incoming;
+    if (answer instanceof SocketReply) return this.#socket(incoming, progress, answer);
+    // The head of an answer has no body that could be streamed.
+    if (answer instanceof StreamReply && exchange.head.method !== 'HEAD')
+      return this.#stream(operation, exchange, progress, answer);
     const close = this.#parts.closing();
-    if (answer instanceof RawReply) {
+    if (answer instanceof StreamReply) {
+      exchange.send(200, this.#head(exchange, progress, answer.contentType, answer.headers), '', close);
+    } else if (answer instanceof RawReply) {
+      if (answer.figures !== undefined) progress.figures = answer.figures;
       exchange.send(
         answer.status,
         this.#head(exchange, progress, answer.contentType, answer.headers),
@@ -169,18 +190,52 @@ export class Pipeline {
     const writer = exchange.openStream(
       200,
       this.#head(exchange, progress, answer.contentType, answer.headers),
+      answer.opening,
     );
     const unfollow = this.#parts.streams.follow(progress.caller, exchange);
     let failure: unknown;
     try {
-      await answer.run(writer);
-      exchange.end();
+      exchange.end((await answer.run(writer)) ?? '');
     } catch (error) {
       // The head is long sent: a broken connection is the only way left to say that the stream is not whole.
       failure = error;
       exchange.cut();
     } finally {
       unfollow();
+    }
+    this.#report(progress, {
+      operation: operation.name,
+      exchange,
+      errorCode: failure === undefined ? undefined : 'internal_error',
+      failure,
+    });
+  }
+
+  async #socket(
+    { operation, exchange, handshake }: Incoming,
+    progress: Progress,
+    answer: SocketReply,
+  ): Promise<void> {
+    if (handshake === undefined)
+      throw new PlatformError('upgrade_required', {
+        headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
+      });
+    const socket = new OpenSocket();
+    // Whoever has left meanwhile opens nothing, but the handler hears of it like of any other.
+    if (exchange.over) socket.closed();
+    else exchange.upgrade(handshake, this.#head(exchange, progress, jsonType, noHeaders), socket);
+    const unfollow = this.#parts.streams.follow(progress.caller, socket);
+    this.#parts.sockets.add(socket);
+    let failure: unknown;
+    try {
+      await answer.run(socket);
+      socket.close(closeCodes.normal, '');
+    } catch (error) {
+      failure = error;
+      socket.close(closeCodes.internalError, 'unexpected error');
+    } finally {
+      unfollow();
+      this.#parts.sockets.delete(socket);
     }
     this.#report(progress, {
       operation: operation.name,
@@ -209,8 +264,7 @@ export class Pipeline {
     const retryAfter = error.retryAfterSeconds;
     const extra =
       retryAfter === undefined ? error.headers : { ...error.headers, 'Retry-After': String(retryAfter) };
-    // After 413 the rest of the body is still on its way; only closing the connection stops it.
-    const close = error.code === 'payload_too_large' || this.#parts.closing();
+    const close = (error.code === 'payload_too_large' && exchange.restIsEndless) || this.#parts.closing();
     exchange.send(
       error.status,
       this.#head(
@@ -246,6 +300,12 @@ export class Pipeline {
   }
 }
 
+/** A key knows its tenant; one that is named beside it must be the same. Every request of a key counts, also this one. */
+function refuseOtherTenant({ tenantId }: Credentials, caller: Caller): void {
+  if (caller.kind !== 'key' || tenantId === undefined) return;
+  if (tenantId.toLowerCase() !== caller.scope.tenantId) throw new PlatformError('tenant_not_found');
+}
+
 function refuseWithoutPermission({ access }: Operation, caller: Caller): void {
   const { permission } = access;
   if (permission === null || !('role' in caller) || allows(caller.role, permission)) return;
@@ -259,6 +319,7 @@ interface Progress {
   readonly span?: RequestSpan | undefined;
   caller: Caller | undefined;
   figures: RateFigures | undefined;
+  ahead?: WorkAhead | undefined;
 }
 
 /** A request that is refused first never awaits its body; what becomes of that body concerns nobody. */
@@ -268,13 +329,17 @@ const jsonType = 'application/json; charset=utf-8';
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const noBytes = new Uint8Array(0);
 
-/** A window of an operation's own (failed sign-ins) refuses with its own figures. */
+/** A window of an operation's own (failed sign-ins) refuses with its own figures, and so do the tokens of a month. */
 function figuresOfRefusal({ code, details }: PlatformError): RateFigures | undefined {
-  if (code !== 'rate_limit_exceeded') return undefined;
-  const { limit, remaining, reset } = details ?? {};
+  if (code !== 'rate_limit_exceeded' && code !== 'quota_exceeded') return undefined;
+  const { limit, remaining = 0, reset = secondsAt(details?.['reset_date']) } = details ?? {};
   return typeof limit === 'number' && typeof remaining === 'number' && typeof reset === 'number'
     ? { limit, remaining, reset }
     : undefined;
+}
+
+function secondsAt(moment: unknown): number | undefined {
+  return typeof moment === 'string' ? Math.ceil(Date.parse(moment) / 1_000) : undefined;
 }
 
 function validParams(operation: Operation, params: unknown): unknown {

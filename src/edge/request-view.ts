@@ -1,4 +1,5 @@
 import type { Caller } from '../context/caller.js';
+import type { LeaveSignal } from '../context/leave-signal.js';
 import type { OperationRequest } from '../operations/index.js';
 import type { Incoming } from './incoming.js';
 
@@ -31,11 +32,19 @@ export class RequestView implements OperationRequest {
     return this.#incoming.headers;
   }
 
+  get rawQuery(): string {
+    return this.#incoming.exchange.head.query;
+  }
+
   get requestId(): string {
     return this.#incoming.exchange.head.requestId;
   }
 
   get signal(): AbortSignal {
     return this.#incoming.exchange.signal;
+  }
+
+  get leaving(): LeaveSignal {
+    return this.#incoming.exchange.leaving;
   }
 }

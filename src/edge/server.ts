@@ -13,6 +13,7 @@ import { OpenStreams } from './open-streams.js';
 import { requestIds } from './request-ids.js';
 import { Pipeline, type PipelineParts } from './pipeline.js';
 import type { Incoming } from './incoming.js';
+import { closeCodes, type Handshake, type OpenSocket, socketBehavior } from './sockets.js';
 
 export interface EdgeOptions {
   readonly host: string;
@@ -44,6 +45,7 @@ export class EdgeServer {
   readonly #tracing = new RequestTracing();
   readonly overload = new OverloadGuard();
   readonly streams: OpenStreams;
+  readonly #sockets = new Set<OpenSocket>();
   #listening: us_listen_socket | undefined;
   #closing = false;
   #idle: (() => void) | undefined;
@@ -58,10 +60,21 @@ export class EdgeServer {
     this.#pipeline = new Pipeline({
       ...parts,
       streams: this.streams,
+      sockets: this.#sockets,
       crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
       closing: () => this.#closing,
     });
+    // Sees only requests that ask for a WebSocket; all others go on to the next line.
+    this.#app.ws(
+      '/*',
+      socketBehavior((response, request, handshake) => this.#take(response, request, handshake)),
+    );
     this.#app.any('/*', (response, request) => this.#take(response, request));
+  }
+
+  /** To every socket of this node that joined the topic. */
+  publish(topic: string, text: string): void {
+    if (!this.#closing) this.#app.publish(topic, text);
   }
 
   get runningRequests(): number {
@@ -85,6 +98,8 @@ export class EdgeServer {
     this.#closing = true;
     if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening);
     this.#listening = undefined;
+    // Their clients come back to another node, with the last id that they have.
+    for (const socket of this.#sockets) socket.close(closeCodes.goingAway, 'the node is leaving');
     if (this.#running > 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;
@@ -95,7 +110,7 @@ export class EdgeServer {
     this.#app.close();
   }
 
-  #take(response: HttpResponse, request: HttpRequest): void {
+  #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
     const exchange = new Exchange(response, this.#headOf(response, request), this.#finished);
     this.#running += 1;
     const { method, path } = exchange.head;
@@ -106,7 +121,7 @@ export class EdgeServer {
         exchange,
         new PlatformError('not_found', { message: 'Nothing is served at this address.' }),
       );
-    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found));
+    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found), found[0]);
     const { operation, params } = found;
     if (this.overload.shedding && operation.rate !== 'uncounted') {
       return this.#pipeline.refuse(
@@ -115,9 +130,10 @@ export class EdgeServer {
         operation.dialect,
         { caller: undefined, figures: undefined },
         overloaded(),
+        operation.envelope,
       );
     }
-    this.#pipeline.run(this.#incomingOf(exchange, request, operation, params));
+    this.#pipeline.run(this.#incomingOf(exchange, request, operation, params, handshake));
   }
 
   /** Reads only what somebody will look at: each header read crosses into native code. */
@@ -141,18 +157,18 @@ export class EdgeServer {
   }
 
   #answerPreflight(exchange: Exchange, request: HttpRequest): boolean {
-    const { origin, path } = exchange.head;
+    const { origin, path, address } = exchange.head;
     if (!this.#crossOrigin.allows(origin)) return false;
     const wanted = request.getHeader('access-control-request-method');
     const found = this.#router.find(wanted, path);
     if (found === undefined) return false;
-    const methods: readonly Method[] = 'operation' in found ? [found.operation.method] : found;
+    const methods = 'operation' in found ? [found.operation.method] : methodsOf(found);
     const headers = this.#crossOrigin.preflight(
       origin,
       methods,
       request.getHeader('access-control-request-headers'),
     );
-    exchange.sendHeaders(204, [...headers, ['X-Request-Id', exchange.head.requestId]], this.#closing);
+    exchange.sendHeaders(204, this.#admission.figuresOfAddress(address), headers, this.#closing);
     return true;
   }
 
@@ -161,6 +177,7 @@ export class EdgeServer {
     request: HttpRequest,
     operation: Operation,
     params: Readonly<Record<string, string>>,
+    handshake: Handshake | undefined,
   ): Incoming {
     const { tenant, credentials } = operation.access;
     const apiKey = credentials.size === 0 ? '' : request.getHeader('x-api-key');
@@ -170,6 +187,7 @@ export class EdgeServer {
       operation,
       params,
       exchange,
+      handshake,
       headers: headersOf(request, operation.headers),
       span: this.#tracing.enabled
         ? this.#tracing.begin(operation.name, exchange.head.requestId, headersOf(request, traceHeaders))
@@ -183,17 +201,21 @@ export class EdgeServer {
     };
   }
 
-  /** An address or method that is not served counts as an anonymous request. */
-  #refuseUnrouted(exchange: Exchange, error: PlatformError): void {
+  /**
+   * An address or method that is not served counts as an anonymous request. Where the address has operations, it is
+   * refused as they would.
+   */
+  #refuseUnrouted(exchange: Exchange, error: PlatformError, likeThis?: Operation): void {
     const caller = { kind: 'anonymous', address: exchange.head.address } as const;
     void (async () => {
       const admitted = await this.#admission.admitRequest(caller, 'request');
       this.#pipeline.refuse(
         exchange,
         'unrouted',
-        'general',
+        likeThis?.dialect ?? 'general',
         { caller, figures: admitted.figures },
         admitted.refusal ?? error,
+        likeThis?.envelope,
       );
     })();
   }
@@ -209,7 +231,12 @@ function headersOf(request: HttpRequest, names: readonly string[]): Readonly<Rec
   return Object.fromEntries(names.map((name) => [name, request.getHeader(name)]));
 }
 
-function notAllowed(methods: readonly Method[]): PlatformError {
+function methodsOf(operations: readonly Operation[]): readonly Method[] {
+  return operations.map(({ method }) => method);
+}
+
+function notAllowed(operations: readonly Operation[]): PlatformError {
+  const methods = methodsOf(operations);
   const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
   return new PlatformError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
 }

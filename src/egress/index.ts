@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { Agent } from 'undici';
 import { invalidField } from '../errors.js';
 import { AddressRules } from './address-rules.js';
@@ -9,6 +10,7 @@ import { fetchLike, type FetchLike, type FetchLimits } from './fetch-like.js';
 import { checkHeaders } from './header-rules.js';
 import { type Lookup, permittedAddresses, systemLookup } from './resolve.js';
 import { readHost, readUrl } from './target-rules.js';
+import { startTls } from './tls.js';
 
 export { EgressError, type EgressFailure } from './egress-error.js';
 export type { OutboundMethod, OutboundRequest, StreamedAnswer } from './exchange.js';
@@ -55,6 +57,12 @@ export interface Egress {
     port: number,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Socket>;
+  /** TLS over a connection of `connectGuarded`, with the certificate of that host. */
+  startTls(
+    socket: Socket,
+    host: string,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<TLSSocket>;
   /**
    * The addresses of the host that may be connected to, for drivers that only take a host: give them one of these, and
    * the name for TLS apart.
@@ -106,6 +114,8 @@ export function createEgress(parts: EgressParts): Egress {
     fetchLike: (limits) => fetchLike(streamGuarded, limits),
     connectGuarded: async (host, port, options) =>
       connectGuarded(connection, { host: hostOf(rules, host, port), port }, options),
+    startTls: (socket, host, options) =>
+      startTls(connection, socket, host.replace(/^\[|\]$|\.$/g, ''), options),
     permittedAddresses: async (host, port) => permittedAddresses(rules, lookup, hostOf(rules, host, port)),
     close: () => agent.destroy(),
   };

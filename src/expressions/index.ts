@@ -3,6 +3,7 @@ import { compile } from '@jmespath-community/jmespath';
 import { ExpressionWorker } from './expression-worker.js';
 
 export { ExpressionError, type ExpressionFailure } from './expression-error.js';
+export { ownOf, textOf } from './values.js';
 
 export const expressionLengthMax = 1_000;
 

@@ -21,13 +21,14 @@ import { createTokenFamilies } from './token-families.js';
 import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js';
 
 export type { Accounts } from './accounts.js';
+export { examineIssuer } from './outside-issuer.js';
 /** What others subscribe to in the feed who act on ends of sign-ins, memberships and plans. */
 export { topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
 export { signedInShape, type SignedIn } from './shapes.js';
 export type { UserRow } from './users.store.js';
 export type { PlanChange } from './tenants.js';
-export type { Membership } from './memberships.js';
+export type { Membership, TenantAtWork } from './memberships.js';
 export { defaultPasswordSettings, type PasswordSettings } from './passwords.js';
 export { hashOfToken, newToken, type SecretRandom } from './secrets.js';
 export type { VerifiedUser } from './verified-tokens.js';
@@ -50,6 +51,8 @@ export interface Identity {
   readonly verifyToken: VerifiedTokens['verify'];
   /** What a user is in a tenant; without a promise when it is in memory. */
   readonly membershipOf: Memberships['of'];
+  /** What work for a tenant needs when nobody of it is asking. */
+  readonly tenantAtWork: Memberships['tenantAtWork'];
   /** For whoever else lets users in (invites), and for commands. */
   readonly accounts: Accounts;
   /** For commands; the operations are the way for callers. */
@@ -117,6 +120,7 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
     ],
     verifyToken: verified.verify,
     membershipOf: memberships.of,
+    tenantAtWork: memberships.tenantAtWork,
     accounts,
     tenants,
     rotateSigningKey: keys.rotate,

@@ -25,6 +25,17 @@ export function findMembership(
   );
 }
 
+const tenantRow = membershipRow.omit({ role: true });
+
+export type WorkingTenantRow = z.output<typeof tenantRow>;
+
+export function findTenant(tx: DirectoryTransaction, tenantId: string): Promise<WorkingTenantRow | null> {
+  return tx.maybeOne(
+    sql.type(tenantRow)`
+      select id as tenant_id, plan, settings from tenants where id = ${tenantId}`,
+  );
+}
+
 /** Two at most: enough to tell whether there is exactly one. */
 export function findFirstMemberships(
   tx: DirectoryTransaction,

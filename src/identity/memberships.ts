@@ -4,12 +4,18 @@ import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
 import { limitsOf } from '../plans/index.js';
 import type { Store } from '../storage/index.js';
-import { findFirstMemberships, findMembership, type MembershipRow } from './memberships.store.js';
+import { findFirstMemberships, findMembership, findTenant, type MembershipRow } from './memberships.store.js';
 
 /** What a user is in a tenant. This is where a user's right to a tenant's data is made. */
 export interface Membership {
   readonly scope: TenantScope;
   readonly role: Role;
+  readonly limits: TenantLimits;
+}
+
+/** A tenant for which the platform works although nobody asks just now: a webhook, a schedule, a turn that goes on. */
+export interface TenantAtWork {
+  readonly scope: TenantScope;
   readonly limits: TenantLimits;
 }
 
@@ -19,6 +25,8 @@ export interface Memberships {
    * not belong to are refused alike. Without a tenant the user's only one is meant.
    */
   of(userId: string, tenantId: string | undefined): Membership | Promise<Membership>;
+  /** For work that rows stand for, whose tenant is in them. Undefined for one that is gone. */
+  tenantAtWork(tenantId: string): TenantAtWork | undefined | Promise<TenantAtWork | undefined>;
   dropMember(userId: string, tenantId: string): void;
   dropTenant(tenantId: string): void;
   dropAll(): void;
@@ -30,6 +38,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
   /** By user and tenant; under an empty tenant the user's only one. */
   const entries = new LRUCache<string, Membership>({ max: entriesMax });
+  const tenants = new LRUCache<string, TenantAtWork>({ max: entriesMax });
   let drops = 0;
 
   async function load(userId: string, tenantId: string): Promise<Membership> {
@@ -44,7 +53,21 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
     return membership;
   }
 
+  async function loadTenant(tenantId: string): Promise<TenantAtWork | undefined> {
+    const dropsBefore = drops;
+    const row = await store.directory((tx) => findTenant(tx, tenantId));
+    if (row === null) return undefined;
+    const tenant = { scope: tenantScope(row.tenant_id), limits: limitsOf(row.plan, row.settings) };
+    if (drops === dropsBefore && isFresh()) tenants.set(tenantId, tenant);
+    return tenant;
+  }
+
   return {
+    tenantAtWork(tenantId) {
+      const known = tenants.get(tenantId);
+      return known !== undefined && isFresh() ? known : loadTenant(tenantId);
+    },
+
     of(userId, tenantId) {
       if (tenantId !== undefined && !uuid.test(tenantId)) throw new PlatformError('tenant_not_found');
       const tenant = tenantId?.toLowerCase() ?? '';
@@ -61,6 +84,7 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
 
     dropTenant(tenantId) {
       drops += 1;
+      tenants.delete(tenantId);
       const keys = [...entries.entries()].filter(([, { scope }]) => scope.tenantId === tenantId);
       for (const [key] of keys) entries.delete(key);
     },
@@ -68,6 +92,7 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
     dropAll() {
       drops += 1;
       entries.clear();
+      tenants.clear();
     },
   };
 }

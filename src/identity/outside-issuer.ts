@@ -76,8 +76,13 @@ export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () =
   };
 }
 
+/** Asks the issuer where its keys are, as the first token would; for whoever sets the product up. */
+export async function examineIssuer(issuer: string): Promise<void> {
+  await discover(issuer);
+}
+
 async function discover(issuer: string): Promise<JWTVerifyGetKey> {
-  const address = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+  const address = new URL(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`);
   const response = await fetch(address, {
     headers: { accept: 'application/json' },
     signal: AbortSignal.timeout(requestTimeoutMs),

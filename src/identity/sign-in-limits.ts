@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PlatformError } from '../errors.js';
+import { type PlatformError, tooMany } from '../errors.js';
 import type { Store } from '../storage/index.js';
 import { emailKeyOf } from './fields.js';
 import { countFailures, insertFailure, lockSubject, sweepFailures } from './sign-in-failures.store.js';
@@ -79,12 +79,9 @@ function subjectOf(kind: SubjectKind, value: string): Subject {
 }
 
 function refusalOf(subject: Subject, oldest: Date | null, now: number): PlatformError {
-  const resetMs = (oldest?.getTime() ?? now) + signInWindowMs;
-  const retryAfterSeconds = Math.max(1, Math.ceil((resetMs - now) / 1_000));
-  const reset = Math.ceil(resetMs / 1_000);
-  return new PlatformError('rate_limit_exceeded', {
+  return tooMany(subject.limit, {
+    atMs: (oldest?.getTime() ?? now) + signInWindowMs,
+    nowMs: now,
     message: `Too many failed sign-ins for this ${subject.kind}.`,
-    details: { limit: subject.limit, remaining: 0, reset, retry_after: retryAfterSeconds },
-    retryAfterSeconds,
   });
 }

@@ -95,18 +95,17 @@ export async function cancelInvite(tx: TenantTransaction, id: string, now: Date)
   );
 }
 
+const pendingByToken = (tokenHash: Buffer, now: Date) => sql.fragment`
+  select ${columns} from invites
+  where token_hash = ${sql.binary(tokenHash)} and status = 'pending' and expires_at > ${sql.timestamp(now)}`;
+
 /** The pending invitation of a token. */
 export function findByToken(
   tx: DirectoryTransaction,
   tokenHash: Buffer,
   now: Date,
 ): Promise<InviteRow | null> {
-  return tx.maybeOne(
-    sql.type(inviteRow)`
-      select ${columns} from invites
-      where token_hash = ${sql.binary(tokenHash)} and status = 'pending'
-        and expires_at > ${sql.timestamp(now)}`,
-  );
+  return tx.maybeOne(sql.type(inviteRow)`${pendingByToken(tokenHash, now)}`);
 }
 
 /** As `findByToken`, locked: of two who accept at once the second finds nothing. */
@@ -115,13 +114,7 @@ export function lockByToken(
   tokenHash: Buffer,
   now: Date,
 ): Promise<InviteRow | null> {
-  return tx.maybeOne(
-    sql.type(inviteRow)`
-      select ${columns} from invites
-      where token_hash = ${sql.binary(tokenHash)} and status = 'pending'
-        and expires_at > ${sql.timestamp(now)}
-      for update`,
-  );
+  return tx.maybeOne(sql.type(inviteRow)`${pendingByToken(tokenHash, now)} for update`);
 }
 
 export async function markAccepted(

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/index.js';
 import { isAbove, type Role, type TenantUserCaller } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { PlatformError } from '../errors.js';
+import { PlatformError, tooMany } from '../errors.js';
 import { hashOfToken, newToken, type SecretRandom } from '../identity/index.js';
 import type { Mail } from '../mail/index.js';
 import type { Store } from '../storage/index.js';
@@ -45,7 +45,7 @@ export function createInviteBook(dependencies: {
         const now = nowMs();
         await closeExpired(tx, new Date(now));
         if (await isMember(tx, email)) throw conflict('This address belongs to the tenant already.');
-        if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooMany(now);
+        if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooManyInvites(now);
         const made = await insertInvite(tx, {
           id: random.uuid(),
           email,
@@ -100,16 +100,7 @@ function conflict(message: string): PlatformError {
   return new PlatformError('conflict', { message });
 }
 
-function tooMany(now: number): PlatformError {
-  const retryAfterSeconds = 3_600;
-  return new PlatformError('rate_limit_exceeded', {
-    message: `A tenant may send ${perDayMax} invitations a day.`,
-    details: {
-      limit: perDayMax,
-      remaining: 0,
-      reset: Math.ceil(now / 1_000) + retryAfterSeconds,
-      retry_after: retryAfterSeconds,
-    },
-    retryAfterSeconds,
-  });
+function tooManyInvites(now: number): PlatformError {
+  const message = `A tenant may send ${perDayMax} invitations a day.`;
+  return tooMany(perDayMax, { atMs: now + 3_600_000, nowMs: now, message });
 }

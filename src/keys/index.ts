@@ -77,6 +77,7 @@ export function createKeys(dependencies: KeysDependencies): Keys {
     findRevoked: (hashes) => findRevoked(store, hashes),
     time,
     report,
+    keysMax,
   });
   return {
     administration,

@@ -74,10 +74,6 @@ export class KnownKeys {
     return this.#load(hash).then((key) => this.#accept(key, address));
   }
 
-  all(): readonly KnownKey[] {
-    return [...this.#known.values()];
-  }
-
   dropKey(keyId: string): void {
     this.#drops += 1;
     this.#loading.clear();

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { sleep, type Time, type Timer } from '../../cluster/index.js';
 import type { ChangeFeed } from '../storage/index.js';
 import { changeTopics, tenantTopic } from './changes.js';
@@ -21,6 +22,7 @@ export interface RevocationsOptions {
   readonly findRevoked: (hashes: readonly string[]) => Promise<readonly { tenant_id: string; id: string }[]>;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
+  readonly keysMax: number;
 }
 
 /** Follows the feed of changes: drops what this node remembers of keys, and tells of those that ended. */
@@ -29,6 +31,11 @@ export class Revocations {
   readonly #listeners = new Set<EndedKeyListener>();
   /** Keys with an end that were accepted here, and when that is. */
   readonly #expiring = new Map<string, { readonly tenantId: string; readonly expiresAtMs: number }>();
+  /**
+   * The hashes of keys that were accepted here. Apart from what is known of keys, which forgets a key with each change
+   * to it, while what was opened with the key stays open.
+   */
+  readonly #used: LRUCache<string, string>;
   readonly #closing = new AbortController();
   readonly #unsubscribe: readonly (() => void)[];
   #running: Promise<void> = Promise.resolve();
@@ -36,6 +43,7 @@ export class Revocations {
 
   constructor(options: RevocationsOptions) {
     this.#options = options;
+    this.#used = new LRUCache({ max: options.keysMax });
     const { feed, known } = options;
     const onDropEverything = (): void => this.#dropEverything();
     this.#unsubscribe = [
@@ -64,7 +72,8 @@ export class Revocations {
     return () => this.#listeners.delete(listener);
   }
 
-  noteUse({ keyId, scope, expiresAtMs }: KnownKey): void {
+  noteUse({ keyId, hash, scope, expiresAtMs }: KnownKey): void {
+    if (this.#used.get(keyId) === undefined) this.#used.set(keyId, hash);
     if (expiresAtMs !== Number.POSITIVE_INFINITY) {
       this.#expiring.set(keyId, { tenantId: scope.tenantId, expiresAtMs });
     }
@@ -79,6 +88,7 @@ export class Revocations {
 
   #tell(ended: EndedKey): void {
     this.#expiring.delete(ended.keyId);
+    this.#used.delete(ended.keyId);
     for (const listener of this.#listeners) listener(ended);
   }
 
@@ -93,9 +103,9 @@ export class Revocations {
     });
   }
 
-  /** The feed lost its place: which of the keys that were known here ended meanwhile must be asked. */
+  /** The feed lost its place: which of the keys that were used here ended meanwhile must be asked. */
   #dropEverything(): void {
-    const hashes = this.#options.known.all().map(({ hash }) => hash);
+    const hashes = [...this.#used.values()];
     this.#options.known.dropAll();
     this.#running = Promise.all([this.#running, this.#tellOfRevoked(hashes)]).then(() => undefined);
   }

@@ -20,6 +20,8 @@ export interface AttemptReport extends AttemptStart {
   readonly outcome: AttemptOutcome;
   readonly usage: Usage;
   readonly stop: StopReason | undefined;
+  /** The beginning of the answer's text, for logs. */
+  readonly excerpt: string;
   readonly error: VendorError | undefined;
   readonly vendorRequestId: string | undefined;
   readonly startedAtMs: number;

@@ -1,5 +1,5 @@
 import type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
-import type { Call, CallLimits, CallPorts } from './call-ports.js';
+import type { Call, CallDeadline, CallLimits, CallPorts } from './call-ports.js';
 import { isSignal, type LlmEvent, type ReplyItem } from './contract.js';
 import { usageOfUnfinished } from './estimate.js';
 import { openAttempt } from './open-attempt.js';
@@ -8,13 +8,15 @@ import type { Attempt } from './transport/attempt-feed.js';
 import { zeroUsage, type Usage } from './usage.js';
 import { VendorError } from './vendor-error.js';
 
+const excerptChars = 400;
+
 /** One attempt: opens it, hands out its events, and closes its books whatever happens. */
 export class AttemptRun {
   readonly #call: Call;
   readonly #ports: CallPorts;
   readonly #start: AttemptStart;
   readonly #limits: CallLimits;
-  readonly #deadlineMs: number;
+  readonly #deadline: CallDeadline;
   #attempt: Attempt | undefined;
   #held: LlmEvent[] = [];
   #usage: Usage | undefined;
@@ -22,6 +24,7 @@ export class AttemptRun {
   #error: VendorError | undefined;
   #signalled = false;
   #bytes = 0;
+  #excerpt = '';
   #pieces = 0;
 
   constructor(
@@ -30,14 +33,14 @@ export class AttemptRun {
     target: Target,
     number: number,
     limits: CallLimits,
-    deadlineMs: number,
+    deadline: CallDeadline,
   ) {
     this.#call = call;
     this.#ports = ports;
     this.#limits = limits;
-    this.#deadlineMs = deadlineMs;
+    this.#deadline = deadline;
     this.#start = {
-      attemptId: ports.newId(),
+      attemptId: ports.newId(number),
       number,
       target,
       payer: target.credential.payer,
@@ -66,7 +69,8 @@ export class AttemptRun {
     const attempt = openAttempt(this.#start, this.#ports, {
       firstSignalMs: request.stream ? this.#limits.firstSignalMs : undefined,
       idleMs: this.#limits.idleMs,
-      callDeadlineMs: this.#deadlineMs,
+      callDeadlineMs: this.#deadline.atMs,
+      deadlineClock: this.#deadline.clock,
     });
     this.#attempt = attempt;
     signal.addEventListener('abort', this.#onAbort);
@@ -74,24 +78,29 @@ export class AttemptRun {
 
   readonly #onAbort = (): void => this.#attempt?.abort();
 
-  /** The events since the last time; undefined at the end. Closing events are kept for `closing`. */
-  async next(): Promise<readonly LlmEvent[] | undefined> {
+  /** The events since the last time, if there are any. Closing events are kept for `closing`. */
+  take(): readonly LlmEvent[] | undefined {
     const attempt = this.#attempt;
     if (attempt === undefined) return undefined;
-    for (;;) {
-      for (const item of attempt.take()) this.#take(item);
-      if (this.#signalled && this.#held.length > 0) {
-        const batch = this.#held;
-        this.#held = [];
-        return batch;
-      }
-      if (attempt.ended) return undefined;
-      await attempt.wait();
-    }
+    for (const item of attempt.take()) this.#take(item);
+    if (!this.#signalled || this.#held.length === 0) return undefined;
+    const batch = this.#held;
+    this.#held = [];
+    return batch;
   }
 
-  /** Ends what still runs and books the attempt. */
-  async settle(): Promise<AttemptReport> {
+  /** Nothing more will come; to be asked after `take` had nothing. */
+  get ended(): boolean {
+    return this.#attempt?.ended ?? true;
+  }
+
+  /** Until there is something to take, or the end. */
+  wait(): Promise<void> {
+    return this.#attempt?.wait() ?? Promise.resolve();
+  }
+
+  /** Ends what still runs and says how it went. */
+  settle(): AttemptReport {
     this.#call.signal.removeEventListener('abort', this.#onAbort);
     const attempt = this.#attempt;
     if (attempt !== undefined && !attempt.ended) {
@@ -100,7 +109,6 @@ export class AttemptRun {
     }
     const report = this.#report(attempt);
     this.#learn(report);
-    await this.#ports.afterAttempt?.(report);
     return report;
   }
 
@@ -124,15 +132,22 @@ export class AttemptRun {
         this.#stop = item;
         return;
       case 'content':
+        if (this.#excerpt.length < excerptChars) this.#excerpt += item.text.slice(0, excerptChars);
+        this.#weigh(item.text);
+        break;
       case 'thinking':
       case 'tool_call_arguments':
-        this.#bytes += Buffer.byteLength(item.text);
-        this.#pieces += 1;
+        this.#weigh(item.text);
         break;
       default:
     }
     if (!this.#signalled && isSignal(item)) this.#signalled = true;
     this.#held.push(item);
+  }
+
+  #weigh(text: string): void {
+    this.#bytes += Buffer.byteLength(text);
+    this.#pieces += 1;
   }
 
   #report(attempt: Attempt | undefined): AttemptReport {
@@ -150,6 +165,7 @@ export class AttemptRun {
       outcome: outcomeOf(error),
       usage: this.#usageOf(attempt, error),
       stop: this.#stop?.reason,
+      excerpt: this.#excerpt,
       error: error === undefined ? undefined : this.#withoutSecret(error),
       vendorRequestId: attempt?.facts.vendorRequestId,
       startedAtMs,

@@ -1,6 +1,6 @@
 import type { AttemptReport, AttemptStart } from './attempt-report.js';
 import type { LlmRequest } from './contract.js';
-import type { LeaveSignal } from './leave-signal.js';
+import type { LeaveSignal } from '../context/leave-signal.js';
 import type { AttemptPorts } from './open-attempt.js';
 import type { CircuitBreakers } from './routing/circuit-breakers.js';
 import type { Observations } from './routing/observations.js';
@@ -16,9 +16,16 @@ export interface CallLimits {
 
 export const defaultCallLimits: CallLimits = { firstSignalMs: 30_000, idleMs: 30_000, callMs: 120_000 };
 
+/** The end of all attempts, and which clock says so. */
+export interface CallDeadline {
+  readonly atMs: number;
+  readonly clock: 'call' | 'turn';
+}
+
 export interface CallPorts extends AttemptPorts {
   readonly chance: () => number;
-  readonly newId: () => string;
+  /** The id of an attempt, by its number in the call (counted from 1). */
+  readonly newId: (attemptNumber: number) => string;
   readonly breakers: CircuitBreakers;
   readonly observations?: Observations;
   /** Awaited before anything is sent. What it throws ends the call: a refusal of ours is not the vendor's failure. */
@@ -40,6 +47,8 @@ export interface Call {
   readonly plan: CallPlan;
   readonly request: LlmRequest;
   readonly limits?: CallLimits;
+  /** By the monotonic clock: when the work that this call is a part of must have ended. */
+  readonly turnDeadlineMs?: number;
   /** The caller leaves: the vendor's connection is closed at once, and what was used is booked. */
   readonly signal: LeaveSignal;
 }

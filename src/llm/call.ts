@@ -1,30 +1,40 @@
 /**
  * One call to a model: attempts, one after the other, until one answers or the policy says stop.
  *
- * What leaves this generator is one answer of one model. Start-up events are held back until the first content,
+ * What is handed out is one answer of one model. Start-up events are held back until the first content,
  * thought or tool call, so that a switch before it cannot be seen; after it there is no other attempt. The closing
  * events (usage, stop) leave only after `afterAttempt` returned, so that nobody reads a complete answer that is not
  * booked yet.
  */
 import type { AttemptReport } from './attempt-report.js';
 import { AttemptRun } from './attempt-run.js';
-import { defaultCallLimits, type Call, type CallOutcome, type CallPorts } from './call-ports.js';
+import {
+  defaultCallLimits,
+  type Call,
+  type CallDeadline,
+  type CallOutcome,
+  type CallPorts,
+} from './call-ports.js';
 import type { LlmEvent } from './contract.js';
-import type { LeaveSignal } from './leave-signal.js';
+import type { LeaveSignal } from '../context/leave-signal.js';
+import type { Ready } from '../context/ready.js';
 import type { CallPlan, Target } from './routing/plan.js';
 import { decideNext } from './routing/retry-policy.js';
 import { VendorError } from './vendor-error.js';
 
 /**
- * Yields the events of one socket read at a time, so that they can leave in one write. Ends by `signal`, not by
- * leaving the loop alone: a generator that waits for the vendor cannot be woken by `return`.
+ * Takes the events of one socket read, so that they can leave in one write. While the promise that it may give is
+ * open, nothing more is handed out.
  */
-export async function* runCall(
-  call: Call,
-  ports: CallPorts,
-): AsyncGenerator<readonly LlmEvent[], CallOutcome, undefined> {
+export type Hear = (events: readonly LlmEvent[]) => Ready<void>;
+
+/**
+ * Resolves when the call has ended; `signal` ends it sooner. Events are pushed, since a generator would take five
+ * promises for each hand-over, and most answers come in one.
+ */
+export async function runCall(call: Call, ports: CallPorts, hear: Hear): Promise<CallOutcome> {
   const limits = call.limits ?? defaultCallLimits;
-  const deadlineMs = ports.time.monotonicMs() + limits.callMs;
+  const deadline = deadlineOf(call, limits.callMs, ports);
   const attempts: AttemptReport[] = [];
   let index = firstTarget(call.plan, ports);
   let retriesHere = 0;
@@ -32,18 +42,21 @@ export async function* runCall(
   for (;;) {
     const target = call.plan.targets[index];
     if (target === undefined) return unserved(attempts);
-    const run = new AttemptRun(call, ports, target, attempts.length + 1, limits, deadlineMs);
+    if (ports.time.monotonicMs() >= deadline.atMs) return tooLate(attempts, target, deadline);
+    const run = new AttemptRun(call, ports, target, attempts.length + 1, limits, deadline);
     await run.open();
     let report: AttemptReport;
     try {
-      for (let batch = await run.next(); batch !== undefined; batch = await run.next()) yield batch;
+      await handOut(run, hear);
     } finally {
-      // Also where the reader left the loop without a word: the vendor is left, and the attempt is booked.
-      report = await run.settle();
+      // Also where the hearer failed: the vendor is left, and the attempt is booked.
+      report = run.settle();
       attempts.push(report);
+      await ports.afterAttempt?.(report);
     }
     if (report.outcome === 'completed') {
-      yield run.closing(report);
+      const heard = hear(run.closing(report));
+      if (heard !== undefined) await heard;
       return { kind: 'completed', attempts, error: undefined, answering: true };
     }
     const error = report.error ?? new VendorError('transport', 'no answer', { vendor: target.model.vendor });
@@ -58,7 +71,7 @@ export async function* runCall(
       attempts: attempts.length,
       signalled: run.signalled,
       mayEnlarge: call.plan.mayEnlarge,
-      remainingMs: deadlineMs - ports.time.monotonicMs(),
+      remainingMs: deadline.atMs - ports.time.monotonicMs(),
       isOpen: (other) => isOpen(other, ports),
       chance: ports.chance(),
     });
@@ -73,6 +86,33 @@ export async function* runCall(
     else retriesHere += 1;
     if (!(await waited(decision.afterMs, call.signal, ports))) return { kind: 'cancelled', ...ended };
   }
+}
+
+async function handOut(run: AttemptRun, hear: Hear): Promise<void> {
+  for (;;) {
+    const batch = run.take();
+    if (batch !== undefined) {
+      const heard = hear(batch);
+      if (heard !== undefined) await heard;
+    } else if (run.ended) return;
+    else await run.wait();
+  }
+}
+
+function deadlineOf(call: Call, callMs: number, ports: CallPorts): CallDeadline {
+  const callEndsAtMs = ports.time.monotonicMs() + callMs;
+  const { turnDeadlineMs } = call;
+  if (turnDeadlineMs === undefined || turnDeadlineMs >= callEndsAtMs) {
+    return { atMs: callEndsAtMs, clock: 'call' };
+  }
+  return { atMs: turnDeadlineMs, clock: 'turn' };
+}
+
+/** Nobody is asked for an answer that would come after its time. */
+function tooLate(attempts: readonly AttemptReport[], target: Target, { clock }: CallDeadline): CallOutcome {
+  const { vendor } = target.model;
+  const error = new VendorError('timeout', `the ${clock} clock had run out`, { vendor, clock });
+  return { kind: 'failed', attempts, error, answering: false };
 }
 
 /**

@@ -125,6 +125,15 @@ export interface LlmRequest {
   readonly stream: boolean;
 }
 
+/** Whether only a model that can see may answer. */
+export function hasImages({ messages }: LlmRequest): boolean {
+  return messages.some(
+    (message) =>
+      (message.role === 'user' || message.role === 'tool') &&
+      message.content.some((part) => part.type === 'image'),
+  );
+}
+
 export type StopReason =
   | 'stop'
   | 'stop_sequence'

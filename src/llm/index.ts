@@ -2,7 +2,7 @@
 export * from './contract.js';
 export { AnswerBuilder, type LlmAnswer } from './answer.js';
 export type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
-export { runCall } from './call.js';
+export { type Hear, runCall } from './call.js';
 export {
   defaultCallLimits,
   type Call,
@@ -19,10 +19,10 @@ export {
   readCompatibleVendors,
   type CompatibleVendor,
 } from './catalogue/models-file.js';
-export { costOf } from './catalogue/price.js';
+export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
 export { historyFor, pinOf } from './history.js';
-export { Leaving, type LeaveSignal } from './leave-signal.js';
+export { Leaving, type LeaveSignal } from '../context/leave-signal.js';
 export { platformFailure } from './platform-failure.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
 export { CircuitBreakers } from './routing/circuit-breakers.js';
@@ -30,8 +30,8 @@ export { Observations } from './routing/observations.js';
 export { planTargets, type CallPlan, type Credential, type Keyring, type Target } from './routing/plan.js';
 export type { CallTime } from './transport/call-time.js';
 export { VendorPools } from './transport/pools.js';
-export { inputTokens, outputTokens, totalTokens, zeroUsage, type Usage } from './usage.js';
-export { VendorError, type Clock, type FailureClass } from './vendor-error.js';
+export { addUsage, inputTokens, outputTokens, totalTokens, zeroUsage, type Usage } from './usage.js';
+export { VendorError, withoutSecret, type Clock, type FailureClass } from './vendor-error.js';
 export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
 export { resolveAtDoor } from './door-model.js';

@@ -20,7 +20,13 @@ export interface AttemptPorts {
 export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: ClockLimits): Attempt {
   const { model, credential } = start.target;
   const origin = { vendor: model.vendor, model: model.id, credentialId: credential.id };
-  const request = { ...start.request, messages: historyFor(start.request.messages, origin) };
+  const { maxTokens } = start.request;
+  const request = {
+    ...start.request,
+    messages: historyFor(start.request.messages, origin),
+    // More than a model can write is no error: callers give one bound for many models, and vendors answer 400 to it.
+    ...(maxTokens !== undefined && { maxTokens: Math.min(maxTokens, model.maxOutputTokens) }),
+  };
   if (model.vendor === 'sim') return openSim(start, request, ports, clocks);
   const adapter = ports.adapterOf(model.vendor);
   if (adapter === undefined) return refused(model.vendor, 'no adapter for this vendor', ports, clocks);

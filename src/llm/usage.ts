@@ -44,6 +44,21 @@ export function totalTokens(usage: Usage): number {
   return inputTokens(usage) + outputTokens(usage);
 }
 
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputUncached: a.inputUncached + b.inputUncached,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite5m: a.cacheWrite5m + b.cacheWrite5m,
+    cacheWrite1h: a.cacheWrite1h + b.cacheWrite1h,
+    outputVisible: a.outputVisible + b.outputVisible,
+    reasoning: a.reasoning + b.reasoning,
+    toolPrompt: a.toolPrompt + b.toolPrompt,
+    // One guess among them makes the sum a guess.
+    source: a.source === 'reported' ? b.source : a.source,
+    raw: null,
+  };
+}
+
 /** A count from outside: vendors send null, strings, negatives and fractions at times. */
 export function tokenCount(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;

@@ -28,7 +28,8 @@ export type FailureClass =
   /** Not sent: the pool is full or the target is left out for now. */
   | 'unavailable';
 
-export type Clock = 'first_signal' | 'idle' | 'call';
+/** `turn`: the deadline of the work that the call is a part of. */
+export type Clock = 'first_signal' | 'idle' | 'call' | 'turn';
 
 export interface VendorErrorContext {
   readonly vendor: string;
@@ -90,10 +91,19 @@ function bounded(text: string): string {
 /** Every form in which a secret comes back in an error: as it is, percent-encoded, in base64. */
 export function withoutSecret(text: string, secret: string): string {
   let clean = text;
-  for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]) {
+  for (const form of formsOf(secret)) {
     if (clean.includes(form)) clean = clean.replaceAll(form, '[REDACTED]');
   }
   return clean;
+}
+
+/** Of the secret that was asked about last: mostly the platform's, again and again. */
+let latest: readonly string[] = [];
+
+function formsOf(secret: string): readonly string[] {
+  if (latest[0] !== secret)
+    latest = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
+  return latest;
 }
 
 /** What looks like a credential, also a partly masked one as vendors print it (`sk-abc***xyz`). */

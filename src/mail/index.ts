@@ -4,8 +4,11 @@ import type { Store, Transaction } from '../storage/index.js';
 import { insertMail, lockWaitingMails, replaceSealedContent } from './mails.store.js';
 import { createOutboxFolder } from './outbox-folder.js';
 import { createSmtpTransport } from './smtp-transport.js';
-import type { MailTransport } from './transport.js';
+import { MailError, type MailTransport, type OutgoingMail } from './transport.js';
 import { mailContext, MailWorker } from './worker.js';
+
+export { examineMailServer } from './smtp-transport.js';
+export { MailError, type OutgoingMail } from './transport.js';
 
 export interface MailDependencies {
   readonly store: Store;
@@ -36,6 +39,11 @@ export interface Mail {
   queue(tx: Transaction, mail: MailToSend): Promise<string>;
   /** After that transaction: sends at once rather than at the next look. */
   wake(): void;
+  /**
+   * Hands a mail over once, now, for whoever keeps and repeats it by himself. Rejects with `MailError`. The same id and
+   * date again are the same mail.
+   */
+  send(mail: OutgoingMail): Promise<void>;
   /** Seals waiting mails anew under the current master key. Not before every node knows it. */
   reseal(): Promise<void>;
   close(): Promise<void>;
@@ -46,10 +54,11 @@ export function createMail(dependencies: MailDependencies): Mail {
   const { store, sealer, time, random, newId, publicUrl, onProblem } = dependencies;
   const from = (): string => `Troupe <no-reply@${hostOf(publicUrl())}>`;
   let worker: MailWorker | undefined;
+  let transport: MailTransport | undefined;
 
   return {
     start() {
-      const transport = transportOf(dependencies);
+      transport ??= transportOf(dependencies);
       worker ??= new MailWorker({ store, sealer, transport, from, time, random, onProblem });
     },
     async queue(tx, { tenantId, to, subject, text }) {
@@ -66,6 +75,10 @@ export function createMail(dependencies: MailDependencies): Mail {
       return id;
     },
     wake: () => worker?.wake(),
+    async send(outgoing) {
+      if (transport === undefined) throw new MailError('Mail is not sent yet.', { final: false });
+      await transport.send(outgoing);
+    },
     async reseal() {
       await store.directory(async (tx) => {
         for (const mail of await lockWaitingMails(tx)) {

@@ -10,6 +10,22 @@ const greetingTimeoutMs = 10_000;
 const socketTimeoutMs = 30_000;
 const connectionsMax = 2;
 
+/** Signs in at the mail server as for a mail; for whoever sets the product up. */
+export async function examineMailServer(smtpUrl: string): Promise<void> {
+  const transport = createTransport({
+    url: smtpUrl,
+    connectionTimeout: connectionTimeoutMs,
+    greetingTimeout: greetingTimeoutMs,
+    socketTimeout: greetingTimeoutMs,
+    dnsTimeout: connectionTimeoutMs,
+  });
+  try {
+    await transport.verify();
+  } finally {
+    transport.close();
+  }
+}
+
 export function createSmtpTransport(smtpUrl: string): MailTransport {
   const transport = createTransport({
     url: smtpUrl,

@@ -8,6 +8,10 @@ export interface OutgoingMail {
   readonly subject: string;
   readonly text: string;
   readonly date: Date;
+  /** Of an answer to a mail: its place in the thread. */
+  readonly answers?:
+    | { readonly inReplyTo?: string | undefined; readonly references: readonly string[] }
+    | undefined;
 }
 
 /** Where mails go: another mail server, or a folder. */
@@ -38,7 +42,9 @@ export function messageOf(mail: OutgoingMail) {
     text: mail.text,
     date: mail.date,
     // Tells automatic answerers to keep quiet (RFC 3834).
-    headers: { 'Auto-Submitted': 'auto-generated' },
+    headers: { 'Auto-Submitted': mail.answers === undefined ? 'auto-generated' : 'auto-replied' },
+    ...(mail.answers?.inReplyTo === undefined ? {} : { inReplyTo: mail.answers.inReplyTo }),
+    ...(mail.answers === undefined ? {} : { references: [...mail.answers.references] }),
     disableFileAccess: true,
     disableUrlAccess: true,
   };

@@ -32,13 +32,21 @@ export function translate(code: ErrorCode, dialect: Dialect): ErrorCode {
 }
 
 /**
- * The code of a refusal in the operation's dialect. A missing tenant header has its one name wherever the general
- * envelope is spoken: it is no part of the input that the dialect has words for.
+ * The code of a refusal in the operation's dialect. What is no part of the input that the dialect has words for keeps
+ * its one name wherever the general envelope is spoken: a missing tenant header, and, for an invocation, a body that
+ * is no JSON and so has no fields yet.
  */
 export function codeOf(error: PlatformError, dialect: Dialect): ErrorCode {
-  const aboutTheHeader =
-    error.code === 'missing_required_field' && error.details?.['field'] === 'x-tenant-id';
-  return aboutTheHeader ? error.code : translate(error.code, dialect);
+  const field = error.details?.['field'];
+  const aboutTheHeader = error.code === 'missing_required_field' && field === 'x-tenant-id';
+  const noInvocationYet = dialect === 'invocation' && error.code === 'validation_error' && field === 'body';
+  return aboutTheHeader || noInvocationYet ? error.code : translate(error.code, dialect);
+}
+
+/** Every code under which a refusal may come, for those who describe an operation. */
+export function codesOf(code: ErrorCode, dialect: Dialect): readonly ErrorCode[] {
+  const translated = translate(code, dialect);
+  return dialect === 'invocation' && code === 'validation_error' ? [translated, code] : [translated];
 }
 
 /** The body of a refusal, in the envelope of the dialect. */

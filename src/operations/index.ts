@@ -1,6 +1,6 @@
 export * from './access.js';
 export { done, doneShape, list, listShape, one, oneShape } from './answers.js';
-export { codeOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
+export { codeOf, codesOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
 export { invoke, type Invocation } from './invoke.js';
 export { parseJson, refuseUnstorable } from './json.js';
 export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
@@ -14,9 +14,26 @@ export {
   type OperationRequest,
   type RateClass,
 } from './operation.js';
-export { decodeCursor, encodeCursor, pageQuery, type Position } from './paging.js';
+export {
+  decodeCursor,
+  encodeCursor,
+  pageAsked,
+  pageOf,
+  pageQuery,
+  pageShape,
+  type Position,
+} from './paging.js';
 export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
-export type { Admission, Admitted, Authenticator, Credentials, RateFigures } from './ports.js';
-export { eventStream, JsonReply, RawReply, StreamReply, type StreamWriter } from './reply.js';
+export type { Admission, Admitted, Authenticator, Credentials, WorkAhead } from './ports.js';
+export type { RateFigures } from './rate-figures.js';
+export {
+  eventStream,
+  JsonReply,
+  RawReply,
+  SocketReply,
+  type SocketWriter,
+  StreamReply,
+  type StreamWriter,
+} from './reply.js';
 export { type Match, OperationTable, Router } from './table.js';
 export { validate } from './validate.js';

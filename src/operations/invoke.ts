@@ -35,9 +35,11 @@ export async function invoke(operation: Operation, invocation: Invocation): Prom
     query: operation.query === undefined ? {} : validate(operation.query, invocation.query ?? {}),
     body: operation.body === undefined ? undefined : validate(operation.body, invocation.body ?? {}),
     rawBody: new Uint8Array(0),
+    rawQuery: '',
     headers: {},
     requestId: invocation.requestId,
     signal: invocation.signal ?? never,
+    leaving: invocation.signal ?? never,
   });
   return answer instanceof JsonReply ? answer.body : answer;
 }

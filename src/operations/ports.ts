@@ -2,6 +2,7 @@ import type { Caller } from '../context/caller.js';
 import type { PlatformError } from '../errors.js';
 import type { Access } from './access.js';
 import type { RateClass } from './operation.js';
+import type { RateFigures } from './rate-figures.js';
 
 /** The credentials of one request, as they came. */
 export interface Credentials {
@@ -20,15 +21,19 @@ export interface Authenticator {
   authenticate(credentials: Credentials, access: Access): Caller | Promise<Caller>;
 }
 
-/** The figures of the `X-RateLimit-*` headers. */
-export interface RateFigures {
-  readonly limit: number;
-  readonly remaining: number;
-  /** Unix seconds. */
-  readonly reset: number;
-}
+export type Admitted = {
+  readonly figures: RateFigures;
+  readonly refusal?: PlatformError;
+  /** Of model work that was judged together with the request: spares the second question. */
+  readonly ahead?: WorkAhead;
+};
 
-export type Admitted = { readonly figures: RateFigures; readonly refusal?: PlatformError };
+/** Model work judged before the request was found to be good; counted if it was admitted. */
+export interface WorkAhead {
+  readonly admitted: Admitted;
+  /** The request was refused after all: it counts as if it had not been judged. */
+  takeBack(): void;
+}
 
 /** Counts requests. `refusal` is set when a window or quota is used up; `figures` then speak of what refused. */
 export interface Admission {
@@ -38,7 +43,7 @@ export interface Admission {
    */
   admitRequest(caller: Caller, rate: RateClass): Admitted | Promise<Admitted>;
   /** After validation, before the handler: counts the tenant's windows and the key's life count. */
-  admitModelWork(caller: Caller): Admitted | Promise<Admitted>;
+  admitModelWork(caller: Caller, ahead?: WorkAhead): Admitted | Promise<Admitted>;
   /** The address window's figures, without lowering them. */
   figuresOfAddress(address: string): RateFigures;
 }

@@ -66,8 +66,8 @@ export class Router {
     if (names.length === 0) this.#fixed.set(operation.path, node);
   }
 
-  /** The match, the methods that the path does answer, or undefined for an unknown path. */
-  find(method: string, path: string): Match | readonly Method[] | undefined {
+  /** The match, the operations that the path has for other methods, or undefined for an unknown path. */
+  find(method: string, path: string): Match | readonly Operation[] | undefined {
     const direct = this.#fixed.get(path);
     if (direct !== undefined) {
       const entry = direct.operations.get(method as Method);
@@ -77,7 +77,7 @@ export class Router {
     const node = direct ?? descend(this.#root, path.slice(1).split('/'), 0, values);
     if (node === undefined) return undefined;
     const entry = node.operations.get(method as Method);
-    if (entry === undefined) return [...node.operations.keys()];
+    if (entry === undefined) return [...node.operations.values()].map(({ operation }) => operation);
     const params: Record<string, string> = {};
     for (const [index, name] of entry.names.entries()) {
       const value = decode(values[index] ?? '');

@@ -1,9 +1,9 @@
-import type { Time } from '../../cluster/index.js';
-import type { Caller, TenantCaller, TenantLimits } from '../context/caller.js';
+import type { Time, Timer } from '../../cluster/index.js';
+import type { Caller, KeyCaller, TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
 import type { Admission, Admitted, RateClass, RateFigures } from '../operations/index.js';
-import { dayOf, nextDayMs } from './calendar.js';
+import { dayMs, dayOf, nextDayMs } from './calendar.js';
 import type { Countable, Grants } from './grants.js';
 import { figuresOf, type Now, quotaExceeded, rateLimited, windowFull } from './refusals.js';
 import { WindowSet } from './window-set.js';
@@ -11,6 +11,12 @@ import { WindowSet } from './window-set.js';
 /** Requests of one user in one tenant, in every plan. */
 const userRequestsPerMinute = 300;
 const addressRequestsPerMinute = 120;
+
+/** The clocks of two nodes differ by no more. */
+const clockSkewMs = 5_000;
+
+/** A store that takes longer to book a block is away for whoever waits. */
+const patienceMs = 3_000;
 
 export interface AdmissionOptions {
   readonly time: Time;
@@ -24,9 +30,24 @@ export interface AdmissionOptions {
   readonly windowsMax: number;
 }
 
+/** A window in words that another process understands. */
+export interface WindowHistory {
+  readonly keyId: string;
+  readonly agesMs: readonly number[];
+  readonly counts: readonly number[];
+}
+
+/** The figures that model work is held to. */
+export type WorkLimits = Pick<TenantLimits, 'requestsPerMinute' | 'requestsPerDay'>;
+
+/** Of a caller's key, what is counted. */
+export interface CountedKey extends Pick<KeyCaller, 'keyId' | 'requestsPerMinute' | 'quotaLimit'> {
+  readonly scope: TenantScope;
+}
+
 /**
- * Windows of one process. Behind the interface, the counts of several nodes can be brought together later without a
- * change to whoever asks.
+ * The counts of one process: of users and addresses, which each process counts for itself, and of the tenants and keys
+ * that it counts for all, because their quota actor lives here.
  */
 export class LocalAdmission implements Admission {
   readonly #time: Time;
@@ -54,9 +75,9 @@ export class LocalAdmission implements Admission {
     if (rate === 'uncounted') return { figures: this.#addressFigures(caller.address, now) };
     switch (caller.kind) {
       case 'key':
-        return count(this.#keys, caller.keyId, caller.requestsPerMinute, now);
+        return this.admitKey(caller, now);
       case 'tenant-user':
-        if (rate === 'model-work') return look(this.#tenants, caller.scope.tenantId, caller.limits, now);
+        if (rate === 'model-work') return this.lookAtTenant(caller.scope, caller.limits, now);
         return count(this.#users, `${caller.scope.tenantId}/${caller.userId}`, userRequestsPerMinute, now);
       case 'user':
         return count(this.#users, caller.userId, userRequestsPerMinute, now);
@@ -73,16 +94,64 @@ export class LocalAdmission implements Admission {
     if (caller.kind !== 'key' && caller.kind !== 'tenant-user') {
       return { figures: this.figuresOfAddress(caller.address) };
     }
-    return this.admitTenantWork(caller.scope, caller.limits, caller);
+    return this.admitTenantWork(caller.scope, caller.limits, caller.kind === 'key' ? caller : undefined);
+  }
+
+  admitKey({ keyId, requestsPerMinute }: CountedKey, now = this.#now()): Admitted {
+    return count(this.#keys, keyId, requestsPerMinute, now);
+  }
+
+  lookAtTenant({ tenantId }: TenantScope, limits: WorkLimits, now = this.#now()): Admitted {
+    return look(this.#tenants, tenantId, limits, now);
+  }
+
+  /** Model work that was admitted and did not begin. */
+  takeBackWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey, agoMs = 0): void {
+    const now = this.#now();
+    this.#tenants.peek(scope.tenantId)?.takeBack();
+    const day = this.#dayOf(scope, limits, now);
+    // Around midnight nobody knows in which day it was counted; it stays counted there.
+    const isOfToday = dayOf(now.wallMs - agoMs - clockSkewMs) === day?.subject;
+    if (day !== undefined && isOfToday) this.#days.takeBack(day);
+    const life = lifeOf(key);
+    if (life !== undefined) this.#lives.takeBack(life);
+  }
+
+  /** The windows of a tenant and its keys; the tenant's own has no key. */
+  windowsOf({ tenantId }: TenantScope, keyIds: Iterable<string>): readonly WindowHistory[] {
+    const { monotonicMs } = this.#now();
+    const histories: WindowHistory[] = [];
+    const own = this.#tenants.peek(tenantId);
+    if (own !== undefined) histories.push({ keyId: '', ...own.history(monotonicMs) });
+    for (const keyId of keyIds) {
+      const window = this.#keys.peek(keyId);
+      if (window !== undefined) histories.push({ keyId, ...window.history(monotonicMs) });
+    }
+    return histories.filter(({ counts }) => counts.length > 0);
+  }
+
+  mergeWindows({ tenantId }: TenantScope, histories: readonly WindowHistory[]): void {
+    const { monotonicMs } = this.#now();
+    for (const { keyId, agesMs, counts } of histories) {
+      const window = keyId === '' ? this.#tenants.window(tenantId) : this.#keys.window(keyId);
+      window.merge(monotonicMs, agesMs, counts);
+    }
+  }
+
+  /** Another process counts from now on. */
+  forgetTenant(scope: TenantScope, keyIds: Iterable<string>, rest: 'given back' | 'spent'): void {
+    const { wallMs } = this.#now();
+    this.#tenants.drop(scope.tenantId);
+    for (const subject of [dayOf(wallMs), dayOf(wallMs - dayMs)]) this.#days.drop(scope, subject, rest);
+    for (const keyId of keyIds) {
+      this.#keys.drop(keyId);
+      this.#lives.drop(scope, keyId, rest);
+    }
   }
 
   /** Model work of a tenant, also where nobody signed in asked for it. */
-  admitTenantWork(
-    scope: TenantScope,
-    limits: TenantLimits,
-    caller?: TenantCaller,
-  ): Admitted | Promise<Admitted> {
-    return this.#tryModelWork(scope, limits, caller) ?? this.#afterPreparing(scope, limits, caller);
+  admitTenantWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey): Admitted | Promise<Admitted> {
+    return this.tryTenantWork(scope, limits, key) ?? this.#afterPreparing(scope, limits, key);
   }
 
   figuresOfAddress(address: string): RateFigures {
@@ -97,11 +166,7 @@ export class LocalAdmission implements Admission {
   }
 
   /** Judges and counts in one tick, so that nothing comes in between; undefined when a block must be taken first. */
-  #tryModelWork(
-    scope: TenantScope,
-    limits: TenantLimits,
-    caller: TenantCaller | undefined,
-  ): Admitted | undefined {
+  tryTenantWork(scope: TenantScope, limits: WorkLimits, key: CountedKey | undefined): Admitted | undefined {
     const now = this.#now();
     const window = this.#tenants.window(scope.tenantId);
     if (window.used(now.monotonicMs) >= limits.requestsPerMinute) {
@@ -110,7 +175,7 @@ export class LocalAdmission implements Admission {
     const day = this.#dayOf(scope, limits, now);
     const dayStanding = day === undefined ? 'has-room' : this.#days.standing(day);
     if (dayStanding === 'used-up') return rateLimited(limits.requestsPerDay, nextDayMs(now.wallMs), now);
-    const life = lifeOf(caller);
+    const life = lifeOf(key);
     const lifeStanding = life === undefined ? 'has-room' : this.#lives.standing(life);
     if (life !== undefined && lifeStanding === 'used-up') {
       return quotaExceeded({ limit: life.limit, used: this.#lives.used(life) }, null, now);
@@ -119,42 +184,50 @@ export class LocalAdmission implements Admission {
     window.add(now.monotonicMs);
     if (day !== undefined) this.#days.grant(day);
     if (life !== undefined) this.#lives.grant(life);
-    return caller?.kind === 'key'
-      ? { figures: figuresOf(this.#keys.peek(caller.keyId), caller.requestsPerMinute, now) }
-      : { figures: figuresOf(window, limits.requestsPerMinute, now) };
+    return key === undefined
+      ? { figures: figuresOf(window, limits.requestsPerMinute, now) }
+      : { figures: figuresOf(this.#keys.peek(key.keyId), key.requestsPerMinute, now) };
   }
 
   async #afterPreparing(
     scope: TenantScope,
-    limits: TenantLimits,
-    caller: TenantCaller | undefined,
+    limits: WorkLimits,
+    key: CountedKey | undefined,
   ): Promise<Admitted> {
     for (;;) {
-      await this.#prepare(scope, limits, caller);
+      await this.#prepare(scope, limits, key);
       // Whoever resumed earlier may have taken the whole block; each round grants at least one or finds the end.
-      const admitted = this.#tryModelWork(scope, limits, caller);
+      const admitted = this.tryTenantWork(scope, limits, key);
       if (admitted !== undefined) return admitted;
     }
   }
 
-  async #prepare(scope: TenantScope, limits: TenantLimits, caller: TenantCaller | undefined): Promise<void> {
+  async #prepare(scope: TenantScope, limits: WorkLimits, key: CountedKey | undefined): Promise<void> {
     const now = this.#now();
     const day = this.#dayOf(scope, limits, now);
-    const life = lifeOf(caller);
+    const life = lifeOf(key);
+    let patience: Timer | undefined;
+    const tooLong = new Promise<never>((_, reject) => {
+      patience = this.#time.after(patienceMs, () => reject(new Error('no block was booked in time')));
+    });
     try {
-      await Promise.all([
+      const blocks = Promise.all([
         day !== undefined && this.#days.standing(day) === 'unknown' ? this.#days.prepare(day) : undefined,
         life !== undefined && this.#lives.standing(life) === 'unknown'
           ? this.#lives.prepare(life)
           : undefined,
       ]);
+      // A block that comes later is for those who come later.
+      await Promise.race([blocks, tooLong]);
     } catch (cause) {
       // A count that cannot be kept admits nothing.
       throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
+    } finally {
+      patience?.cancel();
     }
   }
 
-  #dayOf(scope: TenantScope, limits: TenantLimits, now: Now): Countable | undefined {
+  #dayOf(scope: TenantScope, limits: WorkLimits, now: Now): Countable | undefined {
     if (!this.#dailyLimits) return undefined;
     return { scope, subject: dayOf(now.wallMs), limit: limits.requestsPerDay };
   }
@@ -175,14 +248,14 @@ function count(windows: WindowSet, name: string, limit: number, now: Now): Admit
   return { figures: figuresOf(window, limit, now) };
 }
 
-function look(windows: WindowSet, tenantId: string, limits: TenantLimits, now: Now): Admitted {
+function look(windows: WindowSet, tenantId: string, limits: WorkLimits, now: Now): Admitted {
   const window = windows.peek(tenantId);
   const limit = limits.requestsPerMinute;
   if (window !== undefined && window.used(now.monotonicMs) >= limit) return windowFull(window, limit, now);
   return { figures: figuresOf(window, limit, now) };
 }
 
-function lifeOf(caller: TenantCaller | undefined): Countable | undefined {
-  if (caller?.kind !== 'key' || caller.quotaLimit === null) return undefined;
-  return { scope: caller.scope, subject: caller.keyId, limit: caller.quotaLimit };
+function lifeOf(key: CountedKey | undefined): Countable | undefined {
+  if (key === undefined || key.quotaLimit === null) return undefined;
+  return { scope: key.scope, subject: key.keyId, limit: key.quotaLimit };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { type Store, sql } from '../storage/index.js';
+import { type Store, sql, type TenantTransaction } from '../storage/index.js';
 import type { Countable, GrantStore } from './grants.js';
 
 /** So many days back a tenant's daily counts are kept. */
@@ -30,15 +30,14 @@ export class PostgresGrants implements GrantStore {
           granted = counts.granted + greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted)),
           last_block = greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted))
         returning last_block as block, granted`);
-      if (kind === 'day' && booked.block === booked.granted) {
-        // The first block of a day clears away what nobody asks for any more.
-        await tx.query(sql.typeAlias('nothing')`
-          delete from work_counts
-          where tenant_id = ${scope.tenantId} and kind = 'day'
-            and subject < to_char(${subject}::date - ${daysKept}::integer, 'YYYY-MM-DD')`);
-      }
+      // The first block of a day clears away what nobody asks for any more.
+      if (kind === 'day' && booked.block === booked.granted) await clearDays(tx, subject);
       return booked;
     });
+  }
+
+  clearDaysBefore(scope: TenantScope, day: string): Promise<void> {
+    return this.#store.inTenant(scope, (tx) => clearDays(tx, day));
   }
 
   async giveBack(scope: TenantScope, subject: string, rest: number): Promise<void> {
@@ -51,4 +50,22 @@ export class PostgresGrants implements GrantStore {
       { retriesMax: 0 },
     );
   }
+}
+
+async function clearDays(tx: TenantTransaction, day: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from work_counts
+    where tenant_id = ${tx.scope.tenantId} and kind = 'day'
+      and subject < to_char(${day}::date - ${daysKept}::integer, 'YYYY-MM-DD')`);
+}
+
+/**
+ * An activation that ended in order, and knew that nothing is under way, lets go of what it held and of what earlier ones
+ * had left; one that took over since has a hold of its own.
+ */
+export async function dropHold(store: Store, scope: TenantScope, epoch: number): Promise<void> {
+  await store.inTenant(scope, (tx) =>
+    tx.query(sql.typeAlias('nothing')`
+      update token_holds set held = 0 where tenant_id = ${scope.tenantId} and epoch <= ${epoch}`),
+  );
 }

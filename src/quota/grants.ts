@@ -93,6 +93,23 @@ export class Grants {
     count.left -= 1;
   }
 
+  /** One that was granted did not begin. */
+  takeBack(counted: Countable): void {
+    const count = this.#counts.peek(nameOf(counted));
+    // Granted by an earlier owner, or before the rest went back: the store has it booked, and only the store.
+    if (count === undefined) return this.#giveBackTo(counted.scope, counted.subject, 1);
+    count.left += 1;
+    count.usedUpAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Out of the memory of this node: the rest is given back, or stays spent where nobody may say so any more. */
+  drop(scope: TenantScope, subject: string, rest: 'given back' | 'spent'): void {
+    const name = nameOf({ scope, subject });
+    const count = this.#counts.peek(name);
+    if (count !== undefined && rest === 'spent') count.left = 0;
+    this.#counts.delete(name);
+  }
+
   /** How many were granted, as far as this node knows. */
   used(counted: Countable): number {
     const count = this.#counts.peek(nameOf(counted));
@@ -156,16 +173,19 @@ export class Grants {
   #giveBack(count: Count): void {
     const rest = count.left;
     count.left = 0;
-    if (rest === 0) return;
+    if (rest > 0) this.#giveBackTo(count.scope, count.subject, rest);
+  }
+
+  #giveBackTo(scope: TenantScope, subject: string, rest: number): void {
     // Tried once only: if the outcome is unknown, a second time could give back what others have used.
     const done = this.#store
-      .giveBack(count.scope, count.subject, rest)
+      .giveBack(scope, subject, rest)
       .catch((error: unknown) => this.#report('give back unused grants', error))
       .finally(() => this.#givingBack.delete(done));
     this.#givingBack.add(done);
   }
 }
 
-function nameOf({ scope, subject }: Countable): string {
+function nameOf({ scope, subject }: Pick<Countable, 'scope' | 'subject'>): string {
   return `${scope.tenantId}/${subject}`;
 }

@@ -3,35 +3,40 @@ import type { Time } from '../../cluster/index.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { monthOf } from './calendar.js';
 
-/** So old may a figure be that other nodes add to. What this node books shows at once. */
-const freshMs = 1_000;
-
 interface Known {
   readonly month: string;
   readonly used: number;
   readonly readAtMs: number;
 }
 
-/** What each tenant has used of its monthly tokens. Answers from memory for a second, so that polling costs nothing. */
+/** What each tenant has used of its monthly tokens. Answers from memory for a moment, so that polling costs nothing. */
 export class MonthlyUsage {
   readonly #read: (scope: TenantScope, month: string) => Promise<number>;
   readonly #time: Time;
+  readonly #freshMs: number;
   readonly #known: LRUCache<string, Known>;
   readonly #reading = new Map<string, { readonly month: string; readonly used: Promise<number> }>();
 
   constructor(
     read: (scope: TenantScope, month: string) => Promise<number>,
-    options: { readonly time: Time; readonly tenantsMax: number },
+    options: {
+      readonly time: Time;
+      readonly tenantsMax: number;
+      /** So old may a figure be that other nodes add to. What this node books shows at once. */
+      readonly freshMs: number;
+    },
   ) {
     this.#read = read;
     this.#time = options.time;
+    this.#freshMs = options.freshMs;
     this.#known = new LRUCache({ max: options.tenantsMax });
   }
 
   used(scope: TenantScope): number | Promise<number> {
     const month = monthOf(this.#time.wallMs());
     const known = this.#known.get(scope.tenantId);
-    if (known?.month === month && this.#time.monotonicMs() - known.readAtMs < freshMs) return known.used;
+    if (known?.month === month && this.#time.monotonicMs() - known.readAtMs < this.#freshMs)
+      return known.used;
     const running = this.#reading.get(scope.tenantId);
     return running?.month === month ? running.used : this.#readAnew(scope, month);
   }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
+import { type Ready, whenReady } from '../context/ready.js';
+import type { TenantScope } from '../context/tenant-scope.js';
 import { declare, type Operation, tenantCaller } from '../operations/index.js';
 import { monthResetAt } from './calendar.js';
-import type { MonthlyUsage } from './monthly-usage.js';
 
 const quota = z.object({
   limit: z.number(),
@@ -11,7 +12,10 @@ const quota = z.object({
   reset_date: z.iso.datetime(),
 });
 
-export function quotaOperations(usage: MonthlyUsage, time: Time): readonly Operation[] {
+export function quotaOperations(
+  used: (scope: TenantScope) => Ready<number>,
+  time: Time,
+): readonly Operation[] {
   return [
     declare({
       name: 'quota.read',
@@ -21,20 +25,18 @@ export function quotaOperations(usage: MonthlyUsage, time: Time): readonly Opera
       access: tenantCaller('quota:read'),
       output: z.object({ success: z.literal(true), quota }),
       handle({ caller }) {
-        const answer = (used: number) => {
+        return whenReady(used(caller.scope), (tokens) => {
           const limit = caller.limits.monthlyTokens;
           return {
             success: true as const,
             quota: {
               limit,
-              used,
-              remaining: Math.max(0, limit - used),
+              used: tokens,
+              remaining: Math.max(0, limit - tokens),
               reset_date: monthResetAt(time.wallMs()),
             },
           };
-        };
-        const used = usage.used(caller.scope);
-        return typeof used === 'number' ? answer(used) : used.then(answer);
+        });
       },
     }),
   ];

@@ -1,4 +1,4 @@
-import { PlatformError } from '../errors.js';
+import { PlatformError, tooMany } from '../errors.js';
 import type { Admitted, RateFigures } from '../operations/index.js';
 import { type SlidingWindow, windowMs } from './sliding-window.js';
 
@@ -30,12 +30,7 @@ export function windowFull(window: SlidingWindow, limit: number, now: Now): Admi
 /** The refusal of a count that gives room again at a given moment. */
 export function rateLimited(limit: number, roomAtWallMs: number, now: Now): Admitted {
   const figures = { limit, remaining: 0, reset: Math.ceil(roomAtWallMs / 1_000) };
-  const retryAfterSeconds = Math.max(1, Math.ceil((roomAtWallMs - now.wallMs) / 1_000));
-  const refusal = new PlatformError('rate_limit_exceeded', {
-    details: { ...figures, retry_after: retryAfterSeconds },
-    retryAfterSeconds,
-  });
-  return { figures, refusal };
+  return { figures, refusal: tooMany(limit, { atMs: roomAtWallMs, nowMs: now.wallMs }) };
 }
 
 /** The refusal of a quota that is used up; `resetWallMs` is null where it never comes back. */

@@ -37,6 +37,38 @@ export class SlidingWindow {
     this.#used += 1;
   }
 
+  /** One event less: of the newest, as if it had not been counted. */
+  takeBack(): void {
+    const newest = this.#counts.length - 1;
+    const count = this.#counts[newest];
+    if (count === undefined) return;
+    if (count > 1) this.#counts[newest] = count - 1;
+    else this.#dropNewest();
+    this.#used -= 1;
+  }
+
+  #dropNewest(): void {
+    this.#counts.pop();
+    this.#lastMs.pop();
+  }
+
+  /** What another process needs to go on counting: how long ago, and how many. */
+  history(nowMs: number): { readonly agesMs: number[]; readonly counts: number[] } {
+    this.used(nowMs);
+    return { agesMs: this.#lastMs.map((lastMs) => nowMs - lastMs), counts: [...this.#counts] };
+  }
+
+  /** Adds what another process counted. Entries may be older than those that are here. */
+  merge(nowMs: number, agesMs: readonly number[], counts: readonly number[]): void {
+    const entries = [
+      ...this.#lastMs.map((lastMs, index) => ({ lastMs, count: this.#counts[index] ?? 0 })),
+      ...agesMs.map((ageMs, index) => ({ lastMs: nowMs - ageMs, count: counts[index] ?? 0 })),
+    ].sort((one, other) => one.lastMs - other.lastMs);
+    this.#lastMs.splice(0, Infinity, ...entries.map(({ lastMs }) => lastMs));
+    this.#counts.splice(0, Infinity, ...entries.map(({ count }) => count));
+    this.#used = this.#counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /**
    * When the window next gives room: for a full one when it falls below `limit`, else when its oldest entry leaves.
    * For an empty one, when an event of now would leave.

@@ -25,6 +25,10 @@ export class WindowSet {
     return this.#windows.peek(name);
   }
 
+  drop(name: string): void {
+    this.#windows.delete(name);
+  }
+
   /** Drops idle windows. They stand at the end that was not used for longest, so this stops at the first busy one. */
   dropIdle(nowMs: number): void {
     for (const name of this.#windows.rkeys()) {

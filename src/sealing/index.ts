@@ -11,6 +11,8 @@ export interface Sealer {
   open(sealed: Uint8Array, context: string): Buffer;
   /** Whether the value should be sealed anew, because its key is a former one. */
   isStale(sealed: Uint8Array): boolean;
+  /** With what every value begins that is sealed under the current key; to find the others by. */
+  readonly mark: Uint8Array;
 }
 
 export class SealError extends Error {
@@ -26,6 +28,7 @@ interface SealingKey {
 const version = 1;
 const keyIdBytes = 8;
 const nonceBytes = 12;
+const noncesDrawn = 64;
 const tagBytes = 16;
 const headerBytes = 1 + keyIdBytes + nonceBytes + tagBytes;
 
@@ -36,14 +39,17 @@ export function createSealer(options: {
 }): Sealer {
   const current = sealingKeyOf(options.masterKey);
   const keys = [current, ...(options.formerMasterKeys ?? []).map(sealingKeyOf)];
+  const head = Buffer.concat([Buffer.of(version), current.id]);
+  const nextNonce = nonces(options.randomBytes);
 
   return {
     seal(value, context) {
-      const nonce = options.randomBytes(nonceBytes);
+      const nonce = nextNonce();
       const cipher = createCipheriv('aes-256-gcm', current.key, nonce);
       cipher.setAAD(Buffer.from(context));
-      const ciphertext = Buffer.concat([cipher.update(value), cipher.final()]);
-      return Buffer.concat([Buffer.of(version), current.id, nonce, cipher.getAuthTag(), ciphertext]);
+      const ciphertext = cipher.update(value);
+      const rest = cipher.final();
+      return Buffer.concat([head, nonce, cipher.getAuthTag(), ciphertext, rest]);
     },
     open(sealed, context) {
       const key = keys.find(({ id }) => id.equals(keyIdOf(sealed)));
@@ -59,7 +65,19 @@ export function createSealer(options: {
         throw new SealError(`${context} does not open: it was changed or belongs elsewhere`, { cause });
       }
     },
+    mark: Buffer.concat([Buffer.of(version), current.id]),
     isStale: (sealed) => !current.id.equals(keyIdOf(sealed)),
+  };
+}
+
+/** Many at a time, each given out once: asking for chance costs more than to encrypt a short text. */
+function nonces(randomBytes: (count: number) => Uint8Array): () => Uint8Array {
+  let drawn = new Uint8Array(0);
+  return () => {
+    if (drawn.length === 0) drawn = Uint8Array.from(randomBytes(noncesDrawn * nonceBytes));
+    const nonce = drawn.subarray(0, nonceBytes);
+    drawn = drawn.subarray(nonceBytes);
+    return nonce;
   };
 }
 

@@ -10,6 +10,8 @@ export type { Bootstrap } from './bootstrap.js';
 export interface SeedParts {
   readonly table: OperationTable;
   readonly dataDir: string;
+  /** What the demo agent answers through: the vendor for trials, where it is on. */
+  readonly model: string;
   readonly baseUrl: string;
   readonly tenantUrl: string;
   /** The caller that a signed-in user is in a tenant. */
@@ -71,7 +73,7 @@ async function make(parts: SeedParts): Promise<Bootstrap> {
   await call(parts, 'tenants.plan', operator, { plan: 'enterprise' }, { id: tenantId });
   const caller = await parts.callerOf(data.user.id, tenantId);
   const key = madeKey.parse(await call(parts, 'keys.create', caller, { name: 'Demo key', role: 'admin' }));
-  const agent = madeAgent.parse(await call(parts, 'agents.create', caller, demoAgent));
+  const agent = madeAgent.parse(await call(parts, 'agents.create', caller, demoAgent(parts.model)));
   await call(parts, 'agents.publish', caller, {}, { id: agent.data.id });
   return {
     base_url: parts.baseUrl,
@@ -87,13 +89,15 @@ async function make(parts: SeedParts): Promise<Bootstrap> {
 const anonymous: Caller = { kind: 'anonymous', address: '127.0.0.1' };
 const operator: Caller = { kind: 'operator', address: '127.0.0.1' };
 
-const demoAgent = {
-  name: 'demo-assistant',
-  commercial_name: 'Demo Assistant',
-  bio: 'Answers by echo, so that everything can be tried without a vendor.',
-  type: 'assistant',
-  llm_config: { model: 'sim.echo', temperature: 0.7 },
-};
+function demoAgent(model: string) {
+  return {
+    name: 'demo-assistant',
+    commercial_name: 'Demo Assistant',
+    bio: 'Answers by echo, so that everything can be tried without a vendor.',
+    type: 'assistant',
+    llm_config: { model, temperature: 0.7 },
+  };
+}
 
 function call(
   parts: SeedParts,

@@ -4,6 +4,8 @@ import { StoreError } from './errors.js';
 export class Entry<Row, Outcome> {
   readonly row: Row;
   readonly bytes: number;
+  /** Whose row it is. */
+  readonly share: string | undefined;
   readonly deadlineMs: number;
   /** Whether it may have been written without our knowing: sent, and PostgreSQL has not said that it was undone. */
   unknown = false;
@@ -14,12 +16,14 @@ export class Entry<Row, Outcome> {
   constructor(
     row: Row,
     bytes: number,
+    share: string | undefined,
     deadlineMs: number,
     resolve: (outcome: Outcome) => void,
     reject: (error: unknown) => void,
   ) {
     this.row = row;
     this.bytes = bytes;
+    this.share = share;
     this.deadlineMs = deadlineMs;
     this.#resolve = resolve;
     this.#reject = reject;

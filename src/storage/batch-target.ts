@@ -1,4 +1,5 @@
 // What a batching writer writes: how a batch becomes one statement, and what the answer says of each row.
+import { type BatchColumnType, columnValue } from './array-text.js';
 import { StoreError } from './errors.js';
 
 export type BatchTarget<Row, Outcome> = {
@@ -8,28 +9,38 @@ export type BatchTarget<Row, Outcome> = {
   readonly text: string;
   /** About how many bytes a row takes, where rows may be large. */
   bytesOf?(row: Row): number;
+  /**
+   * Whose row it is: those who wait for the same writer are written in turn, and one may fill half of what may wait.
+   * Rows of nobody wait in the order in which they came.
+   */
+  shareOf?(row: Row): string;
   /** One array for each column. */
   values(rows: readonly Row[]): unknown[];
+  /** A cheaper statement for a row that goes alone, with the same answer: to take lists apart costs as much as a row. */
+  readonly alone?: { readonly name: string; readonly text: string; values(row: Row): unknown[] };
+  /** A cheaper statement for rows of which none needs all that the other does, with the same answer. */
+  shorter?(
+    rows: readonly Row[],
+  ): { readonly name: string; readonly text: string; readonly values: unknown[] } | undefined;
   /** For each row, in their order, what became of it; an error rejects that row alone. */
   outcomes(rows: readonly Row[], returned: readonly unknown[]): readonly (Outcome | StoreError)[];
 };
 
+export function statementOf<Row, Outcome>(
+  target: BatchTarget<Row, Outcome>,
+  rows: readonly Row[],
+): { readonly name: string; readonly text: string; readonly values: unknown[] } {
+  const shorter = target.shorter?.(rows);
+  if (shorter !== undefined) return shorter;
+  const { name, text, alone } = target;
+  const [first, ...others] = rows;
+  return alone === undefined || first === undefined || others.length > 0
+    ? { name, text, values: target.values(rows) }
+    : { name: alone.name, text: alone.text, values: alone.values(first) };
+}
+
 /** `present`: it was there already, from an earlier attempt or a repeated request. */
 export type InsertOutcome = 'inserted' | 'present';
-
-/** Types that a batched column may have. Lists go into `jsonb`: unnest would take them apart. */
-export type BatchColumnType =
-  | 'uuid'
-  | 'text'
-  | 'int4'
-  | 'int8'
-  | 'float8'
-  | 'numeric'
-  | 'bool'
-  | 'timestamptz'
-  | 'date'
-  | 'bytea'
-  | 'jsonb';
 
 export type InsertTargetOptions<Row> = {
   readonly table: string;
@@ -51,32 +62,41 @@ export function insertTarget<Row extends object>(
   options: InsertTargetOptions<Row>,
 ): BatchTarget<Row, InsertOutcome> {
   const { table, columns, key, also = [], bytesOf } = options;
-  const names = Object.keys(columns);
-  const types = new Map<string, BatchColumnType>(Object.entries(columns));
-  const parameters = names.map((name, index) => `$${index + 1}::${types.get(name)}[]`);
   const parts = [
-    `inserted as (insert into ${table} (${names.join(', ')}) select * from unnest(${parameters.join(', ')})
-      on conflict (${key.join(', ')}) do nothing returning *)`,
+    `inserted as (${insertText(table, columns)} on conflict (${key.join(', ')}) do nothing returning *)`,
     ...also.map((part, index) => `also_${index} as (${part})`),
   ];
   return {
     name: `batch_${table}`,
     text: `with ${parts.join(',\n')} select ${key.map((name) => `${name}::text`).join(', ')} from inserted`,
     ...(bytesOf === undefined ? {} : { bytesOf }),
-    values: (rows) =>
-      names.map((name) => {
-        const isJson = types.get(name) === 'jsonb';
-        return rows.map((row) => {
-          const value: unknown = Reflect.get(row, name);
-          return isJson && value !== null && value !== undefined ? JSON.stringify(value) : value;
-        });
-      }),
+    values: (rows) => columnValues(columns, rows),
     outcomes: (rows, returned) => {
       const inserted = new Set(returned.map((row) => keyOf(row, key)));
       // Of rows with one key in one batch, PostgreSQL takes the first.
       return rows.map((row) => (inserted.delete(keyOf(row, key)) ? 'inserted' : 'present'));
     },
   };
+}
+
+type Columns = Readonly<Record<string, BatchColumnType>>;
+
+/** To be followed by what is done about rows that are there already. */
+export function insertText(table: string, columns: Columns): string {
+  const names = Object.keys(columns);
+  return `insert into ${table} (${names.join(', ')}) select * from ${unnestText(columns)}`;
+}
+
+/** The relation of a batch, whose parameters are those of `columnValues` after `before` others. */
+export function unnestText(columns: Columns, before = 0): string {
+  return `unnest(${Object.values(columns)
+    .map((type, index) => `$${before + index + 1}::${type}[]`)
+    .join(', ')})`;
+}
+
+/** One parameter for each column. */
+export function columnValues(columns: Columns, rows: readonly object[]): unknown[] {
+  return Object.entries(columns).map(([name, type]) => columnValue(type, name, rows));
 }
 
 function keyOf(row: unknown, key: readonly string[]): string {

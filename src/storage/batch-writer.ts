@@ -14,8 +14,9 @@ import { backoffMs, sleep } from '../../cluster/index.js';
 import type { Random, Time, Timer } from '../../cluster/index.js';
 import { Entry, judge } from './batch-attempt.js';
 import type { Verdict } from './batch-attempt.js';
-import type { BatchTarget } from './batch-target.js';
+import { type BatchTarget, statementOf } from './batch-target.js';
 import { StoreError, toStoreError } from './errors.js';
+import { FairLine } from './fair-line.js';
 
 export type BatchWriter<Row, Outcome> = {
   /** Resolves after the commit. Rejects with a StoreError; `outcome-unknown` if even that could not be found out. */
@@ -61,7 +62,9 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   readonly #time: Time;
   readonly #random: Random;
   readonly #limits: Required<BatchWriterOptions>;
-  readonly #waiting: Entry<Row, Outcome>[] = [];
+  readonly #waiting = new FairLine<Entry<Row, Outcome>>();
+  /** Rows without an outcome, by whose they are. */
+  readonly #openOf = new Map<string, number>();
   /** Every entry without an outcome, oldest first, so the first has the nearest deadline. */
   readonly #open: Set<Entry<Row, Outcome>> = new Set();
   readonly #drainers: (() => void)[] = [];
@@ -99,10 +102,18 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
         new StoreError('overloaded', `Writing ${this.#target.name}: ${this.#open.size} rows wait already`),
       );
     }
+    const share = this.#target.shareOf?.(row);
+    const ofShare = share === undefined ? 0 : (this.#openOf.get(share) ?? 0);
+    if (ofShare >= depthMax / 2) {
+      return Promise.reject(
+        new StoreError('overloaded', `Writing ${this.#target.name}: ${ofShare} rows of one wait already`),
+      );
+    }
+    if (share !== undefined) this.#openOf.set(share, ofShare + 1);
     return new Promise<Outcome>((resolve, reject) => {
       const deadlineMs = this.#time.monotonicMs() + this.#limits.deadlineMs;
-      const entry = new Entry(row, bytes, deadlineMs, resolve, reject);
-      this.#waiting.push(entry);
+      const entry = new Entry(row, bytes, share, deadlineMs, resolve, reject);
+      this.#waiting.push(share ?? '', entry);
       this.#open.add(entry);
       this.#openBytes += bytes;
       this.#deadline ??= this.#time.after(this.#limits.deadlineMs, () => this.#endOverdue());
@@ -117,7 +128,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
 
   /** Once what the event loop holds now is done: rows that come together go together. */
   #askToFlush(): void {
-    if (this.#flushAsked || this.#inFlight >= this.#limits.inFlightMax) return;
+    if (this.#flushAsked || !this.#mayFlush()) return;
     this.#flushAsked = true;
     this.#time.soon(() => {
       this.#flushAsked = false;
@@ -126,14 +137,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   }
 
   #flush(): void {
-    const { rowsMax, inFlightMax } = this.#limits;
-    // The second batch starts beside the first only when it is full, or when the first has run into
-    // trouble; else rows wait for the first to return, which makes fewer and larger commits.
-    while (
-      this.#waiting.length > 0 &&
-      this.#inFlight < inFlightMax &&
-      (this.#inFlight === this.#inTrouble || this.#waiting.length >= rowsMax)
-    ) {
+    while (this.#mayFlush()) {
       const batch = this.#takeBatch();
       if (batch.length === 0) continue;
       this.#inFlight += 1;
@@ -145,16 +149,32 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     }
   }
 
+  /**
+   * The second batch starts beside the first only when it is full, or when the first has run into trouble; else rows
+   * wait for the first to return, which makes fewer and larger commits.
+   */
+  #mayFlush(): boolean {
+    const { rowsMax, inFlightMax } = this.#limits;
+    return (
+      this.#waiting.length > 0 &&
+      this.#inFlight < inFlightMax &&
+      (this.#inFlight === this.#inTrouble || this.#waiting.length >= rowsMax)
+    );
+  }
+
   #takeBatch(): readonly Entry<Row, Outcome>[] {
     const { rowsMax, bytesMax } = this.#limits;
+    const batch: Entry<Row, Outcome>[] = [];
     let rows = 0;
     let bytes = 0;
-    for (const entry of this.#waiting) {
+    for (let entry = this.#waiting.peek(); entry !== undefined; entry = this.#waiting.peek()) {
       if (rows === rowsMax || (rows > 0 && bytes + entry.bytes > bytesMax)) break;
+      this.#waiting.shift();
       rows += 1;
       bytes += entry.bytes;
+      if (!entry.settled) batch.push(entry);
     }
-    return this.#waiting.splice(0, rows).filter((entry) => !entry.settled);
+    return batch;
   }
 
   /** Stays with a batch until every row of it has an outcome. Never throws. */
@@ -201,13 +221,15 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     const rows = entries.map(({ row }) => row);
     const unknownBefore = entries.map((entry) => entry.unknown);
     try {
-      const { name, text } = this.#target;
-      const result = await this.#send({ name, text, values: this.#target.values(rows) }, () => {
+      const result = await this.#send(statementOf(this.#target, rows), () => {
         for (const entry of entries) entry.unknown = true;
       });
       const outcomes = this.#target.outcomes(rows, result.rows);
       for (const [index, entry] of entries.entries()) {
-        this.#settle(entry, outcomes[index] ?? new StoreError('defect', `${name} gave a row no outcome`));
+        this.#settle(
+          entry,
+          outcomes[index] ?? new StoreError('defect', `${this.#target.name} gave a row no outcome`),
+        );
       }
       return undefined;
     } catch (error) {
@@ -230,6 +252,11 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     entry.settle(outcome);
     this.#open.delete(entry);
     this.#openBytes -= entry.bytes;
+    const { share } = entry;
+    if (share === undefined) return;
+    const left = (this.#openOf.get(share) ?? 1) - 1;
+    if (left > 0) this.#openOf.set(share, left);
+    else this.#openOf.delete(share);
   }
 
   /** The deadline holds also for rows that wait, and for those on a connection that says nothing any more. */

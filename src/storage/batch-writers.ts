@@ -6,6 +6,7 @@ import { Writer } from './batch-writer.js';
 import type { BatchWriter, BatchWriterOptions, Send } from './batch-writer.js';
 import { assertRole, clientConfig } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
+import { ignoreIdleLosses, poolConfig } from './pool.js';
 import { writerRole } from './roles.js';
 
 export type BatchWriters = {
@@ -28,19 +29,22 @@ export type BatchWritersOptions = {
 /** Short, because a held-up row is found by halving its batch, and each step waits as long. */
 const lockTimeoutMs = 500;
 
-/** Left to itself PostgreSQL plans each batch anew, since the lengths of the arrays differ; the plan never does. */
-const settings = ['plan_cache_mode=force_generic_plan'];
+/**
+ * Left to itself PostgreSQL plans each batch anew, since the lengths of the arrays differ; the plan never does. One that
+ * was made for empty tables is kept for a minute and more, and would read them whole: a batch knows its keys.
+ */
+const settings = ['plan_cache_mode=force_generic_plan', 'enable_seqscan=off'];
 
 export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
   const { databaseUrl, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
+  const config = clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs, settings });
   const pool = new pg.Pool({
-    ...clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs, settings }),
+    ...poolConfig(config),
     max: connectionsMax,
+    // A timer for each batch would cost more than a few connections that stay open.
+    idleTimeoutMillis: 0,
   });
-  // A connection that breaks fails the statement that it carries; one that carries none is replaced when
-  // the next is needed.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  ignoreIdleLosses(pool);
   const send = sender(pool);
   const writers = new Set<{ drained(): Promise<void> }>();
   return {

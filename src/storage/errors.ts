@@ -1,15 +1,5 @@
 // What the store can fail with. Each failure says whether the same call may be tried again; none carries
-// the values of a row, which PostgreSQL's own messages and slonik's errors do.
-import {
-  BackendTerminatedError,
-  BackendTerminatedUnexpectedlyError,
-  ConnectionError,
-  DataIntegrityError,
-  InvalidInputError,
-  NotFoundError,
-  SchemaValidationError,
-  UnexpectedForeignConnectionError,
-} from 'slonik';
+// the values of a row, which PostgreSQL's own messages do.
 
 export type StoreFailure =
   /** The database cannot be reached, is starting or stopping, or ended the connection. */
@@ -44,8 +34,6 @@ export class StoreError extends Error {
   readonly retryable: boolean;
   /** PostgreSQL's code, where the failure came from there. */
   readonly sqlState: string | undefined;
-  /** The same under the name by which slonik looks for it, to repeat a transaction that lost against another. */
-  readonly code: string | undefined;
   /** The constraint that refused the row, e.g. `users_email_key`. */
   readonly constraint: string | undefined;
 
@@ -58,7 +46,6 @@ export class StoreError extends Error {
     this.failure = failure;
     this.retryable = retryable.has(failure);
     this.sqlState = details.sqlState;
-    this.code = details.sqlState;
     this.constraint = details.constraint;
   }
 }
@@ -72,31 +59,22 @@ export function isUniqueViolation(error: unknown, constraint?: string): error is
   );
 }
 
-/** Translates what slonik, pg or the socket threw; what is no failure of the store passes unchanged. */
+/** Translates what pg or the socket threw; what is no failure of the store passes unchanged. */
 export function toStoreError(error: unknown, attempted: string): unknown {
   if (error instanceof StoreError || !(error instanceof Error)) return error;
-  const original = databaseError(error);
-  const sqlState =
-    stringField(original, 'code') ?? (error instanceof InvalidInputError ? '22P02' : undefined);
+  const sqlState = stringField(error, 'code');
   const failure = classify(error, sqlState);
   if (failure === undefined) return error;
   const details = {
     sqlState,
-    constraint: stringField(original, 'constraint'),
-    cause: withoutValues(original, failure),
+    constraint: stringField(error, 'constraint'),
+    cause: withoutValues(error, failure),
   };
   return new StoreError(failure, `${attempted}: ${summary(failure, details)}`, details);
 }
 
 function classify(error: Error, sqlState: string | undefined): StoreFailure | undefined {
-  if (error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError) {
-    return 'unavailable';
-  }
-  if (error instanceof SchemaValidationError || error instanceof NotFoundError) return 'unexpected-row';
-  if (error instanceof DataIntegrityError) return 'unexpected-row';
-  if (error instanceof UnexpectedForeignConnectionError) return 'defect';
   if (sqlState !== undefined) return fromCode(sqlState);
-  if (error instanceof ConnectionError) return 'unavailable';
   // pg reports a lost connection by its words alone.
   return /connection terminated|not queryable|timeout exceeded when trying to connect|timeout expired|query read timeout/i.test(
     error.message,
@@ -154,14 +132,6 @@ function summary(
   if (details.constraint !== undefined) parts.push(`constraint ${details.constraint}`);
   if (details.sqlState !== undefined) parts.push(`code ${details.sqlState}`);
   return parts.join(', ');
-}
-
-/** slonik wraps what the driver threw, at times twice. */
-function databaseError(error: Error): Error {
-  let current = error;
-  while (stringField(current, 'code') === undefined && current.cause instanceof Error)
-    current = current.cause;
-  return stringField(current, 'code') === undefined ? error : current;
 }
 
 /** The message and the place, without `detail`, `values` and `row`, which quote what was written. */

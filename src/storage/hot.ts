@@ -122,6 +122,7 @@ type Connection = {
 class Lane {
   readonly #settings: ConnectionSettings;
   #connection: Promise<Connection> | undefined;
+  readonly #dropped = new WeakSet<pg.Client>();
   #closed = false;
   inFlight = 0;
 
@@ -191,10 +192,17 @@ class Lane {
 
   /** The next read opens a new connection; what is in flight on this one still gets its answer. */
   #drop(client: pg.Client): void {
+    // Every read that was in flight asks for it.
+    if (this.#dropped.has(client)) return;
+    this.#dropped.add(client);
     const current = this.#connection;
-    void current?.then((opened) => {
-      if (opened.client === client && this.#connection === current) this.#connection = undefined;
-    });
+    current?.then(
+      (opened) => {
+        if (opened.client === client && this.#connection === current) this.#connection = undefined;
+      },
+      // Whoever opens it is told, and forgets it.
+      () => undefined,
+    );
     void client.end();
   }
 }

@@ -1,6 +1,7 @@
 // The store's face.
-export { insertTarget } from './batch-target.js';
-export type { BatchColumnType, BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-target.js';
+export { columnValues, insertTarget, insertText, unnestText } from './batch-target.js';
+export type { BatchColumnType } from './array-text.js';
+export type { BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-target.js';
 export { openBatchWriters } from './batch-writers.js';
 export type { BatchWriter, BatchWriterOptions } from './batch-writer.js';
 export type { BatchWriters, BatchWritersOptions } from './batch-writers.js';
@@ -15,14 +16,18 @@ export {
   startEmbeddedPostgres,
 } from './embedded/index.js';
 export { type DatabaseFacts, examineDatabase } from './examine.js';
+export { openSharedValues } from './redis/shared-values.js';
+export type { Claim, SharedValues, SharedValuesOptions } from './redis/shared-values.js';
 export { examineRedis, type RedisFacts } from './redis/examine.js';
 export { isUniqueViolation, StoreError } from './errors.js';
 export type { StoreFailure } from './errors.js';
+export { FairLine } from './fair-line.js';
 export { openHotReads } from './hot.js';
 export type { HotReads, HotReadsOptions, HotStatement, HotValue } from './hot.js';
 export { migrate, MigrationError, migrationsDirectory } from './migrate.js';
 export type { MigrationOptions, MigrationResult } from './migrate.js';
 export { sql } from './query.js';
+export { writerRole } from './roles.js';
 export { openStore } from './store.js';
 export type { Store, StoreSettings, TransactionOptions } from './store.js';
 export type { DirectoryTransaction, TenantTransaction, Transaction } from './transaction.js';

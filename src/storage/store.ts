@@ -1,11 +1,8 @@
 // The store: transactions for one tenant, and for the directory. Whoever may query what is decided by
 // the roles and policies in PostgreSQL; the types here make the ordinary mistakes impossible to write.
-import { SlonikError } from 'slonik';
-import type { DatabasePool, DatabaseTransactionConnection } from 'slonik';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { StoreError, toStoreError } from './errors.js';
-import { entrance } from './driver.js';
-import { openPool } from './pools.js';
+import { StoreError } from './errors.js';
+import { openPool, type Pool, type Session } from './pool.js';
 import { applicationRole, directoryRole } from './roles.js';
 import { inDirectoryTransaction, inTenantTransaction } from './transaction.js';
 import type { DirectoryTransaction, TenantTransaction } from './transaction.js';
@@ -46,21 +43,17 @@ export type StoreSettings = {
 
 export async function openStore(settings: StoreSettings): Promise<Store> {
   const { databaseUrl, statementTimeoutMs = 10_000, waitingMax = 256 } = settings;
-  const [tenants, directory] = await Promise.all([
-    openPool({
-      databaseUrl,
-      statementTimeoutMs,
-      role: applicationRole,
-      connectionsMax: settings.connectionsMax ?? 10,
-    }),
-    openPool({
-      databaseUrl,
-      statementTimeoutMs,
-      role: directoryRole,
-      connectionsMax: settings.directoryConnectionsMax ?? 5,
-    }),
-  ]).catch((error: unknown) => {
-    throw toStoreError(error, 'Opening the store');
+  const tenants = openPool({
+    databaseUrl,
+    statementTimeoutMs,
+    role: applicationRole,
+    connectionsMax: settings.connectionsMax ?? 10,
+  });
+  const directory = openPool({
+    databaseUrl,
+    statementTimeoutMs,
+    role: directoryRole,
+    connectionsMax: settings.directoryConnectionsMax ?? 5,
   });
 
   return {
@@ -82,42 +75,56 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
   };
 }
 
+/** PostgreSQL undid the transaction because of others, so the same one may succeed now. */
+const retriesMaxDefault = 3;
+
 async function transact<Result>(
-  pool: DatabasePool,
+  pool: Pool,
   entering: string,
   waitingMax: number,
   options: TransactionOptions | undefined,
-  handler: (connection: DatabaseTransactionConnection) => Promise<Result>,
+  handler: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  if (pool.state().waitingClients >= waitingMax) {
+  if (pool.waiting >= waitingMax) {
     throw new StoreError('overloaded', `Opening a transaction: ${waitingMax} others wait for a connection`);
   }
-  // What the handler threw for reasons of its own is not the store's to judge.
-  let own: { error: unknown } | undefined;
-  let returned = false;
-  try {
-    const attempt = async (connection: DatabaseTransactionConnection): Promise<Result> => {
-      own = undefined;
-      returned = false;
+  return pool.use(async (session) => {
+    let retriesLeft = options?.retriesMax ?? retriesMaxDefault;
+    for (;;) {
       try {
-        const result = await handler(connection);
-        returned = true;
-        return result;
+        return await attempt(session, entering, handler);
       } catch (error) {
-        if (!(error instanceof SlonikError)) own = { error };
-        throw error;
+        const lost = error instanceof StoreError && error.failure === 'conflict';
+        if (!lost || retriesLeft === 0) throw error;
+        retriesLeft -= 1;
       }
-    };
-    return await entrance.run(entering, () => pool.transaction(attempt, options?.retriesMax));
-  } catch (error) {
-    if (own?.error === error) throw error;
-    const translated = toStoreError(error, 'A transaction');
-    // Nobody knows whether a commit that was sent has been done when its answer was lost.
-    if (returned && translated instanceof StoreError && translated.failure === 'unavailable') {
-      throw new StoreError('outcome-unknown', 'A transaction: the connection was lost at its commit', {
-        cause: translated,
-      });
     }
-    throw translated;
+  });
+}
+
+async function attempt<Result>(
+  session: Session,
+  entering: string,
+  handler: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  // In one message, so that the role and the tenant cost no round trip of their own.
+  await session.query(`start transaction; ${entering}`);
+  let result: Result;
+  try {
+    result = await handler(session);
+  } catch (error) {
+    // What cannot be undone by word is undone by closing the connection: nobody else may find this transaction open.
+    if (!session.broken) await session.query('rollback').catch(() => session.discard());
+    throw error;
   }
+  try {
+    await session.query('commit');
+  } catch (error) {
+    // Nobody knows whether a commit that was sent has been done when its answer was lost.
+    if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
+    throw new StoreError('outcome-unknown', 'A transaction: the connection was lost at its commit', {
+      cause: error,
+    });
+  }
+  return result;
 }

@@ -1,10 +1,8 @@
 // What code inside a transaction holds. A tenant's transaction carries its scope, so a function that
 // asks for one cannot be called without a tenant.
-import type { DatabaseTransactionConnection } from 'slonik';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { StoreError, toStoreError } from './errors.js';
-
-type Queries = Omit<DatabaseTransactionConnection, 'transaction' | 'stream'>;
+import { StoreError } from './errors.js';
+import { type Queries, queriesOn, type Statements } from './queries.js';
 
 /** Sees and writes the rows of one tenant. */
 export type TenantTransaction = Queries & {
@@ -25,7 +23,7 @@ export type DirectoryTransaction = Queries & {
 export type Transaction = TenantTransaction | DirectoryTransaction;
 
 export function inTenantTransaction<Result>(
-  connection: DatabaseTransactionConnection,
+  connection: Statements,
   scope: TenantScope,
   handler: (tx: TenantTransaction) => Promise<Result>,
 ): Promise<Result> {
@@ -33,22 +31,35 @@ export function inTenantTransaction<Result>(
     handler({
       ...queries,
       scope,
-      savepoint: (part) => connection.transaction((inner) => inTenantTransaction(inner, scope, part), 0),
+      savepoint: (part) => saved(connection, () => inTenantTransaction(connection, scope, part)),
     }),
   );
 }
 
 export function inDirectoryTransaction<Result>(
-  connection: DatabaseTransactionConnection,
+  connection: Statements,
   handler: (tx: DirectoryTransaction) => Promise<Result>,
 ): Promise<Result> {
   return guarded(connection, (queries) =>
     handler({
       ...queries,
       directory: true,
-      savepoint: (part) => connection.transaction((inner) => inDirectoryTransaction(inner, part), 0),
+      savepoint: (part) => saved(connection, () => inDirectoryTransaction(connection, part)),
     }),
   );
+}
+
+/** A savepoint of the same name hides the one around it until it is released, so one name serves any depth. */
+async function saved<Result>(connection: Statements, part: () => Promise<Result>): Promise<Result> {
+  await connection.query('savepoint part');
+  try {
+    const result = await part();
+    await connection.query('release savepoint part');
+    return result;
+  } catch (error) {
+    await connection.query('rollback to savepoint part; release savepoint part');
+    throw error;
+  }
 }
 
 /**
@@ -56,29 +67,15 @@ export function inDirectoryTransaction<Result>(
  * caught the failure and returned would then be told that its writes are durable.
  */
 async function guarded<Result>(
-  connection: DatabaseTransactionConnection,
+  connection: Statements,
   handler: (queries: Queries) => Promise<Result>,
 ): Promise<Result> {
   let aborted: StoreError | undefined;
   const failed = (error: unknown): never => {
-    // Translated here, so that a handler can tell a unique violation from the rest.
-    const translated = toStoreError(error, 'A query');
-    // A row of another shape is a matter of this side; PostgreSQL has seen nothing wrong.
-    if (translated instanceof StoreError && translated.failure !== 'unexpected-row') aborted = translated;
-    throw translated;
+    if (error instanceof StoreError) aborted = error;
+    throw error;
   };
-  const result = await handler({
-    any: (query) => connection.any(query).catch(failed),
-    anyFirst: (query) => connection.anyFirst(query).catch(failed),
-    exists: (query) => connection.exists(query).catch(failed),
-    many: (query) => connection.many(query).catch(failed),
-    manyFirst: (query) => connection.manyFirst(query).catch(failed),
-    maybeOne: (query) => connection.maybeOne(query).catch(failed),
-    maybeOneFirst: (query) => connection.maybeOneFirst(query).catch(failed),
-    one: (query) => connection.one(query).catch(failed),
-    oneFirst: (query) => connection.oneFirst(query).catch(failed),
-    query: (query) => connection.query(query).catch(failed),
-  });
+  const result = await handler(queriesOn(connection, failed));
   if (aborted !== undefined) {
     throw new StoreError(
       'defect',

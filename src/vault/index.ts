@@ -1,9 +1,10 @@
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { Operation } from '../operations/index.js';
-import type { Store } from '../storage/index.js';
+import type { ChangeFeed, Store } from '../storage/index.js';
 import { DataKeys } from './data-keys.js';
 import { MasterKeys } from './master-keys.js';
 import { secretOperations } from './operations.js';
+import { ProviderKeyChanges } from './provider-key-changes.js';
 import { type ReferenceFinder, References } from './references.js';
 import {
   checkMasterKeys,
@@ -15,9 +16,17 @@ import {
 import { Secrets } from './secrets.js';
 
 export { allowsHost } from './allowed-hosts.js';
+export {
+  approvalOf,
+  approves,
+  type Destination,
+  mayNotSend,
+  referenceOf,
+  SecretsByReference,
+} from './destinations.js';
 export type { ReferenceFinder, SecretReference } from './references.js';
 export type { RotationOptions, RotationProgress } from './rotation.js';
-export { type ProviderKey, readProviderKeys } from './provider-keys.store.js';
+export { type ProviderKey, providerKeyTopic, readProviderKeys } from './provider-keys.store.js';
 export { SecretValue } from './secret-value.js';
 export type { ResolvedSecret, SecretInfo, SecretRef } from './secrets.js';
 export { VaultError, type VaultFailure } from './vault-error.js';
@@ -30,6 +39,8 @@ export interface VaultParts {
   readonly previousMasterKeys?: readonly Uint8Array[];
   /** The vendors that a secret of kind `llm_key` may be for. */
   readonly providers: () => readonly string[];
+  /** So that this node uses a changed key for a vendor from the next call on. */
+  readonly feed?: Pick<ChangeFeed, 'reached'>;
 }
 
 /** The secrets of tenants. Other subjects hold references; only what runs with a secret asks for its value. */
@@ -53,7 +64,7 @@ export function createVault(parts: VaultParts): Vault {
   const masterKeys = new MasterKeys(parts.masterKey, parts.previousMasterKeys);
   const keys = new DataKeys(masterKeys);
   const references = new References();
-  const secrets = new Secrets(store, keys, references);
+  const secrets = new Secrets(store, keys, references, new ProviderKeyChanges(store, parts.feed));
   return {
     operations: secretOperations(secrets, parts.providers),
     prepare: () => checkMasterKeys(store, masterKeys),
@@ -65,7 +76,7 @@ export function createVault(parts: VaultParts): Vault {
     resolve: (where, ref) => secrets.resolve(where, ref),
     resolveAll: (where, ref) => secrets.resolveAll(where, ref),
     providerKeys: (where) => secrets.providerKeys(where),
-    putOwned: (tx, owner, actor, value) => secrets.putOwned(tx, owner, actor, value),
+    putOwned: (tx, owner, actor, value, graceMs) => secrets.putOwned(tx, owner, actor, value, graceMs),
     deleteOwned: (tx, owner) => secrets.deleteOwned(tx, owner),
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actorOf } from '../context/caller.js';
 import { invalidField, PlatformError } from '../errors.js';
-import { declare, type Operation, tenantUser } from '../operations/index.js';
+import { declare, type Operation, pageQuery, tenantUser } from '../operations/index.js';
 import { normalHost } from './allowed-hosts.js';
 import {
   graceMsDefault,
@@ -91,7 +91,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       description: 'All secrets, or a page of them where `limit` or `cursor` is given.',
       access: tenantUser('secrets:read'),
       query: z.object({
-        limit: z.coerce.number().int().min(1).max(100).optional(),
+        limit: pageQuery.shape.limit,
         cursor: z.string().max(200).optional(),
       }),
       output: z.object({

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { HotReads, HotStatement } from '../storage/index.js';
 
+/** What nodes hear of the tenants' own keys for vendors; the subject is the secret's id. */
+export const providerKeyTopic = 'provider-key';
+
 const providerKey = z.object({
   id: z.uuid(),
   version: z.number(),

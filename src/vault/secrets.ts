@@ -5,6 +5,7 @@ import { invalidField, PlatformError } from '../errors.js';
 import { isUniqueViolation, type Store, type TenantTransaction } from '../storage/index.js';
 import type { DataKeys } from './data-keys.js';
 import { open, type Place, seal } from './envelope.js';
+import type { ProviderKeyChanges } from './provider-key-changes.js';
 import type { References, SecretReference } from './references.js';
 import { SecretValue } from './secret-value.js';
 import {
@@ -70,8 +71,10 @@ export class Secrets {
   readonly #store: Store;
   readonly #keys: DataKeys;
   readonly #references: References;
+  readonly #changes: ProviderKeyChanges;
 
-  constructor(store: Store, keys: DataKeys, references: References) {
+  constructor(store: Store, keys: DataKeys, references: References, changes: ProviderKeyChanges) {
+    this.#changes = changes;
     this.#store = store;
     this.#keys = keys;
     this.#references = references;
@@ -79,7 +82,7 @@ export class Secrets {
 
   async create(scope: TenantScope, actor: string, secret: NewSecret): Promise<SecretDetails> {
     try {
-      return await this.#store.inTenant(scope, async (tx) => {
+      return await this.#changes.around(scope, async (tx, told) => {
         const { name, kind, provider } = secret;
         if ((await countSecrets(scope, tx)) >= secretsMax) {
           throw new PlatformError('conflict', { message: `A tenant holds at most ${secretsMax} secrets.` });
@@ -96,7 +99,9 @@ export class Secrets {
         });
         await this.#insertVersion(scope, tx, id, 1, secret.value);
         await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
-        return this.#details(scope, tx, await this.#named(scope, tx, id));
+        const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
+        await told(details.row);
+        return details;
       });
     } catch (error) {
       if (!isUniqueViolation(error, 'secrets_name')) throw error;
@@ -130,11 +135,13 @@ export class Secrets {
     value: string,
     graceMs = graceMsDefault,
   ): Promise<SecretDetails> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
       const version = await this.#advance(scope, tx, row, value, graceMs);
       await this.#audit(scope, tx, actor, 'secret.value-changed', id, { name: row.name, version });
-      return this.#details(scope, tx, await this.#named(scope, tx, id));
+      const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
+      await told(row);
+      return details;
     });
   }
 
@@ -144,18 +151,20 @@ export class Secrets {
     id: string,
     hosts: readonly string[] | null,
   ): Promise<SecretDetails> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
       await updateAllowedHosts(scope, tx, id, hosts);
       const details = { name: row.name, from: row.allowed_hosts, to: hosts };
       await this.#audit(scope, tx, actor, 'secret.hosts-changed', id, details);
-      return this.#details(scope, tx, await this.#named(scope, tx, id));
+      const changed = await this.#details(scope, tx, await this.#named(scope, tx, id));
+      await told(row);
+      return changed;
     });
   }
 
   /** Refused while something uses the secret, unless forced. */
   delete(scope: TenantScope, actor: string, id: string, force: boolean): Promise<void> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
       const references = (await this.#references.of(scope, tx, [row])).get(row.id) ?? [];
       if (references.length > 0 && !force) {
@@ -167,6 +176,7 @@ export class Secrets {
       await deleteSecret(scope, tx, id);
       const used = references.slice(0, 20).map(publicReference);
       await this.#audit(scope, tx, actor, 'secret.deleted', id, { name: row.name, forced: force, used });
+      await told(row);
     });
   }
 
@@ -215,15 +225,21 @@ export class Secrets {
   }
 
   /**
-   * Keeps a secret for a thing of another subject, such as `database:<id>`; a second call replaces the value. It is in
-   * no list and cannot be reached by name. Answers the id.
+   * Keeps a secret for a thing of another subject, such as `database:<id>`; a second call replaces the value, which
+   * stays accepted for the grace time. It is in no list and cannot be reached by name. Answers the id.
    */
-  async putOwned(tx: TenantTransaction, owner: string, actor: string, value: string): Promise<string> {
+  async putOwned(
+    tx: TenantTransaction,
+    owner: string,
+    actor: string,
+    value: string,
+    graceMs = 0,
+  ): Promise<string> {
     const { scope } = tx;
     refuseOddValue(value);
     const row = await lockSecret(scope, tx, { owner }, 'change');
     if (row !== null) {
-      await this.#advance(scope, tx, row, value, 0);
+      await this.#advance(scope, tx, row, value, graceMs);
       return row.id;
     }
     const id = randomUUID();

@@ -24,7 +24,7 @@ const running = await startNode(
     } else tell({ told: 'event', event: event.event });
   },
   // Its actors have ended; what stays of it would only answer that it is no member.
-  () => setTimeout(() => process.exit(fencedExitCode), 50),
+  () => process.exit(fencedExitCode),
 );
 process.once('SIGTERM', () => {
   void running.close().then(() => process.exit(0));

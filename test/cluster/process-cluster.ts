@@ -27,6 +27,8 @@ export interface ClusterOptions {
 export class WorkerProcess {
   readonly name: string;
   readonly events: string[] = [];
+  /** By name, when each kind of event was last heard of; `view` among them. */
+  readonly heardAtMs = new Map<string, number>();
   readonly exited: Promise<number | NodeJS.Signals | null>;
   members: readonly string[] = [];
   viewNumber = 0;
@@ -59,6 +61,8 @@ export class WorkerProcess {
   }
 
   #hear(message: Told): void {
+    const name = message.told === 'event' ? message.event : message.told;
+    this.heardAtMs.set(name, performance.now());
     if (message.told === 'ready') this.process = message.process;
     else if (message.told === 'view') {
       this.members = message.members;

@@ -42,7 +42,8 @@ export async function startNode(
     databaseUrl: settings.databaseUrl,
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
-    connectTimeoutMs: config.connectTimeoutMs,
+    // A database that starts a process for each connection takes its time on a machine that does other work.
+    connectTimeoutMs: config.statementTimeoutMs,
   });
   const kind = durableCounter(new GroupCommit(fence, config, systemTime, systemRandom), systemTime);
   const { node, stop } = await openClusteredNode({

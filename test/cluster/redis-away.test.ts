@@ -4,7 +4,13 @@ import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster } from './process-cluster.js';
 
 /** Peers on a machine that does other work as well may need seconds to answer each other. */
-const patient = { leaseMs: 10_000, leaseActMs: 8_000, leaseAdmitMs: 5_000, probeTimeoutMs: 1_500 };
+const patient = {
+  leaseMs: 10_000,
+  leaseActMs: 8_000,
+  leaseAdmitMs: 5_000,
+  probeTimeoutMs: 1_500,
+  seizeSilenceMs: 4_000,
+};
 
 for (const [what, persist] of [
   ['restarted with nothing in it', false],

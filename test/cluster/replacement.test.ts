@@ -17,76 +17,58 @@ async function replacedAfterMs(cluster: ProcessCluster, worker: WorkerProcess, k
   return performance.now() - startedMs;
 }
 
+const rounds = 3;
+const promisedMs = 2_000;
+/**
+ * The median keeps the promise; a single round gets this in addition: on a machine shared with other work the processes
+ * of this test, the store and Redis each wait for a core now and then. The measured times are printed.
+ */
+const noiseMs = 1_500;
+
+/** One process after the other is killed under load; a fresh one takes its place before the next. */
 async function killed(t: ExecutionContext, seesExits: boolean): Promise<void> {
   const cluster = await ProcessCluster.start(t, { workers: 3, seesExits });
-  const [, , victim] = cluster.workers;
-  if (victim === undefined) throw new Error('three workers');
-  const [mine = ''] = cluster.keysOf(victim, 1);
-  await cluster.counter(mine).where({}, { deadlineMs: 10_000 });
   const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));
   const load = new Load(t, cluster, keys, 20_000);
   await eventually(() => load.done > 50, { timeoutMs: 20_000, what: 'some additions' });
-  victim.signal('SIGKILL');
-  const tookMs = await replacedAfterMs(cluster, victim, mine);
-  const rest = cluster.workers.filter((worker) => worker !== victim);
-  await cluster.agreed(rest);
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const victim = cluster.workers[round];
+    if (victim === undefined) throw new Error('a worker for each round');
+    const [mine = ''] = cluster.keysOf(victim, 1);
+    await cluster.counter(mine).where({}, { deadlineMs: 10_000 });
+    const killedAtMs = performance.now();
+    victim.signal('SIGKILL');
+    const tookMs = await replacedAfterMs(cluster, victim, mine);
+    times.push(tookMs);
+    const rest = cluster.workers.slice(round + 1);
+    await cluster.agreed(rest);
+    t.log(
+      `${seesExits ? 'exit seen' : 'refused'}: replaced after ${Math.round(tookMs)} ms, promised ${promisedMs} ` +
+        `(lease taken ${since(killedAtMs, rest, 'removed')} ms, view ${since(killedAtMs, rest, 'view')} ms)`,
+    );
+    if (round + 1 < rounds) await cluster.agreed([...rest, await cluster.startWorker()]);
+  }
   const outcome = await load.stop();
   const { lost, unasked } = await lostAndUnasked(cluster, outcome);
   t.log(
-    `${seesExits ? 'exit seen' : 'refused'}: replaced after ${Math.round(tookMs)} ms; ` +
-      `${outcome.failed.length} failed of ${load.done}, slowest ${Math.round(outcome.slowestMs)} ms; lost ${lost}`,
+    `${outcome.failed.length} failed of ${load.done}, slowest ${Math.round(outcome.slowestMs)} ms; lost ${lost}`,
   );
   t.is(lost, 0);
   t.is(unasked, 0);
   t.deepEqual(outcome.failed, []);
-  t.true(tookMs <= 2_000 + noiseMs, `${tookMs} ms`);
+  const [, median = Number.NaN, worst = Number.NaN] = times.toSorted((a, b) => a - b);
+  t.true(median <= promisedMs, `${times.map(Math.round).join(', ')} ms`);
+  t.true(worst <= promisedMs + noiseMs, `${times.map(Math.round).join(', ')} ms`);
 }
 
-/** What a machine shared with other work may add; the measured figure is printed. */
-const noiseMs = 3_000;
+/** Until the first of them told of it. */
+function since(startMs: number, workers: readonly WorkerProcess[], event: string): number {
+  const heard = workers.map((worker) => worker.heardAtMs.get(event) ?? 0).filter((atMs) => atMs > startMs);
+  return heard.length === 0 ? Number.NaN : Math.round(Math.min(...heard) - startMs);
+}
 
 test.serial('a killed process is replaced soon, when peers are refused', (t) => killed(t, false));
 test.serial('a killed process is replaced sooner, when a peer on its host sees the exit', (t) =>
   killed(t, true),
 );
-
-test.serial('a frozen process is replaced, and ends itself when it goes on', async (t) => {
-  const cluster = await ProcessCluster.start(t, { workers: 3 });
-  const [, , victim] = cluster.workers;
-  if (victim === undefined) throw new Error('three workers');
-  const [mine = ''] = cluster.keysOf(victim, 1);
-  await cluster.counter(mine).where({}, { deadlineMs: 10_000 });
-  const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));
-  const load = new Load(t, cluster, keys, 25_000);
-  await eventually(() => load.done > 50, { timeoutMs: 20_000, what: 'some additions' });
-  victim.signal('SIGSTOP');
-  const tookMs = await replacedAfterMs(cluster, victim, mine);
-  await cluster.agreed(cluster.workers.filter((worker) => worker !== victim));
-  victim.signal('SIGCONT');
-  t.is(await victim.exited, 3, 'it found its lease lost');
-  const outcome = await load.stop();
-  const { lost, unasked } = await lostAndUnasked(cluster, outcome);
-  t.log(
-    `replaced after ${Math.round(tookMs)} ms; ${outcome.failed.length} failed of ${load.done}, ` +
-      `slowest ${Math.round(outcome.slowestMs)} ms; lost ${lost}`,
-  );
-  t.is(lost, 0);
-  t.is(unasked, 0);
-  t.deepEqual(outcome.failed, []);
-  t.true(tookMs <= 8_000 + noiseMs, `${tookMs} ms`);
-});
-
-test.serial('a process that was stopped for a second keeps its place', async (t) => {
-  const cluster = await ProcessCluster.start(t, { workers: 2 });
-  const [, victim] = cluster.workers;
-  if (victim === undefined) throw new Error('two workers');
-  const [mine = ''] = cluster.keysOf(victim, 1);
-  const before = victim.viewNumber;
-  victim.signal('SIGSTOP');
-  const answer = cluster.counter(mine).where({}, { deadlineMs: 20_000 });
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  victim.signal('SIGCONT');
-  t.is((await answer).process, victim.process);
-  t.is(victim.viewNumber, before);
-  t.false(victim.hasEnded);
-});

@@ -2,7 +2,7 @@
 
 import type { ExecutionContext, TestFn } from 'ava';
 import { processId, viewNumber } from '../../cluster/ids/ids.js';
-import type { Lease, MemberStore } from '../../cluster/membership/member-store.js';
+import type { Departed, Lease, MemberStore } from '../../cluster/membership/member-store.js';
 import type { Member } from '../../cluster/membership/membership.js';
 import { emptyView, makeView } from '../../cluster/membership/view.js';
 import { eventually } from '../support/eventually.js';
@@ -29,6 +29,10 @@ export function lease(name: string, renewals: number, changes: Partial<Lease> = 
   return { member: member(name), renewals, promisedMs: 0, holds: viewNumber(0), leaving: false, ...changes };
 }
 
+export function left(name: string, promisedMs = 0): Departed {
+  return { process: processId(name), promisedMs };
+}
+
 const removal = { voices: 1, voiceMs: 60_000, silenceMs: 0 };
 
 export function memberStoreContract(
@@ -42,9 +46,12 @@ export function memberStoreContract(
     const renewal = await one.renew(described, undefined);
     t.true(renewal.renewed);
     t.deepEqual(renewal.leases, [described]);
-    t.deepEqual(await other.snapshot(), {
+    const { generationAgeMs, ...rest } = await other.snapshot();
+    t.true(generationAgeMs >= 0);
+    t.deepEqual(rest, {
       generation: renewal.generation,
       leases: [described],
+      departed: [],
       view: undefined,
     });
   });
@@ -69,6 +76,18 @@ export function memberStoreContract(
     t.true(again.renewed);
     t.not(again.generation, generation);
     t.is((await other.snapshot()).generation, again.generation);
+  });
+
+  test(`${what}: whoever comes to an old mark is told how old it is`, async (t) => {
+    const { one, other, flush } = await open(t);
+    await one.renew(lease('p1', 1), undefined);
+    await eventually(async () => (await other.snapshot()).generationAgeMs > 50, {
+      what: 'the mark grows older',
+    });
+    t.true((await one.renew(lease('p1', 2), undefined)).generationAgeMs > 50);
+    await flush();
+    const { generationAgeMs } = await one.renew(lease('p1', 3), undefined);
+    t.true(generationAgeMs < 50, `${generationAgeMs} ms after it was made anew`);
   });
 
   test(`${what}: a renewal that was overtaken by a later one changes nothing`, async (t) => {
@@ -158,9 +177,33 @@ export function memberStoreContract(
   test(`${what}: a lease that was given back is gone, and giving back twice does no harm`, async (t) => {
     const { one, other } = await open(t);
     await one.renew(lease('p1', 1), undefined);
-    await one.release(processId('p1'));
-    await one.release(processId('p1'));
+    await one.release(left('p1'));
+    await one.release(left('p1'));
     t.deepEqual((await other.snapshot()).leases, []);
+  });
+
+  test(`${what}: who gives its lease back leaves its word, whose lease is taken away leaves none`, async (t) => {
+    const { one, other, flush } = await open(t);
+    const { generation } = await one.renew(lease('p1', 1), undefined);
+    await one.renew(lease('p2', 1), undefined);
+    await one.renew(lease('p3', 1), undefined);
+    await one.release(left('p1', 2_500));
+    const process = processId('p2');
+    await other.remove({ generation, process, renewals: 1, voice: processId('p4'), ...removal });
+    t.deepEqual((await other.snapshot()).departed, [left('p1', 2_500)]);
+    // It learned that its lease was taken away, and ended what it did.
+    await one.release(left('p2'));
+    t.deepEqual(
+      (await other.snapshot()).departed.toSorted((a, b) => (a.process < b.process ? -1 : 1)),
+      [left('p1', 2_500), left('p2')],
+    );
+    t.deepEqual(
+      (await other.snapshot()).leases.map(({ member: { process: name } }) => name),
+      [processId('p3')],
+    );
+    t.false((await one.renew(lease('p1', 2), generation)).renewed, 'a renewal on its way comes too late');
+    await flush();
+    t.deepEqual((await other.snapshot()).departed, []);
   });
 
   test(`${what}: a new member, a view and a departure are hinted at; a mere renewal is not`, async (t) => {
@@ -174,7 +217,7 @@ export function memberStoreContract(
     await one.renew(lease('p1', 2), generation);
     await one.publish(makeView(viewNumber(1), [member('p1')]), { generation, follows: emptyView });
     await eventually(() => hints === 2, { what: 'a hint at a view' });
-    await one.release(processId('p1'));
+    await one.release(left('p1'));
     await eventually(() => hints === 3, { what: 'a hint at a departure' });
     unsubscribe();
     await one.renew(lease('p2', 1), undefined);

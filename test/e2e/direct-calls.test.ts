@@ -24,7 +24,20 @@ test.serial('a call is answered whole, in the specified form, by key and by toke
   t.is(signedIn.json.response, 'echo: and now?', 'messages come before the query');
   t.is(signedIn.json.usage.input_tokens, 3);
   t.is((await node.client.call('POST', '/api/v3/llm/call', { key, body })).status, 401);
-  t.is((await node.client.call('POST', '/api/v3/llm/public/call', { token, tenant, body })).status, 401);
+  const codeOfBearer = async (bearer: string): Promise<unknown> => {
+    const refused = await node.client.call('POST', '/api/v3/llm/public/call', {
+      token: bearer,
+      tenant,
+      body,
+    });
+    return [refused.status, refused.json.error];
+  };
+  t.deepEqual(await codeOfBearer(token), [401, 'authentication_required'], 'an access token is no key');
+  t.deepEqual(
+    await codeOfBearer('sk-of-somewhere-else'),
+    [401, 'invalid_api_key'],
+    'and this is a wrong one',
+  );
 
   const { json } = await node.client.call('GET', '/api/quota', { key });
   t.is(json.quota.used, 5 + 6, 'calls of the vendor for trials count like any other');

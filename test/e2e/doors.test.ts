@@ -85,6 +85,44 @@ test.serial("Anthropic's client gets whole and streamed answers", async (t) => {
   t.is((await booksOf(node)).counted, 10);
 });
 
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+test.serial('images reach models that can see, from both clients, and are refused for others', async (t) => {
+  const { node, server } = await nodeWithVendor(t);
+  const url = `data:image/png;base64,${pixel}`;
+  const seen = (): unknown => server.requests.at(-1)?.body['messages'];
+  const words = { type: 'text' as const, text: 'what is it' };
+  const asked = [words, { type: 'image_url' as const, image_url: { url } }];
+  const chat = { messages: [{ role: 'user' as const, content: asked }] };
+  await openai(node).chat.completions.create({ model: 'gpt-4.1-mini', ...chat });
+  t.deepEqual(seen(), [{ role: 'user', content: asked }]);
+  const source = { type: 'base64' as const, media_type: 'image/png' as const, data: pixel };
+  const message = { role: 'user' as const, content: [words, { type: 'image' as const, source }] };
+  const wish = { max_tokens: 100, messages: [message] };
+  await anthropic(node).messages.create({ model: 'openai.gpt-4.1-mini', ...wish });
+  t.deepEqual(seen(), [{ role: 'user', content: asked }]);
+  const calls = server.requests.length;
+  const blind = await t.throwsAsync(openai(node).chat.completions.create({ model: 'sim.echo', ...chat }), {
+    instanceOf: OpenAI.BadRequestError,
+  });
+  t.is(blind.code, 'validation_error');
+  const other = await t.throwsAsync(anthropic(node).messages.create({ model: 'sim.echo', ...wish }), {
+    instanceOf: Anthropic.BadRequestError,
+  });
+  t.regex(other.message, /takes no images/);
+  t.is(server.requests.length, calls);
+});
+
+test.serial('more tokens than a model can write are asked for as its own most', async (t) => {
+  const { node, server } = await nodeWithVendor(t);
+  const asked = { model: 'openai.gpt-4.1-mini', messages: question };
+  await openai(node).chat.completions.create({ ...asked, max_completion_tokens: 100_000_000 });
+  t.is(server.requests.at(-1)?.body['max_completion_tokens'], 32_768);
+  await openai(node).chat.completions.create({ ...asked, max_completion_tokens: 7 });
+  t.is(server.requests.at(-1)?.body['max_completion_tokens'], 7);
+});
+
 test.serial('refusals come in the form of the door, with the code of the platform', async (t) => {
   const node = await startTestNode(t);
   const stranger = new OpenAI({

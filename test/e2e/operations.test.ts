@@ -8,7 +8,7 @@ test.serial('health answers without a credential and lowers no window', async (t
   const first = await client.call('GET', '/health/live');
   t.is(first.status, 200);
   const ready = await client.call('GET', '/health/ready');
-  t.deepEqual(ready.json.checks, { database: 'ok', changes: 'ok' });
+  t.deepEqual(ready.json.checks, { database: 'ok', changes: 'ok', actors: 'ok' });
   t.is(ready.headers.get('x-ratelimit-limit'), '120');
   t.is(ready.headers.get('x-ratelimit-remaining'), '120');
 });

@@ -3,13 +3,15 @@ import test from 'ava';
 import { addOwnKey, ask, openAiAt, startVendor } from '../support/direct-calls.js';
 import { startTestNode } from '../support/node.js';
 import { dump, ownerView } from '../support/owner-view.js';
+import { recordSpans } from '../support/recorded-spans.js';
 import { OpenAiServer } from '../support/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
 
-test('vendor keys are found in no answer, log, metric or column, also where the vendor repeats them', async (t) => {
+test('vendor keys are found in no answer, log, trace, metric or column, also where the vendor repeats them', async (t) => {
   const platform = `planted${randomBytes(12).toString('hex')}`;
   const own = `planted${randomBytes(12).toString('hex')}`;
+  const spans = recordSpans();
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server, platform) });
   const texts: string[] = [];
@@ -30,8 +32,13 @@ test('vendor keys are found in no answer, log, metric or column, also where the 
   const stored = await dump(owner);
   await owner.end();
   t.true(stored.includes(model), 'the search reads the books');
+  t.true(stored.includes('Hello there'), 'and what is told of calls');
   await node.stop();
-  texts.push(stored, node.log());
+  t.true(
+    spans.some((text) => text.includes('provider_error')),
+    'failed calls are in the traces',
+  );
+  texts.push(stored, node.log(), ...spans);
   for (const key of [platform, own]) {
     for (const form of [key, Buffer.from(key).toString('hex'), Buffer.from(key).toString('base64')]) {
       t.false(

@@ -1,11 +1,40 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { ask, booksOf, framesOf, openAiAt, setPlan, startVendor } from '../support/direct-calls.js';
 import { eventually } from '../support/eventually.js';
-import { operatorToken, startTestNode } from '../support/node.js';
+import { operatorToken, startTestNode, type TestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
+import { PrivateRedis } from '../support/redis.js';
 import { makeTenant } from '../support/tenants.js';
 import { OpenAiServer } from '../support/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
+
+/** Two nodes of one installation, which share a database and a Redis; another one may join them. */
+async function startPair(t: ExecutionContext, server: OpenAiServer) {
+  const redis = await PrivateRedis.start();
+  t.teardown(() => redis.stop());
+  const environment = { ...openAiAt(server), REDIS_URL: redis.url };
+  const one = await startTestNode(t, { environment });
+  const { databaseUrl, dataDir } = one;
+  const another = () => startTestNode(t, { environment, databaseUrl, dataDir });
+  return { one, other: await another(), redis, another };
+}
+
+let words = 0;
+
+/** Until the nodes find each other's answers: they connect to Redis in the background. */
+async function untilShared(one: TestNode, other: TestNode): Promise<void> {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    await eventually(async () => {
+      const asked = { model, temperature: 0, query: `word ${(words += 1)}` };
+      await ask(from, asked);
+      return (await ask(to, asked)).json.cached === true;
+    });
+  }
+}
 
 test.serial('a repeated call is answered from the cache, free of charge, whole or streamed', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
@@ -28,6 +57,28 @@ test.serial('a repeated call is answered from the cache, free of charge, whole o
   t.true((await ask(node, { model, temperature: 0 })).json.cached, 'a hit needs no quota');
   node.passMs(3_600_001);
   t.is((await ask(node, { model, temperature: 0 })).json.error, 'quota_exceeded', 'an hour later it is gone');
+});
+
+test.serial('each hit leaves a row of its own, also for those who waited for the same answer', async (t) => {
+  const server = await startVendor(t, new OpenAiServer());
+  const node = await startTestNode(t, { environment: openAiAt(server) });
+  server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 100 });
+  await Promise.all(Array.from({ length: 5 }, () => ask(node, { model, temperature: 0 })));
+  await ask(node, { model, temperature: 0, stream: true });
+  const owner = await ownerView(node.databaseUrl);
+  const { rows } = await owner.query(
+    `select from_cache as hit, count(*)::int as calls, sum(output_tokens)::int as output, sum(cost) as cost,
+       min(input_preview) as asked, max(output_preview) as answered
+     from calls where status = 'success' group by 1 order by 1`,
+  );
+  const hours = await owner.query(
+    'select sum(cache_hits)::int as hits, sum(calls)::int as calls from call_hours',
+  );
+  await owner.end();
+  const words = { asked: 'Hello there', answered: 'slow answer' };
+  t.like(rows[0], { hit: false, calls: 1, output: 2, ...words });
+  t.deepEqual(rows[1], { hit: true, calls: 5, output: 10, cost: 0, ...words });
+  t.deepEqual(hours.rows, [{ hits: 5, calls: 6 }]);
 });
 
 test.serial('only calls that may be repeated are looked up, and only for the same tenant', async (t) => {
@@ -106,4 +157,69 @@ test.serial('when it fails, the others go their own ways at once', async (t) => 
   const answers = await Promise.all(Array.from({ length: 5 }, () => ask(node, { model, temperature: 0 })));
   t.true(answers.every(({ status }) => status === 502));
   t.is(server.requests.length, 5, 'each has heard its own refusal from the vendor');
+});
+
+test.serial("a node gives another node's answer again, and forgets it after the hour", async (t) => {
+  const server = await startVendor(t, new OpenAiServer());
+  const { one, other } = await startPair(t, server);
+  const mine = await makeTenant(one);
+  await untilShared(one, other);
+  const before = server.requests.length;
+  for (const query of ['first', 'second']) {
+    const asked = { model, temperature: 0, query };
+    const { json } = await ask(one, asked);
+    await eventually(async () => (await ask(other, asked)).json.cached === true);
+    const hit = framesOf(await ask(other, { ...asked, stream: true }));
+    t.is(hit.map(({ chunk }) => chunk).join(''), json.response);
+    t.deepEqual(hit.at(-1), { chunk: '', done: true, usage: json.usage });
+  }
+  t.true(server.requests.length - before <= 4, 'one call each, or a second where the first was told late');
+  const elsewhere = await ask(other, { model, temperature: 0 }, { key: mine.keys.admin });
+  t.is(elsewhere.json.cached, undefined, 'of another tenant it knows nothing');
+  one.passMs(3_600_001);
+  other.passMs(3_600_001);
+  t.is((await ask(other, { model, temperature: 0 })).json.cached, undefined);
+});
+
+test.serial('of a hundred identical calls at three nodes one goes to the vendor', async (t) => {
+  const server = await startVendor(t, new OpenAiServer());
+  const { one, other, another } = await startPair(t, server);
+  const third = await another();
+  await untilShared(one, other);
+  await untilShared(other, third);
+  const before = server.requests.length;
+  server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 200 });
+  const asked = { model, temperature: 0, query: 'the same of everybody' };
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, at) => ask([one, other, third][at % 3] ?? one, asked)),
+  );
+  t.true(answers.every(({ json }) => json.response === 'slow answer'));
+  t.is(server.requests.length - before, 1);
+});
+
+test.serial('a Redis that is slow or away is a miss, and no error and no wait', async (t) => {
+  const server = await startVendor(t, new OpenAiServer());
+  const { one, other, redis } = await startPair(t, server);
+  await untilShared(one, other);
+  const round = async (words: string): Promise<number> => {
+    const startedAt = performance.now();
+    for (let nth = 0; nth < 20; nth += 1) {
+      const { status, json } = await ask(one, { model, temperature: 0, query: `${words} ${nth}` });
+      t.is(status, 200);
+      t.is(json.cached, undefined);
+    }
+    return performance.now() - startedAt;
+  };
+  redis.freeze();
+  const frozenMs = await round('frozen');
+  redis.thaw();
+  await redis.kill();
+  const deadMs = await round('dead');
+  t.true(frozenMs < 5_000 && deadMs < 5_000, `frozen ${frozenMs} ms, dead ${deadMs} ms`);
+  t.true(
+    (await ask(one, { model, temperature: 0, query: 'dead 3' })).json.cached,
+    'this node still knows it',
+  );
+  await redis.restart();
+  await untilShared(one, other);
 });

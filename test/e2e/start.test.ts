@@ -183,18 +183,28 @@ test.serial('a secret can come from a file, and config never shows it', async (t
   t.false(config.output().includes(Buffer.alloc(32, 5).toString('base64')));
 });
 
-test.serial('a wrong command or word exits with 2 and shows how it is called', async (t) => {
-  const key = ['keys', 'create', '--tenant', randomUUID(), '--name', 'x'];
-  for (const words of [
-    ['dance'],
-    ['keys', 'create', '--name', 'x'],
-    ['keys', '--frobnicate'],
-    ['keys', 'list', '--tenant', 'x'],
-    [...key, '--rpm', '1.5'],
-    [...key, '--role', 'root'],
-  ]) {
-    const program = runProgram('bin/troupe.mjs', words, {});
-    t.is(await program.ended, 2, program.output());
-    t.regex(program.output(), /Usage:/);
-  }
-});
+test.serial(
+  'a wrong command or word exits with 2 and shows how it is called, before anything is opened',
+  async (t) => {
+    const dataDir = join(await dataFolder(t), 'untouched');
+    const key = ['keys', 'create', '--tenant', randomUUID(), '--name', 'x'];
+    for (const words of [
+      ['dance'],
+      ['keys', 'create', '--name', 'x'],
+      ['keys', '--frobnicate'],
+      ['keys', 'list', '--tenant', 'x'],
+      [...key, '--rpm', '1.5'],
+      [...key, '--role', 'root'],
+      ['tenants'],
+      ['tenants', 'plan', 'x', 'free'],
+      ['tenants', 'plan', randomUUID(), 'gold'],
+      ['tenants', 'create', 'x', '--plan', 'gold'],
+      ['vault', 'open'],
+    ]) {
+      const program = runProgram('bin/troupe.mjs', words, { TROUPE_DATA_DIR: dataDir });
+      t.is(await program.ended, 2, program.output());
+      t.regex(program.output(), /Usage:/);
+      await t.throwsAsync(stat(dataDir), { code: 'ENOENT' });
+    }
+  },
+);

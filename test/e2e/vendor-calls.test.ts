@@ -96,6 +96,9 @@ test.serial('the call that crosses the quota is served whole, the next is refuse
   t.is(refused.json.details.limit, 4);
   t.is(refused.json.details.used, 5);
   t.true(Number(refused.headers.get('retry-after')) > 0);
+  t.is(refused.headers.get('x-ratelimit-limit'), '4', 'the figures are those of what refused');
+  t.is(refused.headers.get('x-ratelimit-remaining'), '0');
+  t.is(Number(refused.headers.get('x-ratelimit-reset')) * 1_000, Date.parse(refused.json.details.reset_date));
   t.is((await booksOf(node)).rows.length, 1);
 });
 

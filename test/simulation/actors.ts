@@ -8,7 +8,7 @@ import type {
   CounterState,
   CounterWrite,
 } from '../../cluster/example/counter.js';
-import { addressText } from '../../cluster/ids/ids.js';
+import { actorKind, addressText } from '../../cluster/ids/ids.js';
 import { sleep, type Time } from '../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../generated/troupe/examples/v1/counter.js';
 import type { Effect } from './checkers.js';
@@ -22,6 +22,11 @@ export interface ActorParts {
   effect(effect: Effect): void;
   /** A failure of a write that nobody waits for: the bug that the plant makes. */
   unseen(): void;
+}
+
+/** The address of a ledger, as tables know it. */
+export function ledgerText(key: string): string {
+  return addressText({ kind: actorKind('sim.Ledger'), group: 'acme', key });
 }
 
 type SimulatedActivation = DurableActivation<CounterState, CounterWrite, CounterResult>;

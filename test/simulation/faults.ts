@@ -15,14 +15,31 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'unknown_commits' | 'slow_network'; readonly forMs: number }
   | { readonly kind: 'members_flushed' }
   | { readonly kind: 'members_failover'; readonly lagMs: number }
+  /** With a lag the replica had not heard of what came last; without, replication is synchronous. */
+  | { readonly kind: 'store_failover'; readonly lagMs: number }
+  | { readonly kind: 'poison' }
   | { readonly kind: 'wall_clock'; readonly node: number; readonly offsetMs: number }
 );
 
 /** Faults fall into the first part of a run; the rest shows that everything comes back. */
-export function drawFaults(random: SeededRandom, nodes: number, spanMs: number): Fault[] {
+export function drawFaults(random: SeededRandom, nodes: number, edges: number, spanMs: number): Fault[] {
   const count = random.between(1, 5);
-  const faults = Array.from({ length: count }, () => drawFault(random, nodes, random.between(0, spanMs)));
+  const faults = Array.from({ length: count }, () =>
+    drawFault(random, nodes + edges, random.between(0, spanMs)),
+  );
+  if (random.chance(0.2)) faults.push(...drawDisaster(random, nodes, random.between(0, spanMs)));
   return faults.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Most nodes, or all, are struck alike at almost the same moment, as when machines share what fails. */
+function drawDisaster(random: SeededRandom, nodes: number, atMs: number): Fault[] {
+  const struck = random.chance(0.5) ? nodes : Math.floor(nodes / 2) + 1;
+  const kind = random.pick(['kill', 'vanish', 'drain', 'freeze', 'pause', 'lease_removed'] as const);
+  const forMs = random.between(3_000, 9_000);
+  return Array.from({ length: struck }, (_, node) => {
+    const at = atMs + random.between(0, 300);
+    return kind === 'freeze' || kind === 'pause' ? { atMs: at, kind, node, forMs } : { atMs: at, kind, node };
+  });
 }
 
 function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
@@ -30,7 +47,7 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
   const other = (node + random.between(1, nodes - 1)) % nodes;
   const forMs = random.chance(0.5) ? random.between(50, 2_000) : random.between(2_000, 9_000);
   const some = random.chance(0.5) ? node : ('all' as const);
-  switch (random.between(0, 16)) {
+  switch (random.between(0, 18)) {
     case 0:
     case 1:
       return { atMs, kind: 'kill', node };
@@ -61,11 +78,20 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
       return { atMs, kind: 'lease_removed', node };
     case 15:
       return { atMs, kind: 'members_failover', lagMs: random.between(100, 3_000) };
+    case 16:
+      return { atMs, kind: 'store_failover', lagMs: random.chance(0.5) ? 0 : random.between(100, 2_000) };
+    case 17:
+      return { atMs, kind: 'poison' };
     default:
       return { atMs, kind: 'wall_clock', node, offsetMs: random.between(-20_000, 20_000) };
   }
 }
 
+/** How long no store takes statements while the replica takes over. */
+export const failoverMs = 1_000;
+
 export function endOf(fault: Fault): number {
+  if (fault.kind === 'members_failover') return fault.atMs + fault.lagMs;
+  if (fault.kind === 'store_failover') return fault.atMs + fault.lagMs + failoverMs;
   return fault.atMs + ('forMs' in fault ? fault.forMs : 0);
 }

@@ -13,6 +13,10 @@ export interface Summary {
   readonly calls: number;
   readonly answered: number;
   readonly effects: number;
+  readonly streams: number;
+  readonly finished: number;
+  readonly fired: number;
+  readonly granted: number;
   readonly events: number;
   readonly failures: readonly Verdict[];
 }
@@ -21,17 +25,30 @@ const failuresMax = 5;
 
 export async function runRange({ from, count }: Range): Promise<Summary> {
   const failures: Verdict[] = [];
-  let [seeds, calls, answered, effects, events] = [0, 0, 0, 0, 0];
+  const verdicts: Verdict[] = [];
   for (let seed = from; seed < from + count && failures.length < failuresMax; seed += 1) {
     const verdict = await run({ seed });
-    seeds += 1;
-    calls += verdict.calls;
-    answered += verdict.answered;
-    effects += verdict.effects;
-    events += verdict.events;
+    verdicts.push(verdict);
     if (verdict.violations.length > 0) failures.push(await shrink({ seed }, verdict));
   }
-  return { seeds, calls, answered, effects, events, failures };
+  return { ...sumsOf(verdicts), seeds: verdicts.length, failures };
+}
+
+type Figures = Omit<Summary, 'seeds' | 'failures'>;
+
+function sumsOf(parts: readonly Figures[]): Figures {
+  const sum = (figure: (part: Figures) => number): number =>
+    parts.reduce((total, part) => total + figure(part), 0);
+  return {
+    calls: sum(({ calls }) => calls),
+    answered: sum(({ answered }) => answered),
+    effects: sum(({ effects }) => effects),
+    streams: sum(({ streams }) => streams),
+    finished: sum(({ finished }) => finished),
+    fired: sum(({ fired }) => fired),
+    granted: sum(({ granted }) => granted),
+    events: sum(({ events }) => events),
+  };
 }
 
 /** Shares the seeds between processes: one virtual world uses one core. */
@@ -42,14 +59,9 @@ export async function runMany(range: Range, processes: number): Promise<Summary>
     count: Math.min(share, range.count - index * share),
   }));
   const summaries = await Promise.all(parts.filter(({ count }) => count > 0).map(inProcess));
-  const sum = (figure: (summary: Summary) => number): number =>
-    summaries.reduce((total, summary) => total + figure(summary), 0);
   return {
-    seeds: sum(({ seeds }) => seeds),
-    calls: sum(({ calls }) => calls),
-    answered: sum(({ answered }) => answered),
-    effects: sum(({ effects }) => effects),
-    events: sum(({ events }) => events),
+    ...sumsOf(summaries),
+    seeds: summaries.reduce((total, { seeds }) => total + seeds, 0),
     failures: summaries.flatMap(({ failures }) => failures),
   };
 }
@@ -65,7 +77,7 @@ function inProcess(range: Range): Promise<Summary> {
   });
 }
 
-export function show(verdict: Verdict): string {
+export function show(verdict: Pick<Verdict, 'seed' | 'nodes' | 'faults' | 'violations'>): string {
   const faults = verdict.faults.map((fault) => `    ${JSON.stringify(fault)}`).join('\n');
   const violations = verdict.violations
     .slice(0, 10)

@@ -2,13 +2,15 @@ import test from 'ava';
 import type { Fault } from './faults.js';
 import { run } from './run.js';
 import { shrink } from './shrink.js';
-import type { Plant } from './world.js';
+import type { Plant } from './plants.js';
 
 /** A checker that never finds anything proves nothing: each of these bugs must be found, by its own checker. */
 const plants: readonly {
   readonly plant: Plant;
   readonly found: RegExp;
   readonly faults: readonly Fault[];
+  readonly nodes?: number;
+  readonly edges?: number;
 }[] = [
   {
     plant: 'no_fence',
@@ -37,13 +39,57 @@ const plants: readonly {
       { atMs: 5_000, kind: 'kill', node: 1 },
     ],
   },
+  {
+    plant: 'epoch_alone',
+    found: /is \d+ after \d+ additions/,
+    faults: [
+      { atMs: 2_000, kind: 'store_failover', lagMs: 1_500 },
+      { atMs: 2_500, kind: 'kill', node: 1 },
+    ],
+  },
+  {
+    plant: 'grant_before_block',
+    found: /were granted of/,
+    nodes: 3,
+    edges: 0,
+    faults: [
+      { atMs: 2_000, kind: 'store_away', node: 'all', forMs: 3_000 },
+      { atMs: 3_000, kind: 'kill', node: 0 },
+      { atMs: 3_500, kind: 'kill', node: 1 },
+      { atMs: 4_000, kind: 'kill', node: 2 },
+    ],
+  },
+  { plant: 'answers_forgotten', found: /acted twice/, faults: [] },
+  {
+    plant: 'deaf_node',
+    found: /lives in .* and/,
+    nodes: 3,
+    faults: [{ atMs: 1_500, kind: 'kill', node: 1 }],
+  },
+  { plant: 'edge_takes_slots', found: /is an edge and in a view/, edges: 1, faults: [] },
+  { plant: 'stream_ends_early', found: /ended as completed at/, faults: [] },
+  {
+    plant: 'stream_repeats',
+    found: /stream .* brought/,
+    faults: [
+      { atMs: 1_500, kind: 'kill', node: 0 },
+      { atMs: 4_500, kind: 'kill', node: 1 },
+    ],
+  },
+  { plant: 'attempts_uncounted', found: /processes died of/, faults: [{ atMs: 1_000, kind: 'poison' }] },
+  { plant: 'looks_once', found: /was never finished/, faults: [] },
+  {
+    plant: 'timer_unchecked',
+    found: /fired 2 times/,
+    faults: [{ atMs: 500, kind: 'unknown_commits', forMs: 6_000 }],
+  },
 ];
 
-for (const { plant, found, faults } of plants) {
+for (const { plant, found, ...given } of plants) {
   test(`the planted bug ${plant} is found`, async (t) => {
     const violations: string[] = [];
     for (let seed = 1; seed <= 12 && !violations.some((text) => found.test(text)); seed += 1) {
-      violations.push(...(await run({ seed, faults, plants: [plant] })).violations);
+      violations.push(...(await run({ seed, ...given, plants: [plant] })).violations);
     }
     t.true(
       violations.some((text) => found.test(text)),
@@ -59,8 +105,12 @@ test('a failing schedule shrinks to the faults that matter, and runs alike every
     { atMs: 8_000, kind: 'members_flushed' },
   ];
   const faults = [...(plants.find((one) => one.plant === plant)?.faults ?? []), ...noise];
-  const options = { seed: 3, faults, plants: [plant] };
-  const failed = await run(options);
+  let seed = 1;
+  let failed = await run({ seed, faults, plants: [plant] });
+  for (; failed.violations.length === 0 && seed < 12; seed += 1) {
+    failed = await run({ seed: seed + 1, faults, plants: [plant] });
+  }
+  const options = { seed, faults, plants: [plant] };
   t.true(failed.violations.length > 0);
   t.deepEqual((await run(options)).violations, failed.violations);
   const least = await shrink(options, failed, 30);

@@ -4,7 +4,12 @@ import { run } from './run.js';
 import { World, type SimulatedProcess } from './world.js';
 
 /** Each schedule that broke an earlier draft of the protocol, played on several seeds of timing. */
-const schedules: readonly { readonly title: string; readonly faults: readonly Fault[] }[] = [
+const schedules: readonly {
+  readonly title: string;
+  readonly faults: readonly Fault[];
+  readonly nodes?: number;
+  readonly edges?: number;
+}[] = [
   {
     title: 'an owner is killed in the middle of everything',
     faults: [{ atMs: 1_500, kind: 'kill', node: 0 }],
@@ -92,12 +97,117 @@ const schedules: readonly { readonly title: string; readonly faults: readonly Fa
       { atMs: 3_000, kind: 'wall_clock', node: 1, offsetMs: -20_000 },
     ],
   },
+  {
+    title: 'two of three lose the member store, and the third keeps it',
+    nodes: 3,
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 0, forMs: 5_000 },
+      { atMs: 1_000, kind: 'members_away', node: 1, forMs: 5_000 },
+    ],
+  },
+  {
+    title: 'two of three lose the member store and the third, which alone may change the view',
+    nodes: 3,
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 0, forMs: 9_000 },
+      { atMs: 1_000, kind: 'members_away', node: 1, forMs: 9_000 },
+      { atMs: 1_000, kind: 'cut', node: 0, other: 2, forMs: 9_000 },
+      { atMs: 1_000, kind: 'cut', node: 1, other: 2, forMs: 9_000 },
+    ],
+  },
+  {
+    title: 'a member dies while the member store is away for all',
+    nodes: 3,
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 6_000 },
+      { atMs: 3_500, kind: 'vanish', node: 1 },
+    ],
+  },
+  {
+    title: 'one process alone loses the member store',
+    nodes: 1,
+    faults: [{ atMs: 1_000, kind: 'members_away', node: 'all', forMs: 8_000 }],
+  },
+  {
+    title: 'two processes lose the member store and, for a while, each other',
+    nodes: 2,
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 8_000 },
+      { atMs: 4_000, kind: 'cut', node: 0, other: 1, forMs: 4_000 },
+    ],
+  },
+  {
+    title: 'both stores are away for all',
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 6_000 },
+      { atMs: 1_000, kind: 'store_away', node: 'all', forMs: 6_000 },
+    ],
+  },
+  {
+    title: 'a member dies just before the member store is flushed',
+    faults: [
+      { atMs: 1_900, kind: 'vanish', node: 1 },
+      { atMs: 2_000, kind: 'members_flushed' },
+    ],
+  },
+  {
+    title: 'most workers vanish at once',
+    nodes: 5,
+    faults: [0, 1, 2].map((node) => ({ atMs: 1_500, kind: 'vanish' as const, node })),
+  },
+  {
+    title: 'every process is stopped at once, and the cluster starts again',
+    nodes: 3,
+    faults: [0, 1, 2].map((node) => ({ atMs: 1_500, kind: 'drain' as const, node })),
+  },
+  {
+    title: 'every process is killed at once',
+    nodes: 3,
+    faults: [0, 1, 2].map((node) => ({ atMs: 1_500, kind: 'kill' as const, node })),
+  },
+  {
+    title: 'the durable store fails over under synchronous replication while an owner dies',
+    faults: [
+      { atMs: 2_000, kind: 'store_failover', lagMs: 0 },
+      { atMs: 2_300, kind: 'kill', node: 0 },
+    ],
+  },
+  {
+    title: 'the durable store falls back to a replica that lags, and has forgotten epochs and view numbers',
+    faults: [
+      { atMs: 2_000, kind: 'store_failover', lagMs: 2_000 },
+      { atMs: 2_500, kind: 'kill', node: 1 },
+    ],
+  },
+  {
+    title: 'work kills whoever takes it up',
+    faults: [{ atMs: 1_500, kind: 'poison' }],
+  },
+  {
+    title: 'take-ups and firings lose their answers while owners of work and timers die',
+    faults: [
+      { atMs: 1_000, kind: 'unknown_commits', forMs: 7_000 },
+      { atMs: 2_500, kind: 'kill', node: 0 },
+      { atMs: 4_500, kind: 'kill', node: 1 },
+    ],
+  },
+  {
+    title: 'a process that only calls is stopped, cut off and left alone by the member store',
+    nodes: 3,
+    edges: 1,
+    faults: [
+      { atMs: 1_000, kind: 'freeze', node: 3, forMs: 6_000 },
+      { atMs: 7_500, kind: 'members_away', node: 3, forMs: 5_000 },
+      { atMs: 7_500, kind: 'cut', node: 3, other: 0, forMs: 5_000 },
+      { atMs: 8_000, kind: 'kill', node: 1 },
+    ],
+  },
 ];
 
-for (const { title, faults } of schedules) {
+for (const { title, ...given } of schedules) {
   test(`no promise is broken when ${title}`, async (t) => {
-    for (const seed of [2, 3, 4, 6]) {
-      const verdict = await run({ seed, faults });
+    for (const seed of [2, 3, 6]) {
+      const verdict = await run({ seed, ...given });
       t.deepEqual(verdict.violations, [], `seed ${seed}`);
       t.true(verdict.answered > 20, `only ${verdict.answered} calls were answered`);
     }

@@ -12,6 +12,9 @@ test('every promise holds on every drawn schedule', async (t) => {
   t.deepEqual(summary.failures.map(show), []);
   t.is(summary.seeds, seeds);
   t.true(summary.answered > seeds * 50, `only ${summary.answered} calls were answered`);
+  t.true(summary.streams > seeds * 3, `only ${summary.streams} streams were read`);
+  t.true(summary.finished > seeds * 2, `only ${summary.finished} works were finished`);
+  t.true(summary.fired > seeds * 2, `only ${summary.fired} timers fired`);
   t.true(summary.effects > seeds * 20, `only ${summary.effects} effects happened`);
 });
 

@@ -1,10 +1,8 @@
-import type { ActorKindOf } from '../../cluster/activation/kind.js';
 import { clusterConfig, type ClusterConfig } from '../../cluster/config.js';
 import { ClusterError } from '../../cluster/errors.js';
 import type {
   CounterLoad,
   CounterResult,
-  CounterService,
   CounterState,
   CounterWrite,
 } from '../../cluster/example/counter.js';
@@ -13,28 +11,29 @@ import { GroupCommit } from '../../cluster/fencing/group-commit.js';
 import { addressText, processId } from '../../cluster/ids/ids.js';
 import { ClusterMembership } from '../../cluster/membership/cluster-membership.js';
 import type { Membership, Member } from '../../cluster/membership/membership.js';
+import type { MembershipEvent } from '../../cluster/membership/perspective.js';
 import { ClusterNode } from '../../cluster/node/node.js';
-import { MemoryFenceStore } from '../../cluster/simulation/fence-store.js';
+import { DurableTimers } from '../../cluster/recovery/durable-timers.js';
+import { Recovery } from '../../cluster/recovery/recovery.js';
+import { MemoryFenceStore, type StoreFaults } from '../../cluster/simulation/fence-store.js';
 import { SimulatedHost } from '../../cluster/simulation/host.js';
 import { MemoryMembers, MemoryNumbers, type Transit } from '../../cluster/simulation/member-store.js';
 import { SimulatedNetwork } from '../../cluster/simulation/network.js';
 import { sharedRings } from '../../cluster/simulation/shared-rings.js';
 import { SeededRandom, VirtualTime } from '../../cluster/simulation/virtual-time.js';
-import { ledger, worker } from './actors.js';
+import { ledger, ledgerText, worker } from './actors.js';
 import { CheckedEffects, CheckedTables } from './checkers.js';
+import { DurableRows, type WorkRow } from './durable-rows.js';
+import { CheckedGrants, grants } from './grants.js';
+import type { Guest } from './guest.js';
+import type { Plant } from './plants.js';
+import type { SimulatedProcess } from './simulated-process.js';
+import { CheckedInstances, visitors } from './volatile-actors.js';
 
-/** Bugs that a test plants to see that the checkers find them. */
-export type Plant = 'no_fence' | 'lease_taken_early' | 'ack_before_commit';
-
-export interface SimulatedProcess {
-  readonly host: SimulatedHost;
-  readonly node: ClusterNode;
-  readonly membership: Membership;
-  readonly ledger: ActorKindOf<CounterService>;
-  readonly worker: ActorKindOf<CounterService>;
-}
+export type { SimulatedProcess } from './simulated-process.js';
 
 export const ledgerBound = 12;
+export const grantsBound = 6;
 const buildRing = sharedRings();
 
 /** A cluster with its stores and network, all on one virtual clock. Places stay, processes come and go. */
@@ -47,6 +46,9 @@ export class World {
   readonly violations: string[] = [];
   readonly tables = new CheckedTables(this.violations, () => this.time.monotonicMs());
   readonly effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
+  readonly instances = new CheckedInstances(this.violations);
+  readonly grants = new CheckedGrants(this.violations, grantsBound);
+  readonly rows: DurableRows;
   readonly store: MemoryFenceStore<CounterLoad, CounterState, CounterWrite, CounterResult>;
   readonly config: ClusterConfig;
   readonly places: (SimulatedProcess | undefined)[];
@@ -57,20 +59,59 @@ export class World {
   readonly storeDelayMs = new Map<number, number>();
   unknownCommits = 0;
   unseenFailures = 0;
+  /** Of recovery and timers, which ask again: the store was away. */
+  sourceFailures = 0;
+  /** Told what memberships say of themselves, by whoever looks into a failing schedule. */
+  trace: ((process: string, event: MembershipEvent) => void) | undefined;
+  /** Processes that drain now, and when one last had. */
+  draining = 0;
+  drainedAtMs = 0;
+  /** When a process was started last while no other ran. */
+  aloneSinceMs = 0;
   readonly #plants: ReadonlySet<Plant>;
+  readonly #guest: Guest | undefined;
+  /** Places from this number on are edges, which only call. */
+  readonly #workers: number;
+  readonly #edges = new Set<string>();
+  #viewChangedMs = 0;
   #started = 0;
   #restarting = true;
 
-  constructor(seed: number, places: number, plants: readonly Plant[] = []) {
+  constructor(
+    seed: number,
+    workers: number,
+    plants: readonly Plant[] = [],
+    edges = 0,
+    guest?: (world: World) => Guest,
+  ) {
     this.random = new SeededRandom(seed);
     this.network = new SimulatedNetwork(this.time, this.random);
     this.members = new MemoryMembers(this.time, this.random);
     this.#plants = new Set(plants);
-    this.config = clusterConfig({ drainMs: 8_000, callDeadlineMs: 9_000, idleMs: 4_000 });
+    this.#workers = workers;
+    this.config = clusterConfig({
+      drainMs: 8_000,
+      callDeadlineMs: 9_000,
+      idleMs: 4_000,
+      recoverySweepMs: 6_000,
+      ...(this.#plants.has('answers_forgotten') ? { answerMemoryMs: 1 } : {}),
+    });
     this.store = new MemoryFenceStore(this.tables, this.time, noFaults, {
       isFenced: !this.#plants.has('no_fence'),
+      comparesEpochAlone: this.#plants.has('epoch_alone'),
     });
-    this.places = Array.from({ length: places }, () => undefined);
+    this.rows = new DurableRows({
+      violations: this.violations,
+      now: () => this.time.monotonicMs(),
+      isDone: ({ id, key }) => this.tables.additions.has(`${ledgerText(key)}\0${id}`),
+      attemptsMax: this.config.recoveryAttempts,
+      storeForgot: () => this.grants.storeForgot,
+      countsNothing: this.#plants.has('attempts_uncounted'),
+      looksOnce: this.#plants.has('looks_once'),
+      firesUnchecked: this.#plants.has('timer_unchecked'),
+    });
+    this.places = Array.from({ length: workers + edges }, () => undefined);
+    this.#guest = guest?.(this);
   }
 
   /** Nothing starts any more by itself. */
@@ -84,11 +125,22 @@ export class World {
     );
   }
 
+  get livingWorkers(): SimulatedProcess[] {
+    return this.living.filter(({ host }) => !this.#edges.has(host.name));
+  }
+
+  /** Every worker goes by one view, and has for a while. */
+  get isCalm(): boolean {
+    const views = new Set(this.livingWorkers.map(({ membership }) => membership.view().number));
+    return views.size === 1 && this.time.monotonicMs() - this.#viewChangedMs > 1_000;
+  }
+
   startAll(): void {
     for (let place = 0; place < this.places.length; place += 1) this.start(place);
   }
 
   start(place: number): SimulatedProcess {
+    if (this.livingWorkers.length === 0) this.aloneSinceMs = this.time.monotonicMs();
     this.#started += 1;
     const host = new SimulatedHost(this.time, `n${place}s${this.#started}`, {
       rate: 0.99 + this.random.fraction() * 0.02,
@@ -105,18 +157,36 @@ export class World {
         this.unseenFailures += 1;
       },
     };
-    const kinds = { ledger: ledger(parts), worker: worker(parts) };
+    const bug = this.#plants.has('stream_ends_early')
+      ? 'ends_early'
+      : this.#plants.has('stream_repeats')
+        ? 'repeats'
+        : undefined;
+    const kinds = {
+      ledger: ledger(parts),
+      worker: worker(parts),
+      visitors: visitors(this.instances, host.time, bug),
+      grants: grants(parts, this.grants, this.#plants.has('grant_before_block')),
+    };
+    const isEdge = place >= this.#workers;
+    if (isEdge) this.#edges.add(host.name);
     const self: Member = {
       process: processId(host.name),
       address: `${host.name}:1`,
       weight: 1,
-      roles: ['worker', 'edge'],
+      roles: isEdge && !this.#plants.has('edge_takes_slots') ? ['edge'] : ['worker', 'edge'],
       host: host.name,
       pid: this.#started,
     };
     const membership = this.#membership(place, host, self);
+    const transit = this.#transit(
+      host,
+      () => !this.isAway(this.storeAway, place),
+      () => this.unknownCommits > 0 && this.random.chance(0.5),
+    );
+    const guest = this.#guest?.join({ host, transit, faults: this.#faultsAt(place) });
     const node = new ClusterNode({
-      kinds: [kinds.ledger, kinds.worker],
+      kinds: [...Object.values(kinds), ...(guest?.kinds ?? [])],
       membership,
       transport: this.network.transport(host, self.address),
       link: { cluster: 'sim', secret: 'sim' },
@@ -125,12 +195,25 @@ export class World {
       random: this.random,
       buildRing,
     });
-    const started = { host, node, membership, ...kinds };
+    const work = this.rows.workSource(host.name, transit, (row) => this.#runWork(row, place, started));
+    const failed = (): void => {
+      this.sourceFailures += 1;
+    };
+    const recovery = new Recovery(node, work, this.config, host.time, this.random, failed);
+    const timers = new DurableTimers(node, this.rows.timerSource(transit), this.config, host.time, failed);
+    const started: SimulatedProcess = { host, node, membership, ...kinds, recovery, timers, guest };
     this.places[place] = started;
+    host.onDeath(() => this.instances.died(host.name));
+    membership.onView((view) => this.#onView(view.members));
     membership.onFenced(() => this.#exit(place, host));
     void node
       .listen()
       .then(() => node.start(new AbortController().signal))
+      .then(() => {
+        recovery.start();
+        timers.start();
+        guest?.started(node);
+      })
       .catch(() => this.#exit(place, host));
     return started;
   }
@@ -147,7 +230,19 @@ export class World {
   drain(place: number): void {
     const process = this.places[place];
     if (process === undefined || process.host.state !== 'running') return;
-    void process.node.stop().then(() => {
+    this.draining += 1;
+    const ended = (): void => {
+      this.draining -= 1;
+      this.drainedAtMs = this.time.monotonicMs();
+    };
+    process.host.onDeath(ended);
+    process.recovery.stop();
+    process.timers.stop();
+    void (async () => {
+      await process.guest?.stopping(process.node);
+      await process.node.stop();
+      await process.guest?.stopped();
+    })().then(() => {
       process.host.kill();
       if (this.places[place] === process) this.restartLater(place);
     });
@@ -156,7 +251,29 @@ export class World {
   /** As peers do who were refused by the process's address, though it lives (protocol 2.4). */
   removeLease(place: number): void {
     const process = this.places[place];
-    if (process !== undefined) void this.members.client().release(process.membership.self.process);
+    if (process !== undefined) this.members.takeAway(process.membership.self.process);
+  }
+
+  /** The durable store falls back to a replica; what was on its way gets no answer. */
+  failOver(lagMs: number, awayMs: number): void {
+    const restores = [this.store, this.tables, this.rows, this.numbers, this.#guest].map((one) =>
+      one?.copy(),
+    );
+    this.time.after(lagMs, () => {
+      if (lagMs > 0) {
+        for (const restore of restores) restore?.();
+        this.effects.forget();
+        this.grants.storeForgot = true;
+      }
+      this.storeAway.set(-1, (this.storeAway.get(-1) ?? 0) + 1);
+      this.time.after(awayMs, () => this.storeAway.set(-1, (this.storeAway.get(-1) ?? 0) - 1));
+    });
+  }
+
+  /** Somebody writes work of which whoever takes it up dies. */
+  poison(): void {
+    const [any] = this.livingWorkers;
+    if (any !== undefined) this.rows.writeWork('a', any.node.slotOf(any.ledger, 'acme', 'a'), true);
   }
 
   restartLater(place: number): void {
@@ -178,6 +295,23 @@ export class World {
     });
   }
 
+  async #runWork(row: WorkRow, place: number, { node, ledger: kind, host }: SimulatedProcess): Promise<void> {
+    if (row.isPoison) {
+      if (this.places[place]?.host === host) this.kill(place);
+      else host.kill();
+      return;
+    }
+    const options = { requestId: row.id, deadlineMs: 5_000 };
+    await node.actor(kind, 'acme', row.key).add({ amount: 1 }, options);
+  }
+
+  #onView(members: readonly Member[]): void {
+    this.#viewChangedMs = this.time.monotonicMs();
+    for (const { process } of members) {
+      if (this.#edges.has(process)) this.violations.push(`${process} is an edge and in a view`);
+    }
+  }
+
   #membership(place: number, host: SimulatedHost, self: Member): Membership {
     const members = this.#transit(host, () => !this.isAway(this.membersAway, place));
     const numbers = this.#transit(host, () => !this.isAway(this.storeAway, place));
@@ -189,7 +323,15 @@ export class World {
       time: host.time,
       random: this.random,
       config: this.config,
+      report: (event) => this.trace?.(host.name, event),
     });
+    if (this.#plants.has('deaf_node') && place === 0) {
+      const onView = membership.onView.bind(membership);
+      membership.onView = (listener) =>
+        onView((view) => {
+          if (view.number <= 1) listener(view);
+        });
+    }
     if (this.#plants.has('lease_taken_early')) {
       const hasLeft = (process: string): boolean =>
         !membership.view().members.some((member) => member.process === process);
@@ -199,7 +341,8 @@ export class World {
     return membership;
   }
 
-  #transit(host: SimulatedHost, reaches: () => boolean): Transit {
+  /** `loses`: the step is made, and its answer lost. */
+  #transit(host: SimulatedHost, reaches: () => boolean, loses = (): boolean => false): Transit {
     return (step) =>
       new Promise((resolve, reject) => {
         const fail = (): void => {
@@ -216,28 +359,29 @@ export class World {
           }
           const value = step();
           this.time.after(this.network.delayMs(), () => {
-            if (reaches()) host.deliver(() => resolve(value));
+            if (reaches() && !loses()) host.deliver(() => resolve(value));
             else fail();
           });
         });
       });
   }
 
+  #faultsAt(place: number): StoreFaults {
+    return {
+      delayMs: () => this.network.delayMs() + (this.storeDelayMs.get(place) ?? 0) * this.random.fraction(),
+      fault: () => {
+        if (this.isAway(this.storeAway, place)) return 'away';
+        if (this.unknownCommits === 0 || this.random.chance(0.5)) return 'none';
+        return this.random.chance(0.5) ? 'unknown_made' : 'unknown_not_made';
+      },
+    };
+  }
+
   #storeAt(
     place: number,
     host: SimulatedHost,
   ): FenceStore<CounterLoad, CounterState, CounterWrite, CounterResult> {
-    const client = this.store.client(
-      {
-        delayMs: () => this.network.delayMs() + (this.storeDelayMs.get(place) ?? 0) * this.random.fraction(),
-        fault: () => {
-          if (this.isAway(this.storeAway, place)) return 'away';
-          if (this.unknownCommits === 0 || this.random.chance(0.5)) return 'none';
-          return this.random.chance(0.5) ? 'unknown_made' : 'unknown_not_made';
-        },
-      },
-      host.time,
-    );
+    const client = this.store.client(this.#faultsAt(place), host.time);
     const activate = async (request: ActivateRequest<CounterLoad>): Promise<Activated<CounterState>> => {
       const activated = await client.activate(request);
       if (activated.outcome === 'activated') {

@@ -10,7 +10,7 @@ import { openChangeFeed, openStore, type Store } from '../../src/storage/index.j
 import { createVault } from '../../src/vault/index.js';
 import { insertTenant, keyOf, userOf } from './callers.js';
 import type { FileDatabase } from './database.js';
-import { startEdge } from './edge.js';
+import { knowing, startEdge } from './edge.js';
 
 export interface Reply {
   readonly status: number;
@@ -54,17 +54,11 @@ export async function startAgents(
   const subject = createAgents({ store, feed, vault, egress, expressions, time: systemTime, ...options });
   const callers = new Map<string, TenantCaller>();
   const edge = await startEdge([...subject.operations, ...vault.operations], {
-    authenticator: {
-      authenticate: ({ bearer = '' }) => {
-        const caller = callers.get(bearer);
-        if (caller === undefined) throw new Error('the test sent a token of nobody');
-        return caller;
-      },
-    },
+    authenticator: knowing(callers),
   });
   database.atEnd(async () => {
     await edge.close();
-    subject.stop();
+    await subject.stop();
     await egress.close();
     await expressions.close();
     await feed.close();

@@ -71,7 +71,9 @@ export class Client {
       if (!result.headers.has(name)) throw new Error(`${method} ${path}: the answer lacks ${name}`);
     }
     const found = this.#router.find(method, path.split('?')[0] ?? path);
-    const operation = found !== undefined && 'operation' in found ? found.operation : undefined;
+    // A method that the address does not have is refused as its other operations refuse.
+    const operation = found !== undefined && 'operation' in found ? found.operation : found?.[0];
+    if (result.status === 429) holdRefusal(method, path, result);
     const schema = schemaOf(operation, result);
     const checked = schema?.safeParse(result.json);
     if (checked?.success === false) {
@@ -80,6 +82,21 @@ export class Client {
       );
     }
   }
+}
+
+const detailsOf429: Readonly<Record<string, readonly string[]>> = {
+  rate_limit_exceeded: ['limit', 'remaining', 'reset', 'retry_after'],
+  quota_exceeded: ['limit', 'reset_date', 'used'],
+};
+
+/** Whoever is refused for too much is told when to come back, and the figures. */
+function holdRefusal(method: string, path: string, { headers, text, json }: CallResult): void {
+  if (!(Number(headers.get('retry-after')) > 0))
+    throw new Error(`${method} ${path}: 429 without Retry-After`);
+  const wanted = detailsOf429[String(json.error)];
+  const given = Object.keys(json.details ?? {}).toSorted();
+  if (wanted !== undefined && given.join() !== wanted.join())
+    throw new Error(`${method} ${path}: 429 without its details: ${text}`);
 }
 
 function schemaOf(operation: Operation | undefined, result: CallResult): z.ZodType | undefined {

@@ -31,6 +31,17 @@ const openAdmission: Admission = {
   figuresOfAddress: () => ({ limit: 120, remaining: 120, reset: 1 }),
 };
 
+/** Knows each caller by the token that the test gave it. */
+export function knowing(callers: ReadonlyMap<string, Caller>): Authenticator {
+  return {
+    authenticate({ bearer = '' }) {
+      const caller = callers.get(bearer);
+      if (caller === undefined) throw new Error('the test sent a token of nobody');
+      return caller;
+    },
+  };
+}
+
 /** A real server on a free port in front of the given operations; the caller is whatever the test says. */
 export async function startEdge(
   operations: readonly Operation[],
@@ -38,6 +49,8 @@ export async function startEdge(
     readonly caller?: Caller;
     readonly authenticator?: Authenticator;
     readonly admission?: Admission;
+    /** Refuses work when this process is late, which a busy machine makes of any test. */
+    readonly sheds?: boolean;
   } = {},
 ) {
   const reports: RequestReport[] = [];
@@ -53,6 +66,7 @@ export async function startEdge(
       refusalOf: () => undefined,
     },
   );
+  if (options.sheds !== true) server.overload.stop();
   const port = await server.listen();
   return {
     server,

@@ -19,6 +19,7 @@ import {
   type Store,
 } from '../../src/storage/index.js';
 import { z } from 'zod';
+import { insertTenant } from './callers.js';
 import { startEdge } from './edge.js';
 
 export interface Answer {
@@ -109,6 +110,17 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
       await store.close();
     },
   };
+}
+
+export interface KeyTenant {
+  readonly scope: TenantScope;
+  readonly admin: ReturnType<KeysNode['asUser']>;
+}
+
+/** A tenant of its own, and its admin. */
+export async function newKeyTenant(node: KeysNode, plan: Plan = 'enterprise'): Promise<KeyTenant> {
+  const scope = await insertTenant(node.store, { plan, name: 'Troupers' });
+  return { scope, admin: node.asUser(scope, 'admin') };
 }
 
 export type KeysNode = Awaited<ReturnType<typeof startKeysNode>>;

@@ -46,6 +46,7 @@ export async function startTestNode(
     TROUPE_MASTER_KEY: masterKey,
     TROUPE_DATA_DIR: dataDir,
     TROUPE_HTTP_PORT: '0',
+    TROUPE_GRPC_PORT: '0',
     TROUPE_SEED: 'demo',
     TROUPE_OPERATOR_TOKEN: operatorToken,
     TROUPE_EGRESS_ALLOW: '127.0.0.0/8',

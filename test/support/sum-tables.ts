@@ -32,6 +32,25 @@ export const sumTables: PostgresTables<SumLoad, number, SumWrite, number> = {
     writes.map(({ counter }) => Number(rows.find((row) => row['counter'] === counter)?.['sum'])),
 };
 
+const sumsText = (parameter: number, condition: string): string =>
+  `insert into sums as s (counter, sum)
+    select counter, sum from jsonb_to_recordset($${parameter}::jsonb) as w (counter text, sum bigint) where ${condition}
+    on conflict (counter) do update set sum = excluded.sum
+    returning s.counter, s.sum`;
+
+/** The same, for writes that go along with the claim in one statement. */
+const sumTablesInOne: typeof sumTables = {
+  ...sumTables,
+  write: (writes) => [
+    {
+      name: 'sum_write_in_one',
+      text: sumsText(1, 'true'),
+      values: [JSON.stringify(writes.map(({ counter, sum }) => ({ counter, sum })))],
+      part: { name: 'summed', text: sumsText, answers: true },
+    },
+  ],
+};
+
 export async function createSumTables(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -43,8 +62,8 @@ export async function createSumTables(databaseUrl: string): Promise<void> {
   await client.end();
 }
 
-export function openSumStore(databaseUrl: string) {
-  return new PostgresFenceStore(sumTables, {
+export function openSumStore(databaseUrl: string, { inOne = false } = {}) {
+  return new PostgresFenceStore(inOne ? sumTablesInOne : sumTables, {
     databaseUrl,
     role: 'troupe_writer',
     statementTimeoutMs: 10_000,

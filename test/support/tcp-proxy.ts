@@ -19,6 +19,8 @@ export class TcpProxy {
   mode: ProxyMode = 'open';
   /** How many more times a cutting mode cuts before the proxy opens again. */
   cutsLeft = Number.POSITIVE_INFINITY;
+  /** What becomes of a question on its way, as in a network or pooler that garbles it. */
+  alter: (question: Buffer) => Buffer = (question) => question;
   readonly #target: URL;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -79,7 +81,7 @@ export class TcpProxy {
     }
     client.on('data', (bytes) => {
       if (this.mode === 'cut-at-question' || this.mode === 'down') cut();
-      else if (this.mode !== 'silent') server.write(bytes);
+      else if (this.mode !== 'silent') server.write(this.alter(bytes));
     });
     server.on('data', (bytes) => {
       if (this.mode === 'cut-at-answer' || this.mode === 'down') cut();

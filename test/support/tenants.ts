@@ -43,6 +43,28 @@ export async function makeTenant(node: TestNode, plan = 'enterprise'): Promise<T
   };
 }
 
+/** The same people with new access tokens, once the node's clock has left the old ones behind. */
+export async function signInAgain(node: TestNode, tenant: TestTenant): Promise<TestTenant> {
+  const again = async (user: TestUser): Promise<TestUser> => {
+    const { email, password } = user;
+    const { status, json, text } = await node.client.call('POST', '/api/auth/login', {
+      body: { email, password },
+    });
+    if (status !== 200) throw new Error(`signing in: ${status} ${text}`);
+    return { ...user, token: json.data.access_token };
+  };
+  const { owner, admin, editor, member } = tenant.users;
+  return {
+    ...tenant,
+    users: {
+      owner: await again(owner),
+      admin: await again(admin),
+      editor: await again(editor),
+      member: await again(member),
+    },
+  };
+}
+
 export async function register(node: TestNode): Promise<{ user: TestUser; tenantId: string }> {
   const account = { email: `${randomUUID()}@test.example`, password: 'correct horse battery' };
   const { status, json, text } = await node.client.call('POST', '/api/auth/register', { body: account });

@@ -57,8 +57,18 @@ export function answerJson(response: ServerResponse, value: unknown, status = 20
   response.end(JSON.stringify(value));
 }
 
+/** A tool that does nothing and says what it would do. */
+export interface AnnotatedTool {
+  readonly name: string;
+  readonly annotations: { readonly readOnlyHint?: boolean; readonly idempotentHint?: boolean };
+}
+
 /** Offers `echo`, which answers its arguments, and `fail`. With a token, nobody else is let in. */
-export async function startMcpServer(t: AtEnd, token?: string): Promise<ToolServer> {
+export async function startMcpServer(
+  t: AtEnd,
+  token?: string,
+  annotated: readonly AnnotatedTool[] = [],
+): Promise<ToolServer> {
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: 'test', version: '1' });
     server.registerTool(
@@ -66,6 +76,7 @@ export async function startMcpServer(t: AtEnd, token?: string): Promise<ToolServ
       { description: 'Answers its arguments', inputSchema: z.looseObject({ text: z.string().optional() }) },
       (args) => ({ content: [{ type: 'text', text: JSON.stringify(args) }] }),
     );
+    for (const tool of annotated) server.registerTool(tool.name, tool, () => ({ content: [] }));
     server.registerTool('fail', { description: 'Always fails' }, () => ({
       isError: true,
       content: [{ type: 'text', text: 'it went wrong' }],

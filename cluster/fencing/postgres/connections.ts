@@ -19,6 +19,9 @@ export interface Statement {
 
 export type Row = Readonly<Record<string, unknown>>;
 
+/** Left to itself PostgreSQL plans a statement anew for a while, which costs more than it runs; the plan never differs. */
+const planning = ['-c plan_cache_mode=force_generic_plan'];
+
 /** The server ends a statement at its time-out; past this it cannot be heard any more. */
 const silenceMs = 2_000;
 
@@ -86,7 +89,7 @@ export class Connections {
     this.#open += 1;
     const client = new pg.Client({
       connectionString: databaseUrl,
-      ...(role === undefined ? {} : { options: `-c role=${role}` }),
+      options: [...(role === undefined ? [] : [`-c role=${role}`]), ...planning].join(' '),
       application_name: 'troupe actors',
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
@@ -135,13 +138,16 @@ export async function pipelined(
   client: pg.Client,
   statements: readonly (Statement | string)[],
 ): Promise<pg.QueryResult[]> {
-  const answers = await Promise.allSettled(
-    statements.map((statement) =>
-      typeof statement === 'string'
-        ? client.query(statement)
-        : client.query({ name: statement.name, text: statement.text, values: [...statement.values] }),
-    ),
+  const { stream } = client.connection;
+  // In one write: the server would else be woken by each statement, and wake this process with each answer.
+  stream.cork();
+  const asked = statements.map((statement) =>
+    typeof statement === 'string'
+      ? client.query(statement)
+      : client.query({ name: statement.name, text: statement.text, values: [...statement.values] }),
   );
+  stream.uncork();
+  const answers = await Promise.allSettled(asked);
   return answers.map((answer) => {
     if (answer.status === 'rejected') throw answer.reason;
     return answer.value;

@@ -4,15 +4,18 @@ import { ClusterError } from '../../errors.js';
 import { epoch, processId, revision, type ActorAddress, type ProcessId } from '../../ids/ids.js';
 import type { Activated, ActivateRequest, Fence, FencedWrite, FenceStore, WriteOutcome } from '../fence.js';
 import { Connections, pipelined, type ConnectionsOptions, type Row, type Statement } from './connections.js';
+import { answersOf, type Claim, OneStatement, type WritingStatement } from './one-statement.js';
 
 /** The SQL of one platform: what its loads and writes mean. Everything runs in the fence's transaction. */
 export interface PostgresTables<Load, Loaded, Write, Result> {
   load(load: Load): Statement;
   loaded(rows: readonly Row[], load: Load): Loaded;
   /** For writes of different actors, in one go; ids are fixed, so that a repeat inserts nothing twice. */
-  write(writes: readonly Write[]): readonly Statement[];
+  write(writes: readonly Write[]): readonly WritingStatement[];
   /** In the order of the writes, from the rows that each statement gave. */
   results(writes: readonly Write[], answers: readonly (readonly Row[])[]): readonly Result[];
+  /** Left out where each write of an actor is to stand by itself; see `FenceStore`. */
+  readonly combine?: (earlier: Write, later: Write) => Write;
 }
 
 export interface PostgresFenceOptions extends Omit<ConnectionsOptions, 'connectionsMax'> {
@@ -28,6 +31,12 @@ interface LockedRow {
 }
 
 const begin = 'begin isolation level read committed';
+
+/**
+ * Not waited for on the disk: what an activation does durably is committed after its epoch, and so never without it. An
+ * epoch that a crash of the database takes back is one under which nothing was written, and its fence holds no more.
+ */
+const beginActivation = `${begin}; set local synchronous_commit = off`;
 
 /**
  * The stamp is judged and the epoch raised in one statement, which waits for the commit of an older owner; the
@@ -70,6 +79,51 @@ const advance = {
     where a.tenant_id = w.tenant_id and a.kind = w.kind and a.key = w.key`,
 };
 
+/**
+ * The usual case: every row still matches. Locked in the order of their keys under the whole fence, then advanced;
+ * where one is missing the division fails, and with it the transaction.
+ */
+const claim = {
+  name: 'troupe_actors_claim',
+  parts: `given as (
+      select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[],
+          $7::bigint[], $8::text[], $9::bigint[])
+        as w (tenant_id, kind, key, stamp, process, for_ms, epoch, activation_id, revision)
+    ), locked as (
+      select w.* from given w join actors a using (tenant_id, kind, key)
+      where a.epoch = w.epoch and a.activation_id = w.activation_id and a.revision = w.revision
+      order by a.tenant_id, a.kind, a.key
+      for no key update of a
+    ), advanced as (
+      update actors a set revision = a.revision + 1,
+        busy_process = case w.stamp when 'busy' then w.process when 'free' then null else a.busy_process end,
+        busy_until = case w.stamp when 'busy' then clock_timestamp() + w.for_ms * interval '1 millisecond'
+          when 'free' then null else a.busy_until end
+      from locked w
+      where a.tenant_id = w.tenant_id and a.kind = w.kind and a.key = w.key
+      returning 1
+    ), claimed as (
+      select 1 / (count(*) = (select count(*) from given))::int as all_match from advanced
+    )`,
+};
+
+/** The same for a batch of one, which has no order to keep and is what a caller alone waits for. */
+const claimOne = {
+  name: 'troupe_actor_claim',
+  parts: `advanced as (
+      update actors set revision = revision + 1,
+        busy_process = case $4::text when 'busy' then $5::text when 'free' then null else busy_process end,
+        busy_until = case $4::text when 'busy' then clock_timestamp() + $6::float8 * interval '1 millisecond'
+          when 'free' then null else busy_until end
+      where tenant_id = $1::uuid and kind = $2 and key = $3
+        and epoch = $7::bigint and activation_id = $8 and revision = $9::bigint
+      returning 1
+    ), claimed as (
+      select 1 / count(*) as all_match from advanced
+    )`,
+};
+const divisionByZero = '22012';
+
 /** Protocol 1 over PostgreSQL. */
 export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceStore<
   Load,
@@ -81,10 +135,13 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
   /** Apart from each other, so that a storm of activations does not hold up those who are at work. */
   readonly #activations: Connections;
   readonly #batches: Connections;
+  readonly #oneStatement = new OneStatement();
+  readonly combine: FenceStore<Load, Loaded, Write, Result>['combine'];
 
   constructor(tables: PostgresTables<Load, Loaded, Write, Result>, options: PostgresFenceOptions) {
     const { activationsMax = 8, batchesMax = 2, ...connection } = options;
     this.#tables = tables;
+    this.combine = tables.combine;
     this.#activations = new Connections({ ...connection, connectionsMax: activationsMax });
     this.#batches = new Connections({ ...connection, connectionsMax: batchesMax });
   }
@@ -119,7 +176,12 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
   ): Promise<Activated<Loaded> | undefined> {
     const { address, slot, activationId, load } = request;
     const raising = { ...raise, values: [...keyOf(address), slot, activationId, [...ignored]] };
-    const [, raised, loaded] = await pipelined(client, [begin, raising, this.#tables.load(load), 'commit']);
+    const [, raised, loaded] = await pipelined(client, [
+      beginActivation,
+      raising,
+      this.#tables.load(load),
+      'commit',
+    ]);
     const row: Row | undefined = raised?.rows[0];
     if (row === undefined || loaded === undefined) return undefined;
     const fence: Fence = {
@@ -134,7 +196,9 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
   async write(batch: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]> {
     if (batch.length === 0) return [];
     try {
-      return await this.#batches.use((client) => this.#writeOnce(client, batch));
+      return await this.#batches.use(
+        async (client) => (await this.#writeAtOnce(client, batch)) ?? this.#writeJudged(client, batch),
+      );
     } catch (error) {
       if (!isRuleBroken(error)) throw error instanceof ClusterError ? error : unknownOutcome(error);
       if (batch.length === 1) return [{ outcome: 'rejected', error }];
@@ -145,7 +209,52 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     return outcomes;
   }
 
-  async #writeOnce(client: pg.Client, batch: readonly FencedWrite<Write>[]): Promise<WriteOutcome<Result>[]> {
+  /** In one round trip where every actor still matches; undefined, with nothing written, where one does not. */
+  async #writeAtOnce(
+    client: pg.Client,
+    batch: readonly FencedWrite<Write>[],
+  ): Promise<WriteOutcome<Result>[] | undefined> {
+    const writes = batch.flatMap(({ write }) => (write === undefined ? [] : [write]));
+    const statements = writes.length === 0 ? [] : this.#tables.write(writes);
+    try {
+      const written = await this.#claimAndWrite(client, claimOf(batch), statements);
+      const results = writes.length === 0 ? [] : this.#tables.results(writes, written);
+      let place = 0;
+      return batch.map(({ write }): WriteOutcome<Result> => {
+        if (write === undefined) return { outcome: 'written', result: undefined };
+        place += 1;
+        return { outcome: 'written', result: results[place - 1] };
+      });
+    } catch (error) {
+      // One of the writes may have divided by zero as well: the other way finds that out.
+      if (error instanceof pg.DatabaseError && error.code === divisionByZero) return undefined;
+      throw error;
+    }
+  }
+
+  /** What each of the statements answered, after the commit. */
+  async #claimAndWrite(
+    client: pg.Client,
+    claiming: Claim,
+    statements: readonly WritingStatement[],
+  ): Promise<readonly (readonly Row[])[]> {
+    const one = this.#oneStatement.of(claiming, statements);
+    if (one !== undefined) {
+      const [answer] = await pipelined(client, [one]);
+      return answersOf(statements, answer?.rows[0]);
+    }
+    const first = this.#oneStatement.of(claiming, []);
+    if (first === undefined) throw new Error('a claim can stand alone');
+    const answers = await pipelined(client, [begin, first, ...statements, 'commit']);
+    if (answers.at(-1)?.command !== 'COMMIT') throw unknownOutcome(new Error('COMMIT was not confirmed'));
+    return answers.slice(2, -1).map((answer): readonly Row[] => answer.rows);
+  }
+
+  /** Looks at each row first: writes those that match, and says what became of the others. */
+  async #writeJudged(
+    client: pg.Client,
+    batch: readonly FencedWrite<Write>[],
+  ): Promise<WriteOutcome<Result>[]> {
     const keys = columns(
       batch.map(({ fence }) => keyOf(fence.address)),
       3,
@@ -192,13 +301,26 @@ function judge(fence: Fence, row: LockedRow | undefined): 'due' | 'made' | 'fenc
 }
 
 function advanceStatement(due: readonly FencedWrite<unknown>[]): Statement {
-  const rows = due.map(({ fence, stamp: set }) => [
+  return { ...advance, values: columns(due.map(advanceRow), 6) };
+}
+
+function claimOf(batch: readonly FencedWrite<unknown>[]): Claim {
+  const rows = batch.map((one) => {
+    const { epoch: expected, activationId, revision: before } = one.fence;
+    return [...advanceRow(one), expected, activationId, before];
+  });
+  const [first] = rows;
+  if (first !== undefined && rows.length === 1) return { ...claimOne, values: first };
+  return { ...claim, values: columns(rows, 9) };
+}
+
+function advanceRow({ fence, stamp: set }: FencedWrite<unknown>) {
+  return [
     ...keyOf(fence.address),
     set?.set ?? null,
     set?.set === 'busy' ? set.process : null,
     set?.set === 'busy' ? set.forMs : null,
-  ]);
-  return { ...advance, values: columns(rows, 6) };
+  ];
 }
 
 async function readStamp(

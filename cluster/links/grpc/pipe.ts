@@ -32,9 +32,9 @@ export class GrpcPipe implements Pipe {
     stream.on('cancelled', () => this.#gone(undefined));
   }
 
-  write(frames: readonly Frame[]): boolean {
+  write(frames: Frame[]): boolean {
     if (this.#closed !== undefined) return true;
-    return this.#stream.write({ frames: [...frames] });
+    return this.#stream.write({ frames });
   }
 
   close(): void {

@@ -1,8 +1,8 @@
 import type { ClusterConfig } from '../../config.js';
 import { ClusterError } from '../../errors.js';
-import type { ProcessId } from '../../ids/ids.js';
 import type { Random } from '../../time/time.js';
 import type {
+  Departed,
   Lease,
   MemberStore,
   Publication,
@@ -26,6 +26,8 @@ export interface RedisMembersOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** Longer than any view goes on naming a process that left. */
+const departedKeptMs = 600_000;
 const outcomes = ['removed', 'refuted', 'more_voices', 'too_early'] as const;
 
 /** Three connections: nothing may stand in the way of a renewal, and one that listens can do nothing else. */
@@ -133,8 +135,9 @@ class RedisMemberStore implements MemberStore {
     return { outcome, silentMs: Number(answer[1]) };
   }
 
-  async release(process: ProcessId): Promise<void> {
-    await this.#release.run(this.#others, [this.#members], [process, this.#channel]);
+  async release({ process, promisedMs }: Departed): Promise<void> {
+    const values = [process, promisedMs, departedKeptMs, this.#channel];
+    await this.#release.run(this.#others, [this.#members], values);
   }
 
   onChange(listener: () => void): () => void {

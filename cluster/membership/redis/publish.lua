@@ -2,7 +2,7 @@
 Publishes a view on top of the one that it was made from, or brings a forgotten one back.
 
 Keys:
-  1  members: hash of `mark`, `view` and `lease:<process>`
+  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  mark under which the maker looked
   2  the view: `<number> <hash> <members as JSON>`

@@ -1,6 +1,6 @@
 import { ClusterError } from '../../errors.js';
 import { processId, viewNumber } from '../../ids/ids.js';
-import type { Lease, Snapshot } from '../member-store.js';
+import type { Departed, Lease, Snapshot } from '../member-store.js';
 import type { Member, Role, View } from '../membership.js';
 import { makeView } from '../view.js';
 
@@ -15,24 +15,35 @@ export function viewText(view: View): string {
 }
 
 const leasePattern = /^(\d+) \d+ ([01]) (\d+) (\d+) (\{.*\})$/;
+const departedPattern = /^(\d+) \d+$/;
 const viewPattern = /^(\d+) ([0-9a-f]+) (\[.*\])$/;
 
 /** Fields and values of the hash, in turn. */
 export function parseSnapshot(answer: unknown): Snapshot {
   if (!Array.isArray(answer)) throw badRecord('the answer is no list');
   let generation: string | undefined;
+  let generationAgeMs = 0;
   let view: View | undefined;
   const leases: Lease[] = [];
+  const departed: Departed[] = [];
   for (let index = 0; index + 1 < answer.length; index += 2) {
     const field: unknown = answer[index];
     const value: unknown = answer[index + 1];
     if (typeof field !== 'string' || typeof value !== 'string') throw badRecord('a field is no text');
     if (field === 'mark') generation = value;
+    else if (field === 'mark-age') generationAgeMs = parseAge(value);
     else if (field === 'view') view = parseView(value);
     else if (field.startsWith('lease:')) leases.push(parseLease(value));
+    else if (field.startsWith('left:')) departed.push(parseDeparted(field.slice('left:'.length), value));
   }
   if (generation === undefined) throw badRecord('there is no mark');
-  return { generation, leases, view };
+  return { generation, generationAgeMs, leases, departed, view };
+}
+
+function parseAge(text: string): number {
+  const ageMs = Number(text);
+  // A clock that was set back says nothing.
+  return Number.isFinite(ageMs) && ageMs > 0 ? ageMs : 0;
 }
 
 function parseLease(text: string): Lease {
@@ -45,6 +56,12 @@ function parseLease(text: string): Lease {
     holds: viewNumber(Number(holds)),
     leaving: leaving === '1',
   };
+}
+
+function parseDeparted(process: string, text: string): Departed {
+  const [, promisedMs] = departedPattern.exec(text) ?? [];
+  if (promisedMs === undefined) throw badRecord(`not the word of one that left: ${text.slice(0, 80)}`);
+  return { process: processId(process), promisedMs: Number(promisedMs) };
 }
 
 function parseView(text: string): View {

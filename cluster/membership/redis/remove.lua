@@ -2,7 +2,7 @@
 One voice for taking a lease away; takes it away once voices and silence are enough.
 
 Keys:
-  1  members: hash of `mark`, `view` and `lease:<process>`
+  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
   2  voices: hash of `<process> <renewals> <voice>` to the time at which it was raised
 Arguments:
   1  mark under which the voice looked

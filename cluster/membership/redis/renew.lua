@@ -2,7 +2,7 @@
 Makes or renews the lease of one process, and tells what is there now.
 
 Keys:
-  1  members: hash of `mark`, `view` and `lease:<process>`
+  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  process id
   2  how often it has renewed, by its own count
@@ -11,15 +11,18 @@ Arguments:
   5  a fresh random mark, taken if there is none
   6  channel for hints
 Result:
-  { 1 if renewed, else 0; field, value, field, value, … of the whole hash }
+  { 1 if renewed, else 0; field, value, field, value, … of the whole hash, and `mark-age`, the ms since the mark
+    was made }
 
 A lease that is missing under the mark that the process knows was taken away. Under another mark it was
 forgotten with everything else, and is made anew. A renewal that was overtaken by a later one changes nothing.
 ]]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local mark = redis.call('HGET', KEYS[1], 'mark')
 if not mark then
   mark = ARGV[5]
-  redis.call('HSET', KEYS[1], 'mark', mark)
+  redis.call('HSET', KEYS[1], 'mark', mark, 'mark-made', string.format('%.0f', now))
 end
 
 local field = 'lease:' .. ARGV[1]
@@ -28,14 +31,15 @@ local renewed = 1
 if not before and ARGV[4] == mark then
   renewed = 0
 elseif not before or tonumber(ARGV[2]) >= tonumber(string.match(before, '^%d+')) then
-  local time = redis.call('TIME')
-  local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-  redis.call('HSET', KEYS[1], field, ARGV[2] .. ' ' .. now .. ' ' .. ARGV[3])
+  redis.call('HSET', KEYS[1], field, ARGV[2] .. ' ' .. string.format('%.0f', now) .. ' ' .. ARGV[3])
   if not before or string.match(before, '^%d+ %d+ (%d)') ~= string.sub(ARGV[3], 1, 1) then
     redis.call('PUBLISH', ARGV[6], ARGV[1])
   end
 end
 
 local result = redis.call('HGETALL', KEYS[1])
+local made = redis.call('HGET', KEYS[1], 'mark-made')
 table.insert(result, 1, renewed)
+table.insert(result, 'mark-age')
+table.insert(result, made and string.format('%.0f', now - tonumber(made)) or '0')
 return result

@@ -2,11 +2,19 @@
 Tells what is there now.
 
 Keys:
-  1  members: hash of `mark`, `view` and `lease:<process>`
+  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  a fresh random mark, taken if there is none
 Result:
-  { field, value, field, value, … of the whole hash }
+  { field, value, field, value, … of the whole hash, and `mark-age`, the ms since the mark was made }
 ]]
-redis.call('HSETNX', KEYS[1], 'mark', ARGV[1])
-return redis.call('HGETALL', KEYS[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if redis.call('HSETNX', KEYS[1], 'mark', ARGV[1]) == 1 then
+  redis.call('HSET', KEYS[1], 'mark-made', string.format('%.0f', now))
+end
+local result = redis.call('HGETALL', KEYS[1])
+local made = redis.call('HGET', KEYS[1], 'mark-made')
+table.insert(result, 'mark-age')
+table.insert(result, made and string.format('%.0f', now - tonumber(made)) or '0')
+return result

@@ -1,17 +1,14 @@
-import type { Role } from '../../context/caller.js';
+import {
+  allowsHost,
+  approvalOf,
+  type Destination,
+  referenceOf,
+  type SecretInfo,
+  type SecretRef,
+} from '../../vault/index.js';
 import type { SchemaDocument } from './document.js';
 import type { Auth } from './editor-schema.js';
 import { placeholdersIn } from './placeholders.js';
-import { PlatformError } from '../../errors.js';
-import { allowsHost, type SecretInfo, type SecretRef } from '../../vault/index.js';
-
-/** A secret of the tenant, and the host that a schema sends it to. */
-export interface Destination {
-  readonly secret: SecretRef;
-  /** The field of the schema that names the secret. */
-  readonly field: string;
-  readonly host: string;
-}
 
 export function destinationsOf(document: SchemaDocument): readonly Destination[] {
   if (document.type === 'agent') return [];
@@ -37,22 +34,8 @@ function ofAuth(auth: Auth, at: string, host: string): readonly Destination[] {
   return [{ secret: { vault_secret_id }, field: `${at}.vault_secret_id`, host }];
 }
 
-/** How a reference is kept beside the schema, to find it by and to compare. */
-export function referenceOf(secret: SecretRef): string {
-  return typeof secret === 'string' ? `name:${secret}` : `id:${secret.vault_secret_id.toLowerCase()}`;
-}
-
 export function secretsOf(document: SchemaDocument): string[] {
   return [...new Set(destinationsOf(document).map(({ secret }) => referenceOf(secret)))];
-}
-
-export function approvalOf({ secret, host }: Destination): string {
-  return `${referenceOf(secret)} ${host}`;
-}
-
-/** Owners and admins decide where secrets may go; what they write is approved. */
-export function approves(role: Role): boolean {
-  return role === 'owner' || role === 'admin';
 }
 
 /**
@@ -71,11 +54,4 @@ export async function forbiddenDestinations(
     if (!allowsHost(secret?.allowedHosts ?? null, destination.host)) forbidden.push(destination);
   }
   return forbidden;
-}
-
-export function mayNotSend({ field, host }: Destination): PlatformError {
-  return new PlatformError('insufficient_permissions', {
-    message: `${field}: this secret may not be sent to ${host}. Its allowed_hosts do not name the host, and no owner or admin approved it here.`,
-    details: { field, issue: 'the host is not among the allowed_hosts of the secret', host },
-  });
 }

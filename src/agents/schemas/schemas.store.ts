@@ -12,6 +12,8 @@ export const serverTool = z.object({
   name: z.string(),
   description: z.string(),
   input_schema: z.record(z.string(), z.unknown()),
+  /** By the server's own word: a call may be made again when nobody knows whether it arrived. */
+  repeatable: z.boolean().optional(),
 });
 export type ServerTool = z.output<typeof serverTool>;
 
@@ -93,15 +95,17 @@ export function putSchema(
   const { id, document, approved, tools, toolsReadAt, createdBy } = schema;
   return tx.one(sql.type(schemaRow)`
     insert into agent_schemas
-      (tenant_id, agent_id, id, document, approved, secrets, tools, tools_read_at, created_by, created_at)
-    values (${scope.tenantId}, ${agentId}, ${id}, ${JSON.stringify(document)}::jsonb,
+      (tenant_id, agent_id, id, document, approved, secrets, tools, tools_read_at, created_by,
+       created_at, updated_at)
+    select ${scope.tenantId}, ${agentId}, ${id}, ${JSON.stringify(document)}::jsonb,
       ${sql.array([...approved], 'text')}, ${sql.array(secretsOf(document), 'text')},
       ${tools === null ? null : JSON.stringify(tools)}::jsonb,
-      ${toolsReadAt === null ? null : sql.timestamp(toolsReadAt)}, ${createdBy}, clock_timestamp())
+      ${toolsReadAt === null ? null : sql.timestamp(toolsReadAt)}, ${createdBy}, moment, moment
+    from clock_timestamp() as moment
     on conflict (tenant_id, agent_id, id) do update set
       document = excluded.document, approved = excluded.approved, secrets = excluded.secrets,
       tools = excluded.tools, tools_read_at = excluded.tools_read_at, issues = null, checked_at = null,
-      revision = agent_schemas.revision + 1, updated_at = now()
+      revision = agent_schemas.revision + 1, updated_at = excluded.updated_at
     returning ${columns}`);
 }
 

@@ -4,11 +4,11 @@ import type { Egress } from '../../egress/index.js';
 import { PlatformError } from '../../errors.js';
 import type { JsonObject } from '../../operations/index.js';
 import { isUniqueViolation, type Store, type TenantTransaction } from '../../storage/index.js';
-import type { Vault } from '../../vault/index.js';
+import { approvalOf, approves, mayNotSend, type Vault } from '../../vault/index.js';
 import { lockEditable, present } from '../agents.js';
 import { findAgent, touchAgent } from '../agents.store.js';
 import type { Author } from '../author.js';
-import { approvalOf, approves, destinationsOf, forbiddenDestinations, mayNotSend } from './destinations.js';
+import { destinationsOf, forbiddenDestinations } from './destinations.js';
 import { patchedSchema, type SchemaDocument, type SchemaType } from './document.js';
 import {
   countSchemas,

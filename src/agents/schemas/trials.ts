@@ -4,18 +4,18 @@ import { invalidField, PlatformError } from '../../errors.js';
 import type { Expressions } from '../../expressions/index.js';
 import type { JsonObject } from '../../operations/index.js';
 import type { Store } from '../../storage/index.js';
-import type { Vault } from '../../vault/index.js';
+import { approves, mayNotSend, type Vault } from '../../vault/index.js';
 import type { Author } from '../author.js';
 import { reasonOf } from '../checks.js';
 import { callApiTool } from '../tools/api-tool.js';
 import { withContextDefaults } from '../tools/context-defaults.js';
-import { authHeaders, type SecretReader } from '../tools/credentials.js';
+import { authHeaders, secretReader, type SecretReader } from '../tools/credentials.js';
 import { secretHider } from '../tools/hide-secrets.js';
 import { callServerTool, listServerTools, type ServerAccess } from '../tools/mcp-server.js';
 import { textOfAnswer } from '../tools/server-answer.js';
 import { shownText } from '../tools/shown-text.js';
 import { ToolError, type ToolFailure } from '../tools/tool-error.js';
-import { approves, forbiddenDestinations, mayNotSend } from './destinations.js';
+import { forbiddenDestinations } from './destinations.js';
 import type { McpServer } from './editor-schema.js';
 import type { Schemas } from './schemas.js';
 import { recordFindings, type SchemaRow, type ServerTool } from './schemas.store.js';
@@ -174,18 +174,6 @@ export class Trials {
       });
     }
   }
-}
-
-/** The values of secrets; one that is gone is a fault of the tool that names it. */
-export function secretReader(vault: Pick<Vault, 'resolve'>, { scope }: Pick<Author, 'scope'>): SecretReader {
-  return async (secret) => {
-    try {
-      return (await vault.resolve(scope, secret)).value;
-    } catch (cause) {
-      if (!(cause instanceof PlatformError) || cause.code !== 'not_found') throw cause;
-      throw new ToolError('secret', cause.message, { cause });
-    }
-  };
 }
 
 const codes = {

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../operations/index.js';
 import type { ApiTool } from '../schemas/editor-schema.js';
 import { partsOf, placeholdersIn } from '../schemas/placeholders.js';
-import { fillJson, fillText, fillValue, type Sources, textOf } from './fill.js';
+import { textOf } from '../../expressions/index.js';
+import { fillJson, fillText, fillValue, type Sources } from './fill.js';
 import { ToolError } from './tool-error.js';
 
 /** The HTTP request of one call, ready to be sent. */

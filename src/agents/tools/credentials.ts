@@ -1,5 +1,8 @@
-import type { SecretRef, SecretValue } from '../../vault/index.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import { PlatformError } from '../../errors.js';
+import type { SecretRef, SecretValue, Vault } from '../../vault/index.js';
 import type { Auth } from '../schemas/editor-schema.js';
+import { ToolError } from './tool-error.js';
 
 export type SecretReader = (secret: SecretRef) => Promise<SecretValue>;
 
@@ -22,4 +25,19 @@ export async function authHeaders(auth: Auth, read: SecretReader): Promise<Reado
     case 'api_key':
       return { [auth.header]: value };
   }
+}
+
+/** The values of secrets; one that is gone is a fault of the tool that names it. */
+export function secretReader(
+  vault: Pick<Vault, 'resolve'>,
+  { scope }: { readonly scope: TenantScope },
+): SecretReader {
+  return async (secret) => {
+    try {
+      return (await vault.resolve(scope, secret)).value;
+    } catch (cause) {
+      if (!(cause instanceof PlatformError) || cause.code !== 'not_found') throw cause;
+      throw new ToolError('secret', cause.message, { cause });
+    }
+  };
 }

@@ -1,3 +1,4 @@
+import { ownOf, textOf } from '../../expressions/index.js';
 import type { JsonObject } from '../../operations/index.js';
 import { partsOf, type Placeholder } from '../schemas/placeholders.js';
 
@@ -21,16 +22,6 @@ function lookUp({ kind, name }: Placeholder, sources: Sources): unknown {
     return value;
   }
   return name.split('.').reduce<unknown>(ownOf, sources.args);
-}
-
-function ownOf(holder: unknown, name: string): unknown {
-  if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, name)) return undefined;
-  return (holder as Record<string, unknown>)[name];
-}
-
-export function textOf(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** What is missing is empty text. */

@@ -18,6 +18,15 @@ export function costOf(usage: Usage, price: Price): number {
     usage.cacheWrite5m * (rates.cache_write_5m_per_mtok ?? input * 1.25) +
     usage.cacheWrite1h * (rates.cache_write_1h_per_mtok ?? input * 2) +
     (usage.outputVisible + usage.reasoning) * rates.output_per_mtok;
-  // To a billionth of a dollar: below any price, above what doubles add up wrongly.
-  return Math.round(perMillion * 1000) / 1e9;
+  return exact(perMillion / 1e6);
+}
+
+/** What several attempts cost together. */
+export function sumOfCosts(costs: readonly number[]): number {
+  return exact(costs.reduce((sum, cost) => sum + cost, 0));
+}
+
+/** To a billionth of a dollar: below any price, above what doubles add up wrongly. */
+function exact(dollars: number): number {
+  return Math.round(dollars * 1e9) / 1e9;
 }

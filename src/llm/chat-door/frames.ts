@@ -1,5 +1,6 @@
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { LlmEvent } from '../contract.js';
+import { type Usage, zeroUsage } from '../usage.js';
 import { chatFinishReason, toChatUsage, type ReplyHead } from './to-reply.js';
 
 type Delta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string };
@@ -14,6 +15,7 @@ export class ChatFrames {
   readonly #beforeText: string;
   readonly #afterText: string;
   #begun = false;
+  #usage: Usage = zeroUsage;
 
   constructor(head: ReplyHead, wantsUsage: boolean) {
     const common = {
@@ -34,9 +36,9 @@ export class ChatFrames {
     return text;
   }
 
-  /** After the closing events. */
+  /** After the closing events. Clients look for the usage in the last chunk, behind the one with the reason to stop. */
   end(): string {
-    return 'data: [DONE]\n\n';
+    return `${this.#wantsUsage ? this.#usageChunk() : ''}data: [DONE]\n\n`;
   }
 
   #frame(event: LlmEvent): string {
@@ -57,7 +59,8 @@ export class ChatFrames {
         return this.#delta({ tool_calls: [{ index, function: { arguments: text } }] });
       }
       case 'usage':
-        return this.#wantsUsage ? this.#usage(event) : '';
+        this.#usage = event.usage;
+        return '';
       case 'stop':
         return this.#chunk({}, chatFinishReason(event.reason));
       default:
@@ -78,7 +81,7 @@ export class ChatFrames {
     return `${this.#head}"choices":[${JSON.stringify(choice satisfies ChatCompletionChunk.Choice)}]${usage}}\n\n`;
   }
 
-  #usage(event: Extract<LlmEvent, { type: 'usage' }>): string {
-    return `${this.#head}"choices":[],"usage":${JSON.stringify(toChatUsage(event.usage))}}\n\n`;
+  #usageChunk(): string {
+    return `${this.#head}"choices":[],"usage":${JSON.stringify(toChatUsage(this.#usage))}}\n\n`;
   }
 }

@@ -5,7 +5,7 @@
 import type { ModelTier } from '../../plans/index.js';
 import type { CatalogueModel, TaskKind } from '../catalogue/model.js';
 import { costOf } from '../catalogue/price.js';
-import type { LlmRequest } from '../contract.js';
+import { hasImages, type LlmRequest } from '../contract.js';
 import { assumedOutput, estimateInputTokens } from '../estimate.js';
 import { zeroUsage } from '../usage.js';
 import { classifyTask, type Task } from './classify-task.js';
@@ -88,9 +88,7 @@ export function chooseModel(
 }
 
 function neededCapabilities(request: LlmRequest): readonly string[] {
-  const sees = request.messages.some(
-    (message) => message.role === 'user' && message.content.some((part) => part.type === 'image'),
-  );
+  const sees = hasImages(request);
   return [
     ...(sees ? ['vision'] : []),
     ...(request.tools !== undefined && request.tools.length > 0 ? ['tools'] : []),

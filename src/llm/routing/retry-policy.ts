@@ -57,7 +57,10 @@ export function decideNext(failure: Failure): Decision {
       return error.clock === 'first_signal' && failure.clockRetries === 0 ? retry(failure, 0) : stop;
     case 'credential':
     case 'exhausted':
-      return switchTo(failure, otherKeyOfSameModel) ?? stop;
+      // A refused key is made up for by the next one even where that is left out: there is nobody else to ask.
+      return (
+        switchTo(failure, otherKeyOfSameModel) ?? switchTo(failure, otherKeyOfSameModel, () => true) ?? stop
+      );
     case 'context_overflow':
       return failure.mayEnlarge ? (switchTo(failure, largerWindow) ?? stop) : stop;
     case 'unavailable':
@@ -110,11 +113,15 @@ const otherKeyOfSameModel: Fits = (candidate, failed) =>
 const largerWindow: Fits = (candidate, failed) => candidate.model.contextWindow > failed.model.contextWindow;
 
 /** Only onwards: a target that was left behind is not tried again. */
-function switchTo(failure: Failure, fits: Fits): Decision | undefined {
+function switchTo(
+  failure: Failure,
+  fits: Fits,
+  mayAsk: (candidate: Target) => boolean = (candidate) => !failure.isOpen(candidate),
+): Decision | undefined {
   const failed = failure.targets[failure.index];
   if (failed === undefined) return undefined;
   const index = failure.targets.findIndex(
-    (candidate, at) => at > failure.index && fits(candidate, failed) && !failure.isOpen(candidate),
+    (candidate, at) => at > failure.index && fits(candidate, failed) && mayAsk(candidate),
   );
   return index === -1 ? undefined : { kind: 'switch', index };
 }

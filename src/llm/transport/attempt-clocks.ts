@@ -8,6 +8,8 @@ export interface ClockLimits {
   readonly idleMs: number;
   /** The end of the whole call, by the monotonic clock; the same for all its attempts. */
   readonly callDeadlineMs: number;
+  /** Whose end that is: the call's own, where nothing is said. */
+  readonly deadlineClock?: 'call' | 'turn';
 }
 
 /**
@@ -77,7 +79,7 @@ export class AttemptClocks {
   #look(): void {
     if (this.#phase === 'stopped') return;
     const now = this.#time.monotonicMs();
-    if (now >= this.#limits.callDeadlineMs) this.#expire('call');
+    if (now >= this.#limits.callDeadlineMs) this.#expire(this.#limits.deadlineClock ?? 'call');
     else if (now >= this.#phaseDeadline()) {
       this.#expire(this.#phase === 'waiting' ? 'first_signal' : 'idle');
     } else this.#arm();

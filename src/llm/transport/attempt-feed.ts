@@ -70,8 +70,11 @@ export class AttemptFeed implements Attempt {
     return this.#ended;
   }
 
-  /** `read` appends what it finds in `bytes` of input; an item of type `failure` ends the attempt. */
-  accept(bytes: number, read: (out: ReplyItem[]) => void): void {
+  /**
+   * `read` appends what it finds in `bytes` of input; an item of type `failure` ends the attempt, and so does the `last`
+   * input.
+   */
+  accept(bytes: number, read: (out: ReplyItem[]) => void, last = false): void {
     if (this.#ended) return;
     const before = this.#items.length;
     try {
@@ -83,12 +86,14 @@ export class AttemptFeed implements Attempt {
       this.#items.push({ type: 'failure', error });
     }
     const added = this.#items.length - before;
-    if (added === 0) return;
+    if (added === 0 && !last) return;
     this.#note(before);
-    if (this.#items.at(-1)?.type === 'failure') {
+    if (added > 0 && this.#items.at(-1)?.type === 'failure') {
       this.#end();
       this.source?.close();
-    } else {
+    } else if (last) this.#end();
+    else {
+      this.#clocks.progress(this.#signalled);
       this.#backlogBytes += bytes;
       if (this.#backlogBytes > transportLimits.backlogBytesMax && !this.#paused) {
         this.#paused = true;
@@ -139,16 +144,12 @@ export class AttemptFeed implements Attempt {
   }
 
   #note(from: number): void {
-    let signal = this.#signalled;
-    for (let index = from; !signal && index < this.#items.length; index += 1) {
+    for (let index = from; !this.#signalled && index < this.#items.length; index += 1) {
       const item = this.#items[index];
-      signal = item !== undefined && isSignal(item);
-    }
-    if (signal && !this.#signalled) {
+      if (item === undefined || !isSignal(item)) continue;
       this.#signalled = true;
       this.facts.firstSignalAtMs = this.#time.monotonicMs();
     }
-    this.#clocks.progress(signal);
   }
 
   #expire(clock: Clock): void {

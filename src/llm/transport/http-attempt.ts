@@ -164,9 +164,9 @@ class ReplyHandler implements ReplyListener {
     if (mode === undefined) {
       this.#fail('transport', 'the vendor closed the connection without an answer', 'unreachable');
     } else if (mode.kind === 'stream') {
-      this.#feed.accept(0, (out) => readEnd(mode.parser, mode.reader, out));
+      this.#feed.accept(0, (out) => readEnd(mode.parser, mode.reader, out), true);
     } else if (mode.kind === 'whole') {
-      this.#feed.accept(mode.bytes, (out) => this.#readWhole(Buffer.concat(mode.chunks), out));
+      this.#feed.accept(mode.bytes, (out) => this.#readWhole(together(mode.chunks), out), true);
     } else {
       const { adapter, time } = this.#options;
       const error = adapter.mapError({
@@ -177,7 +177,6 @@ class ReplyHandler implements ReplyListener {
       });
       this.#feed.fail(error);
     }
-    this.#feed.finish();
   }
 
   onResponseError(cause: Error): void {
@@ -252,6 +251,11 @@ class ReplyHandler implements ReplyListener {
     this.#feed.fail(new VendorError(failure, what, { vendor, ...(code !== undefined && { code }) }));
     this.#feed.source?.close();
   }
+}
+
+function together(chunks: readonly Buffer[]): Buffer {
+  const [only] = chunks;
+  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
 }
 
 function requestIdOf(headers: Headers): string | undefined {

@@ -3,6 +3,7 @@
 // mode 0700). Then `setpriv` starts it as that account with the two capabilities that let it walk and
 // read, and nothing else of root's.
 import { execFile } from 'node:child_process';
+import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -52,8 +53,18 @@ export async function planLaunch(directory: string, paths: readonly string[]): P
 }
 
 async function ownerOf(path: string): Promise<Account | undefined> {
-  const found = await stat(path).catch(() => undefined); // not there yet: no owner to follow
+  const found = await statIfThere(path);
   return found === undefined || found.uid === 0 ? undefined : { uid: found.uid, gid: found.gid };
+}
+
+/** What is not there yet has no owner to follow and keeps nobody out; anything else that goes wrong is said. */
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (error instanceof Error && Reflect.get(error, 'code') === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 async function sparesAccount(): Promise<Account> {
@@ -75,7 +86,7 @@ async function sparesAccount(): Promise<Account> {
 /** Judged by mode bits alone; a stricter rule of the system shows itself when the program is started. */
 async function canReach(account: Account, path: string): Promise<boolean> {
   for (let current = path; ; current = dirname(current)) {
-    const found = await stat(current).catch(() => undefined);
+    const found = await statIfThere(current);
     if (found !== undefined) {
       const shift = found.uid === account.uid ? 6 : found.gid === account.gid ? 3 : 0;
       if (((found.mode >> shift) & 0o1) === 0) return false;

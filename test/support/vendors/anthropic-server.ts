@@ -30,6 +30,10 @@ export class AnthropicServer extends VendorServer {
     return typeof key === 'string' ? key : undefined;
   }
 
+  override billedAtStart(seen: SeenRequest): SeenRequest['billed'] {
+    return { input: promptTokens(seen), output: 1 };
+  }
+
   isStream(seen: SeenRequest): boolean {
     return seen.body['stream'] === true;
   }

@@ -100,6 +100,8 @@ export async function call(targets: readonly Target[], options: CallOptions = {}
       await given.afterAttempt?.(report);
     },
   });
+  const batches: (readonly LlmEvent[])[] = [];
+  const builder = new AnswerBuilder();
   const run = runCall(
     {
       plan: { targets, mayEnlarge: options.mayEnlarge ?? false },
@@ -108,31 +110,21 @@ export async function call(targets: readonly Target[], options: CallOptions = {}
       ...(options.limits !== undefined && { limits: options.limits }),
     },
     ports,
+    (events) => {
+      batches.push(events);
+      for (const event of events) builder.add(event);
+      return options.onBatch?.(events);
+    },
   );
-  const batches: (readonly LlmEvent[])[] = [];
-  const builder = new AnswerBuilder();
   try {
-    for (;;) {
-      const step = await run.next();
-      if (step.done === true) {
-        const last = reports.at(-1)?.target ?? targets[0];
-        const origin = {
-          vendor: last?.model.vendor ?? '',
-          model: last?.model.id ?? '',
-          credentialId: last?.credential.id ?? '',
-        };
-        return {
-          events: batches.flat(),
-          batches,
-          outcome: step.value,
-          answer: builder.build(origin),
-          reports,
-        };
-      }
-      batches.push(step.value);
-      for (const event of step.value) builder.add(event);
-      await options.onBatch?.(step.value);
-    }
+    const outcome = await run;
+    const last = reports.at(-1)?.target ?? targets[0];
+    const origin = {
+      vendor: last?.model.vendor ?? '',
+      model: last?.model.id ?? '',
+      credentialId: last?.credential.id ?? '',
+    };
+    return { events: batches.flat(), batches, outcome, answer: builder.build(origin), reports };
   } finally {
     if (given.pools === undefined) await ports.pools.close();
   }

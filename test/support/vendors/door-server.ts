@@ -51,27 +51,23 @@ export async function doorServer(target: Target, ports: CallPorts): Promise<Door
       const frames: Frames = chat ? new ChatFrames(head, wantsUsage) : new MessagesFrames(head, origin);
       const builder = new AnswerBuilder();
       const plan = { targets: [target], mayEnlarge: false };
-      const run = runCall({ plan, request: given.request, signal: new AbortController().signal }, ports);
-      for (;;) {
-        const step = await run.next();
-        if (step.done === true) {
-          if (step.value.error !== undefined) throw platformFailure(step.value.error);
-          if (given.request.stream) response.end(frames.end());
-          else {
-            const answer = builder.build(origin);
-            const usage = answer.usage ?? zeroUsage;
-            response.setHeader('content-type', 'application/json');
-            response.end(
-              JSON.stringify(chat ? toChatReply(answer, usage, head) : toMessagesReply(answer, usage, head)),
-            );
-          }
-          return;
-        }
+      const call = { plan, request: given.request, signal: new AbortController().signal };
+      const { error } = await runCall(call, ports, (events) => {
         if (given.request.stream) {
           if (!response.headersSent) response.setHeader('content-type', 'text/event-stream');
-          response.write(frames.write(step.value));
+          response.write(frames.write(events));
         }
-        for (const event of step.value) builder.add(event);
+        for (const event of events) builder.add(event);
+      });
+      if (error !== undefined) throw platformFailure(error);
+      if (given.request.stream) response.end(frames.end());
+      else {
+        const answer = builder.build(origin);
+        const usage = answer.usage ?? zeroUsage;
+        response.setHeader('content-type', 'application/json');
+        response.end(
+          JSON.stringify(chat ? toChatReply(answer, usage, head) : toMessagesReply(answer, usage, head)),
+        );
       }
     } catch (error) {
       const failure =

@@ -59,6 +59,8 @@ export abstract class VendorServer {
   readonly #scripts: Script[] = [];
   readonly #server: Server;
   #byDefault: Script = { pieces: ['Hello', ' world'] };
+  /** Decides by the request itself, where the order of requests is nobody's to say. */
+  decide: ((seen: SeenRequest) => Script | undefined) | undefined;
 
   constructor() {
     this.#server = createServer((request, response) => {
@@ -73,12 +75,22 @@ export abstract class VendorServer {
   abstract errorBody(status: number, message: string): unknown;
   abstract keyOf(request: IncomingMessage): string | undefined;
   abstract isStream(seen: SeenRequest): boolean;
+  /** An error in place of an answer costs what the vendor has reported by then: with most of them nothing. */
+  billedAtStart(_seen: SeenRequest): SeenRequest['billed'] {
+    return { input: 0, output: 0 };
+  }
+
   /** What the vendor's own SDK takes as its base address. */
   abstract get baseUrl(): string;
 
   /** Follows these, one a request, then the default. */
   script(...scripts: readonly Script[]): void {
     this.#scripts.push(...scripts);
+  }
+
+  /** Forgets what no request has followed yet. */
+  clearScripts(): void {
+    this.#scripts.length = 0;
   }
 
   byDefault(script: Script): void {
@@ -118,7 +130,7 @@ export abstract class VendorServer {
     const refused = this.keys.size > 0 && (seen.key === undefined || !this.keys.has(seen.key));
     const script: Script = refused
       ? { status: 401, message: `Incorrect API key provided: ${seen.key ?? 'none'}.` }
-      : (this.#scripts.shift() ?? this.#byDefault);
+      : (this.decide?.(seen) ?? this.#scripts.shift() ?? this.#byDefault);
     if (script.hangBeforeHeaders === true) return;
     if (script.status !== undefined) {
       response.writeHead(script.status, { 'content-type': 'application/json', ...script.headers });
@@ -149,6 +161,7 @@ export abstract class VendorServer {
         return;
       }
       if (script.failAfter === sent) {
+        if (sent === 0) seen.billed = this.billedAtStart(seen);
         response.end(frames.error);
         return;
       }

@@ -129,6 +129,10 @@ test('a list is filtered by status, type, author and archive, and refuses values
     t.is(refused.body['error'], 'validation_error');
     t.like(refused.body['details'], { field: query.split('=')[0] });
   }
+  t.is((await owner.call('GET', '/api/agents?limit=101')).status, 200, 'cut to the largest page');
+  const versions = `/api/agents/${ids['live']}/versions`;
+  t.is((await owner.call('GET', `${versions}?limit=101`)).status, 200);
+  t.is((await owner.call('GET', `${versions}?limit=0`)).status, 400);
 });
 
 test('pages of a list hold every agent once', async (t) => {

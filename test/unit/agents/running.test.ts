@@ -12,6 +12,7 @@ let bench: AgentsBench;
 test.serial.before(async () => {
   bench = await startAgents(database, {
     models: {
+      isKnown: (model) => model !== 'nobody.knows',
       faultOf: (_, { plan }, model) =>
         model === 'sim.echo'
           ? undefined
@@ -83,15 +84,34 @@ test('models that would be refused are warnings, and no obstacle to publishing',
   const validate = async () => dataOf(await owner.call('POST', `${at}/validate`));
   t.deepEqual(await validate(), { valid: true, issues: [], warnings: [] });
   await owner.call('PATCH', at, {
-    llm_config: { model: 'openai.large', fallback_models: ['sim.echo', 'nobody.knows'] },
+    llm_config: { model: 'openai.large', fallback_models: ['sim.echo', 'openai.large'] },
   });
   const found = await validate();
   t.true(found['valid']);
   t.like(found['warnings'], [
     { schema: null, field: 'llm_config.model', issue: 'is outside the tiers of the plan enterprise' },
-    { field: 'llm_config.fallback_models.1', issue: 'is unknown' },
+    { field: 'llm_config.fallback_models.1' },
   ]);
   t.is((await owner.call('POST', `${at}/publish`)).status, 200);
+});
+
+test('an agent with a model that nobody knows is not published', async (t) => {
+  for (const [llm_config, field] of [
+    [{ model: 'nobody.knows' }, 'llm_config.model'],
+    [{ model: 'auto', fallback_models: ['sim.echo', 'nobody.knows'] }, 'llm_config.fallback_models.1'],
+  ] as const) {
+    const { owner, at } = await newAgent();
+    await owner.call('PATCH', at, { llm_config });
+    const refused = await owner.call('POST', `${at}/publish`);
+    t.is(refused.status, 400);
+    t.like(refused.body, {
+      error: 'validation_error',
+      details: { schema: null, field, issue: 'there is no model nobody.knows' },
+    });
+    const found = dataOf(await owner.call('POST', `${at}/validate`));
+    t.like(found, { valid: false, issues: [{ field }], warnings: [] });
+    t.is(dataOf(await owner.call('GET', at))['status'], 'draft');
+  }
 });
 
 test('what an API key does by another door is recorded as done by the key', async (t) => {

@@ -49,6 +49,7 @@ test('an HTTP tool is created with the defaults of the specification, and read b
     },
   });
   t.deepEqual(dataOf(created)['validation'], { state: 'unchecked', checked_at: null, issues: [] });
+  t.is(dataOf(created)['updated_at'], dataOf(created)['created_at']);
   t.deepEqual((await owner.call('GET', `${path}/${idOf(created)}`)).body, created.body);
 });
 

@@ -253,6 +253,27 @@ test('an MCP server tells its tools, and a tool of it is called with context in 
   t.is(dataOf(await owner.call('GET', at))['tools'], null);
 });
 
+test('what an MCP server says of calls that may be repeated is remembered', async (t) => {
+  const { owner, path } = await newAgent();
+  const server = await startMcpServer(t, undefined, [
+    { name: 'read', annotations: { readOnlyHint: true } },
+    { name: 'put', annotations: { idempotentHint: true } },
+    { name: 'add', annotations: { readOnlyHint: false, idempotentHint: false } },
+  ]);
+  const created = await owner.call('POST', path, {
+    name: 'files',
+    type: 'mcp',
+    editor_schema: { mcp: { url: server.url } },
+  });
+  await owner.call('POST', `${path}/${idOf(created)}/discover`);
+  const { tools } = dataOf(await owner.call('GET', `${path}/${idOf(created)}`)) as {
+    tools: { name: string; repeatable?: boolean }[];
+  };
+  const repeatable = tools.map(({ name, repeatable: is = false }) => `${name} ${is}`);
+  for (const said of ['read true', 'put true', 'add false', 'echo false'])
+    t.true(repeatable.includes(said), said);
+});
+
 test('only MCP servers are asked for tools, and sub-agents are not tried alone', async (t) => {
   const { owner, path } = await newAgent();
   const agent = path.split('/')[3];

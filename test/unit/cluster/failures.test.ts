@@ -62,7 +62,27 @@ test('every kind of failure crosses the link typed', async (t) => {
   );
 });
 
-test('a kind or method that the owner does not have is refused by name', async (t) => {
+test('a method that the owner does not have, as one of an older version, is refused by name', async (t) => {
+  const cluster = new SimulatedCluster();
+  const kind = volatileCounter(cluster.time);
+  const { read } = CounterServiceDefinition.methods;
+  const older = volatileActor({
+    service: { ...CounterServiceDefinition, methods: { read } },
+    name: kind.name,
+    create: () => ({ read: () => ({ sum: 4 }) }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.add(cluster.host('n2'), [older]);
+  cluster.members.publish([nodeAt(cluster, 1).member.process]);
+  await cluster.time.advance(200);
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'one');
+  t.deepEqual(await cluster.settle(counter.read({})), { sum: 4 });
+  const error = await t.throwsAsync(cluster.settle(counter.add({ amount: 1 })), { instanceOf: ClusterError });
+  t.is(error?.tag, 'unknown_method');
+  t.regex(error?.message ?? '', /^unknown_method: \S+ has no method add$/);
+});
+
+test('a kind that the owner does not have is refused by name', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileCounter(cluster.time);
   await cluster.add(cluster.host('n1'), [kind]);

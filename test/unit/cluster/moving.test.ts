@@ -13,8 +13,14 @@ import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cl
 /** Nodes with the durable counter, and with a kind whose turns stamp their row and take a while. */
 class MovingCluster extends SimulatedCluster {
   readonly tables = new CounterTables();
-  readonly store = new MemoryFenceStore(this.tables, this.time, { delayMs: () => 1, fault: () => 'none' });
+  storeMs = 1;
+  readonly store = new MemoryFenceStore(this.tables, this.time, {
+    delayMs: () => this.storeMs,
+    fault: () => 'none',
+  });
   readonly log: string[] = [];
+  /** The process of each slow actor that was made. */
+  readonly made: string[] = [];
   readonly kinds = new Map<SimulatedNode, ReturnType<MovingCluster['durable']>>();
 
   durable(time = this.time as Parameters<typeof durableCounter>[1], turnMs = 2_000) {
@@ -29,6 +35,7 @@ class MovingCluster extends SimulatedCluster {
         load: (address) => ({ counter: addressText(address) }),
         create: (activation) => {
           const { process } = activation;
+          this.made.push(process);
           return {
             add: async ({ amount }: { amount: number }) => {
               await activation.stamp({ set: 'busy', process, forMs: 10_000 });
@@ -97,6 +104,17 @@ test('a durable sum goes on where it was when its idle actor moves', async (t) =
   for (let key = 0; key < 10; key += 1) {
     t.is((await cluster.settle(cluster.counter(one, `c${key}`).add({ amount: 1 }))).sum, 6);
   }
+});
+
+test('an actor whose slot moves while the store is asked is not made where it was wanted before', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  cluster.storeMs = 500;
+  const asked = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  t.is((await cluster.settle(asked)).sum, 1);
+  await cluster.time.advance(2_000);
+  t.deepEqual(cluster.made, ['n2']);
 });
 
 test('a turn that runs while its slot moves ends where it is, and the new owner begins only then', async (t) => {

@@ -3,7 +3,12 @@ import { clusterConfig } from '../../../cluster/config.js';
 import { processId, slot, viewNumber } from '../../../cluster/ids/ids.js';
 import { makeView } from '../../../cluster/membership/view.js';
 import { DurableTimers } from '../../../cluster/recovery/durable-timers.js';
-import { Recovery, type RecoveryNode, type UnfinishedWork } from '../../../cluster/recovery/recovery.js';
+import {
+  Recovery,
+  type RecoveryNode,
+  type RecoveryQuestion,
+  type UnfinishedWork,
+} from '../../../cluster/recovery/recovery.js';
 import { buildRing, type Ring } from '../../../cluster/ring/ring.js';
 import { SeededRandom, VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 
@@ -105,9 +110,16 @@ function setUp() {
   const time = new VirtualTime();
   const node = new Node();
   const rows = new Rows(time);
-  const recovery = new Recovery<Row>(node, rows, config, time, new SeededRandom(3));
-  return { time, node, rows, recovery };
+  const failed: [RecoveryQuestion, unknown][] = [];
+  const recovery = new Recovery<Row>(node, rows, config, time, new SeededRandom(3), (asked, error) => {
+    failed.push([asked, error]);
+  });
+  return { time, node, rows, recovery, failed };
 }
+
+const unexpected = (_asked: string, error: unknown): never => {
+  throw error;
+};
 
 test('after a cold start nothing is taken up until the view has stood', async (t) => {
   const { time, node, rows, recovery } = setUp();
@@ -147,7 +159,7 @@ test('work committed just after the first look is found by the second, when ever
 });
 
 test('the slow sweep finds what both looks missed, also after the store was away', async (t) => {
-  const { time, node, rows, recovery } = setUp();
+  const { time, node, rows, recovery, failed } = setUp();
   recovery.start();
   node.view('me');
   await time.advance(20_000);
@@ -158,10 +170,13 @@ test('the slow sweep finds what both looks missed, also after the store was away
   await time.advance(config.recoverySweepMs * 1.5);
   t.is(rows.rows.get('missed')?.state, 'done');
   t.true(recovery.counts.failures > 0);
+  t.is(failed.length, recovery.counts.failures);
+  t.is(failed[0]?.[0], 'unfinished');
+  t.true(failed[0]?.[1] instanceof Error);
 });
 
 test('work that fails every time is taken up three times with growing pauses, then given up', async (t) => {
-  const { time, node, rows, recovery } = setUp();
+  const { time, node, rows, recovery, failed } = setUp();
   rows.add('bad', 5, { fails: 99 });
   recovery.start();
   node.view('me');
@@ -172,6 +187,10 @@ test('work that fails every time is taken up three times with growing pauses, th
     [1, 2, 3],
   );
   t.is(recovery.counts.givenUp, 1);
+  t.deepEqual(
+    failed.map(([asked, error]) => `${asked}: ${String(error)}`),
+    Array.from({ length: 3 }, () => 'run: Error: it failed'),
+  );
 });
 
 test('repeats run one at a time, first attempts a few at a time', async (t) => {
@@ -229,6 +248,7 @@ test('timers fire once at their time, those armed meanwhile and those already ov
     },
     config,
     time,
+    unexpected,
   );
   node.view('me');
   timers.start();
@@ -245,6 +265,9 @@ test('timers fire once at their time, those armed meanwhile and those already ov
     ['early', 9_000],
     ['far', config.timerHorizonMs * 2],
   ]);
+  const { count, sumMs } = timers.lateness.read();
+  t.is(count, 6, 'the one that was armed too early was asked twice');
+  t.true(sumMs >= 1_000 && sumMs < 1_100, `one was a second late when it was found: ${sumMs} ms`);
   timers.stop();
 });
 
@@ -263,6 +286,7 @@ test('a timer of a slot that was lost is left to its new owner', async (t) => {
     },
     config,
     time,
+    unexpected,
   );
   node.view('me');
   timers.start();
@@ -270,5 +294,37 @@ test('a timer of a slot that was lost is left to its new owner', async (t) => {
   node.view('another');
   await time.advance(20_000);
   t.deepEqual(fired, []);
+  timers.stop();
+});
+
+test('a timer whose source fails says so each time, and fires when the source is back', async (t) => {
+  const time = new VirtualTime();
+  const node = new Node();
+  const asked: string[] = [];
+  let isAway = true;
+  const answer = async <Value>(value: Value): Promise<Value> => {
+    if (isAway) throw new Error('away');
+    return value;
+  };
+  const timers = new DurableTimers(
+    node,
+    {
+      upcoming: () => answer([{ id: 'one', slot: slot(3), dueInMs: 0 }]),
+      fire: () => answer(undefined),
+    },
+    config,
+    time,
+    (what, error) => asked.push(`${what}: ${String(error)}`),
+  );
+  node.view('me');
+  timers.start();
+  await time.advance(100);
+  timers.armed({ id: 'one', slot: slot(3), dueInMs: 0 });
+  await time.advance(100);
+  t.deepEqual(asked, ['upcoming: Error: away', 'fire: Error: away']);
+  t.is(timers.failures, 2);
+  isAway = false;
+  await time.advance(config.recoveryRetryMs + 100);
+  t.is(timers.fired, 1);
   timers.stop();
 });

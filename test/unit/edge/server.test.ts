@@ -95,6 +95,16 @@ test('a body sent in chunks beyond the bound is refused without waiting for its 
   t.pass();
 });
 
+test('a body far over the bound is refused with 413 to a client that only listens once it has sent all', async (t) => {
+  const edge = await startEdge([echo]);
+  t.teardown(edge.close);
+  const body = `{"text":"${'x'.repeat(6 * 1024 * 1024)}"}`;
+  const { response, json } = await post(`${edge.url}/echo/${id}`, body);
+  t.is(response.status, 413);
+  t.is(json['error'], 'payload_too_large');
+  t.not(response.headers.get('connection'), 'close');
+});
+
 test('another content type than JSON is 415, a malformed id and an unknown address are 404, a wrong method is 405', async (t) => {
   const edge = await startEdge([echo]);
   t.teardown(edge.close);
@@ -108,6 +118,29 @@ test('another content type than JSON is 415, a malformed id and an unknown addre
   const wrong = await fetch(`${edge.url}/echo/${id}`);
   t.is(wrong.status, 405);
   t.is(wrong.headers.get('allow'), 'POST');
+});
+
+test('a wrong method is refused in the words of the operations that the address has', async (t) => {
+  const dressed = declare({
+    name: 'a.b',
+    method: 'GET',
+    path: '/telemetry',
+    title: 'Telemetry',
+    access: anyone(),
+    dialect: 'telemetry',
+    output: z.object({}),
+    handle: () => ({}),
+  });
+  const own = { ...dressed, name: 'a.c', path: '/own', envelope: () => ({ own: true }) };
+  const edge = await startEdge([dressed, own]);
+  t.teardown(edge.close);
+  const refused = await post(`${edge.url}/telemetry`, '{}');
+  t.is(refused.response.status, 405);
+  t.is(refused.response.headers.get('allow'), 'GET, HEAD');
+  t.deepEqual(refused.json, {
+    error: { code: 'METHOD_NOT_ALLOWED', message: 'The method is not allowed on this address.' },
+  });
+  t.deepEqual((await post(`${edge.url}/own`, '{}')).json, { own: true });
 });
 
 test('HEAD is served as GET without a body', async (t) => {
@@ -165,6 +198,7 @@ test('only listed origins get cross-origin headers and a preflight answer', asyn
   const listed = await preflight('https://app.example');
   t.is(listed.status, 204);
   t.is(listed.headers.get('access-control-allow-origin'), 'https://app.example');
+  t.is(listed.headers.get('x-ratelimit-limit'), '120', 'every answer carries figures');
   const other = await preflight('https://evil.example');
   t.is(other.status, 405);
   t.is(other.headers.get('access-control-allow-origin'), null);
@@ -275,7 +309,7 @@ test('a late event loop refuses new work with 503 and Retry-After, but still say
     output: z.object({}),
     handle: () => ({}),
   });
-  const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live]);
+  const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live], { sheds: true });
   t.teardown(edge.close);
   for (let sample = 0; sample < 5; sample += 1) edge.server.overload.record(10_000);
   const [refused, alive] = await Promise.all([fetch(`${edge.url}/thing`), fetch(`${edge.url}/live`)]);

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { SignJWT } from 'jose';
+import { readSettings } from '../../../src/config/index.js';
+import { createOutsideIssuer } from '../../../src/identity/outside-issuer.js';
+import { outsideIssuerOf } from '../../../src/node/outside-services.js';
 import { databaseOfFile } from '../../support/database.js';
 import { type IdentityNode, shiftedTime, startIdentityNode } from '../../support/identity.js';
 import { type OidcIssuer, oidcAudience, startOidcIssuer } from '../../support/oidc-issuer.js';
@@ -113,3 +116,29 @@ test.serial(
     t.is((await other.api.get('/api/auth/me', { token })).status, 200);
   },
 );
+
+test('an issuer without an audience, or an audience without an issuer, stops the start', (t) => {
+  const issuerAlone = { TROUPE_OIDC_ISSUER: 'https://login.example.com' };
+  const audienceAlone = { TROUPE_OIDC_AUDIENCE: 'troupe' };
+  for (const environment of [issuerAlone, audienceAlone]) {
+    t.throws(() => outsideIssuerOf(readSettings(environment)), { message: /set together/ });
+  }
+  t.deepEqual(outsideIssuerOf(readSettings({ ...issuerAlone, ...audienceAlone })), {
+    issuer: 'https://login.example.com',
+    audience: 'troupe',
+  });
+  t.is(outsideIssuerOf(readSettings({})), undefined);
+});
+
+test('an issuer keeps the slash at the end of its name, and is asked at its address all the same', async (t) => {
+  const slashed = await startOidcIssuer();
+  t.teardown(() => slashed.close());
+  const issuer = `${slashed.issuer}/`;
+  slashed.claimedIssuer = issuer;
+  const settings = readSettings({ TROUPE_OIDC_ISSUER: issuer, TROUPE_OIDC_AUDIENCE: oidcAudience });
+  const outside = createOutsideIssuer(outsideIssuerOf(settings) ?? t.fail(), Date.now);
+  t.is(outside.issuer, issuer);
+  const email = 'ada@example.com';
+  const token = await slashed.token({ email, email_verified: true }, { issuer });
+  t.is((await outside.verify(token)).email, email);
+});

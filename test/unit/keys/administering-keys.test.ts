@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { Plan } from '../../../src/context/caller.js';
-import { insertTenant } from '../../support/callers.js';
 import { databaseOfFile } from '../../support/database.js';
 import {
   type Answer,
@@ -10,6 +9,7 @@ import {
   itemsOf,
   type KeysNode,
   newKey,
+  newKeyTenant,
   startKeysNode,
 } from '../../support/keys-node.js';
 
@@ -21,10 +21,7 @@ test.serial.before(async () => {
   database.atEnd(() => node.close());
 });
 
-async function newTenant(plan: Plan = 'enterprise') {
-  const scope = await insertTenant(node.store, { plan, name: 'Troupers' });
-  return { scope, admin: node.asUser(scope, 'admin') };
-}
+const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
 
 test('only owner and admin revoke or change a rate; a member may not even look', async (t) => {
   const { scope } = await newTenant();

@@ -2,9 +2,8 @@
 import test from 'ava';
 import type { Plan, Role } from '../../../src/context/caller.js';
 import { sql } from '../../../src/storage/index.js';
-import { insertTenant } from '../../support/callers.js';
 import { databaseOfFile } from '../../support/database.js';
-import { dataOf, type KeysNode, newKey, startKeysNode } from '../../support/keys-node.js';
+import { dataOf, type KeysNode, newKey, newKeyTenant, startKeysNode } from '../../support/keys-node.js';
 
 const database = databaseOfFile(test);
 let node: KeysNode;
@@ -16,10 +15,7 @@ test.serial.before(async () => {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-async function newTenant(plan: Plan = 'enterprise') {
-  const scope = await insertTenant(node.store, { plan, name: 'Troupers' });
-  return { scope, admin: node.asUser(scope, 'admin') };
-}
+const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
 
 test('a key is created with the defaults of the plan, shown whole once, and works', async (t) => {
   const { admin } = await newTenant('pro');

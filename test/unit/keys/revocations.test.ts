@@ -52,6 +52,11 @@ test('a node whose feed has lost its place asks which of its keys ended, and tel
   other.keys.onRevoked(({ keyId, tenantId }) => {
     if (tenantId === scope.tenantId) ended.push(keyId);
   });
+  // A change to a key makes the node forget what it knew of it, but not that the key was used.
+  const body = { rateLimitPerMinute: 30 };
+  const changed = await node.asUser(scope, 'admin')('PATCH', `/api/keys/${keys[0]?.id}/rpm`, body);
+  t.is(changed.status, 200);
+  t.true(await other.feed.reached(node.feed.position, 10_000));
   proxy.mode = 'down';
   proxy.cutAll();
   const gone = keys.slice(0, 2);

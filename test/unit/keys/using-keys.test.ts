@@ -1,7 +1,6 @@
 // Requests with keys: what is accepted, counted, limited, and when it ends, on one node and on several.
 import test from 'ava';
 import type { Plan } from '../../../src/context/caller.js';
-import { insertTenant } from '../../support/callers.js';
 import { databaseOfFile } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
 import {
@@ -10,6 +9,7 @@ import {
   itemsOf,
   type KeysNode,
   newKey,
+  newKeyTenant,
   startKeysNode,
 } from '../../support/keys-node.js';
 
@@ -21,10 +21,7 @@ test.serial.before(async () => {
   database.atEnd(() => node.close());
 });
 
-async function newTenant(plan: Plan = 'enterprise') {
-  const scope = await insertTenant(node.store, { plan, name: 'Troupers' });
-  return { scope, admin: node.asUser(scope, 'admin') };
-}
+const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
 
 test("a lowered plan lowers its keys' rate at once, and a raised one gives it back", async (t) => {
   const { scope, admin } = await newTenant();
@@ -138,6 +135,22 @@ test("a key's window refuses with its own figures, and a second key of the tenan
   t.is(refused.headers.get('retry-after'), String(details['retry_after']));
   t.true((details['retry_after'] ?? 0) >= 1 && (details['retry_after'] ?? 99) <= 61);
   t.is((await node.withKey(other.apiKey)('GET', '/api/quota')).status, 200);
+});
+
+test('a request that names another tenant than its key is refused, and counts for the key all the same', async (t) => {
+  const { scope, admin } = await newTenant();
+  const { scope: other } = await newTenant();
+  const { id, apiKey } = await newKey(node, scope, { rateLimitPerMinute: 2 });
+  const naming = (tenant: string) =>
+    node.call('GET', '/api/quota', { 'x-api-key': apiKey, 'x-tenant-id': tenant });
+  const refused = await naming(other.tenantId);
+  t.is(refused.status, 404);
+  t.is(refused.body['error'], 'tenant_not_found');
+  t.is(refused.headers.get('x-ratelimit-limit'), '2');
+  t.is(refused.headers.get('x-ratelimit-remaining'), '1');
+  t.is((await naming(scope.tenantId.toUpperCase())).status, 200);
+  t.is((await naming(other.tenantId)).body['error'], 'rate_limit_exceeded');
+  t.is(dataOf(await admin('GET', `/api/keys/${id}`))['total_requests'], 3);
 });
 
 test('a key quota ends after that much model work, for good, and other requests go on', async (t) => {

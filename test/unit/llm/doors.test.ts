@@ -46,6 +46,7 @@ test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that 
   );
 
   const pieces: string[] = [];
+  const ends: string[] = [];
   let usage: number | undefined;
   const stream = await client.chat.completions.create({
     model: 'sim.echo',
@@ -56,7 +57,10 @@ test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that 
   for await (const chunk of stream) {
     pieces.push(chunk.choices[0]?.delta.content ?? '');
     usage = chunk.usage?.total_tokens ?? usage;
+    if (chunk.choices.length === 0) ends.push('usage');
+    else if (chunk.choices[0]?.finish_reason !== null) ends.push('finish_reason');
   }
+  t.deepEqual(ends, ['finish_reason', 'usage'], 'the usage comes last');
   t.is(pieces.join(''), 'echo: Grüße aus Köln');
   t.is(usage, 7);
 });

@@ -184,6 +184,9 @@ test('what follows a failure depends on its class', (t) => {
   t.deepEqual(decide('credential'), { kind: 'switch', index: 1 });
   t.deepEqual(decide('exhausted'), { kind: 'switch', index: 1 });
   t.deepEqual(decide('credential', { index: 1 }), stop);
+  const leftOut = { isOpen: () => true };
+  t.deepEqual(decide('credential', leftOut), { kind: 'switch', index: 1 }, 'there is nobody else to ask');
+  t.deepEqual(decide('unavailable', leftOut), stop);
   t.deepEqual(decide('rate'), { kind: 'switch', index: 1 });
   t.deepEqual(decide('rate', { index: 1 }), { kind: 'switch', index: 2 });
   t.deepEqual(decide('rate', { index: 2 }, { retryAfterMs: 700 }), { kind: 'retry', afterMs: 700 });

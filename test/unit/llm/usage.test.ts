@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { anthropicUsage, mergeAnthropicUsage } from '../../../src/llm/anthropic/usage.js';
 import { chatUsage } from '../../../src/llm/chat-dialect/usage.js';
 import { geminiUsage } from '../../../src/llm/google/usage.js';
-import { costOf } from '../../../src/llm/catalogue/price.js';
+import { costOf, sumOfCosts } from '../../../src/llm/catalogue/price.js';
 import { inputTokens, outputTokens, totalTokens, zeroUsage, type Usage } from '../../../src/llm/index.js';
 import { openrouterUsage } from '../../../src/llm/openrouter/usage.js';
 import { xaiUsage } from '../../../src/llm/xai/usage.js';
@@ -123,4 +123,9 @@ test('a price follows each part, the length of the prompt, and the vendor where 
   t.is(costOf({ ...zeroUsage, inputUncached: 2000, outputVisible: 100 }, price), 0.0095);
   t.is(costOf({ ...usage, vendorCost: 0.5 }, price), 0.5);
   t.is(costOf(zeroUsage, price), 0);
+});
+
+test('what several attempts cost together shows no noise of adding doubles', (t) => {
+  t.is(sumOfCosts([0.1, 0.2, 0.0000003]), 0.3000003);
+  t.is(sumOfCosts([]), 0);
 });

@@ -1,6 +1,8 @@
 import test from 'ava';
 import { PlatformError } from '../../../src/errors.js';
-import { codeOf, type Dialect, envelope, unexpected } from '../../../src/operations/index.js';
+import { codeOf, codesOf, type Dialect, envelope, unexpected } from '../../../src/operations/index.js';
+
+const noJson = new PlatformError('validation_error', { details: { field: 'body', issue: 'no JSON' } });
 
 const cases: readonly (readonly [Dialect, PlatformError, string])[] = [
   ['general', new PlatformError('validation_error'), 'validation_error'],
@@ -11,6 +13,13 @@ const cases: readonly (readonly [Dialect, PlatformError, string])[] = [
   ['telemetry', new PlatformError('authentication_required'), 'UNAUTHORIZED'],
   ['telemetry', new PlatformError('tenant_not_found'), 'TENANT_NOT_FOUND'],
 ];
+
+test('a body that is no JSON is a validation_error even where fields are refused in capitals', (t) => {
+  t.is(codeOf(noJson, 'invocation'), 'validation_error');
+  t.is(codeOf(noJson, 'keys'), 'invalid_input');
+  t.deepEqual(codesOf('validation_error', 'invocation'), ['VALIDATION_ERROR', 'validation_error']);
+  t.deepEqual(codesOf('validation_error', 'keys'), ['invalid_input']);
+});
 
 for (const [dialect, error, code] of cases) {
   test(`in the dialect ${dialect} ${error.code} is called ${code}`, (t) => {

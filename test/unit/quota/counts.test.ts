@@ -224,9 +224,11 @@ test('GET /api/quota answers the figures of the month to a key and to a user, fr
       query: {},
       body: undefined,
       rawBody: new Uint8Array(),
+      rawQuery: '',
       headers: {},
       requestId: randomUUID(),
       signal: new AbortController().signal,
+      leaving: new AbortController().signal,
     });
   const expected = {
     success: true,

@@ -1,4 +1,5 @@
-// Transactions through slonik: what commits, what is undone, what an error tells and what it keeps to itself.
+// Transactions: what commits, what is undone, what an error tells and what it keeps to itself.
+import { executionAsyncId } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import test from 'ava';
@@ -162,7 +163,8 @@ test('transactions that lock each other out are repeated until both are done', a
       await tx.query(nothing`update counters set amount = amount + 1 where id = ${second}`);
     });
   await Promise.all([raiseBoth(one, other), raiseBoth(other, one)]);
-  t.is(runs, 3);
+  // More often where the one that was undone has its row again before the other has woken: PostgreSQL lets it.
+  t.true(runs >= 3, `${runs} runs`);
   t.deepEqual(await amounts(tenant), [2, 2]);
 });
 
@@ -199,6 +201,46 @@ test("one connection that serves many tenants in turn keeps none of them, nor th
       }),
     );
   }
+});
+
+test('a transaction switches no async hooks on, since they slow down every promise of a process', async (t) => {
+  const store = await open(t);
+  await store.inTenant(tenantScope(randomUUID()), (tx) => tx.any(sql.unsafe`select 1`));
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.resolve();
+  // Only hooks give promises ids of their own.
+  t.is(executionAsyncId(), 0);
+});
+
+test('a connection is used again after its transaction was refused', async (t) => {
+  const store = await open(t, { directoryConnectionsMax: 1 });
+  const pid = sql.type(z.object({ pid: z.number() }))`select pg_backend_pid() as pid`;
+  const before = await store.directory((tx) => tx.one(pid));
+  await failure(
+    t,
+    store.directory((tx) => tx.any(sql.unsafe`select ${'no id'}::text::uuid`)),
+  );
+  t.deepEqual(await store.directory((tx) => tx.one(pid)), before);
+});
+
+test('a connection whose rollback was refused is closed: nobody else finds its transaction open', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  t.teardown(() => proxy.close());
+  const store = await open(t, { databaseUrl: proxy.url, directoryConnectionsMax: 1 });
+  const email = `${randomUUID()}@example.com`;
+  let rollbacks = 0;
+  proxy.alter = (question) => {
+    if (!question.includes('rollback')) return question;
+    rollbacks += 1;
+    return Buffer.from(question.toString('latin1').replace('rollback', 'rollbakc'), 'latin1');
+  };
+  const refused = store.directory(async (tx) => {
+    await tx.query(nothing`insert into users (id, email) values (${randomUUID()}, ${email})`);
+    throw new Error('the handler does not want it');
+  });
+  await t.throwsAsync(refused, { message: 'the handler does not want it' });
+  t.is(rollbacks, 1, 'PostgreSQL was asked for something that it does not know');
+  await addUser(store, email);
 });
 
 test('a statement that runs too long is ended, and may be tried again', async (t) => {

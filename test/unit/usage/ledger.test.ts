@@ -5,11 +5,13 @@ import type pg from 'pg';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../../src/errors.js';
 import { openBatchWriters, openStore } from '../../../src/storage/index.js';
-import { type ClosedRow, Ledger, type OpenedRow } from '../../../src/usage/index.js';
+import { Ledger, type OpenedRow } from '../../../src/usage/index.js';
 import { insertTenant } from '../../support/callers.js';
 import { databaseOfFile } from '../../support/database.js';
+import { ManualTime } from '../../support/manual-time.js';
 import { ownerView } from '../../support/owner-view.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
+import { call, closed, opened } from '../../support/usage-rows.js';
 
 const database = databaseOfFile(test);
 let owner: pg.Client;
@@ -19,14 +21,25 @@ test.serial.before(async () => {
   database.atEnd(() => owner.end());
 });
 
-async function ledgerOn(t: ExecutionContext, databaseUrl = database.url, time: Time = systemTime) {
+async function ledgerOn(
+  t: ExecutionContext,
+  databaseUrl = database.url,
+  time: Time = systemTime,
+  isGone: (processId: string) => boolean = () => false,
+) {
   const store = await openStore({ databaseUrl });
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom, statementTimeoutMs: 1_000 });
   t.teardown(async () => {
     await writers.close();
     await store.close();
   });
-  return new Ledger({ writers, store, time, report: (attempted, error) => t.log(attempted, error) });
+  return new Ledger({
+    writers,
+    store,
+    time,
+    report: (attempted, error) => t.log(attempted, error),
+    isGone,
+  });
 }
 
 async function newTenant(): Promise<string> {
@@ -38,48 +51,21 @@ async function newTenant(): Promise<string> {
   }
 }
 
-function opened(tenantId: string, changes: Partial<OpenedRow> = {}): OpenedRow {
-  return {
-    tenant_id: tenantId,
-    attempt_id: randomUUID(),
-    call_id: randomUUID(),
-    attempt_number: 1,
-    source: 'direct',
-    key_id: null,
-    user_id: null,
-    vendor: 'sim',
-    model: 'sim.echo',
-    payer: 'platform',
-    month: '2026-11-01',
-    opened_at: '2026-11-30T23:59:59Z',
-    deadline_at: '2999-01-01T00:00:00Z',
-    input_estimate: 70,
-    output_estimate: 7,
-    cost_estimate: 0.5,
-    ...changes,
-  };
-}
-
-function closed({ tenant_id, attempt_id }: OpenedRow, changes: Partial<ClosedRow> = {}): ClosedRow {
-  return {
-    tenant_id,
-    attempt_id,
-    outcome: 'completed',
-    closed_at: '2026-12-01T00:00:01Z',
-    input_tokens: 10,
-    cache_read_tokens: 0,
-    cache_write_tokens: 0,
-    output_tokens: 5,
-    reasoning_tokens: 0,
-    cost: 0,
-    usage_source: 'reported',
-    stop_reason: 'stop',
-    failure: null,
-    vendor_request_id: null,
-    first_signal_ms: 1,
-    duration_ms: 2,
-    ...changes,
-  };
+/** What the rows of calls add up to, and what their hours say of them. */
+async function toldOf(tenantId: string) {
+  const sums = `sum(input_tokens)::int as input, sum(output_tokens)::int as output,
+    sum(response_time_ms)::float8 as ms, sum(cached_tokens)::int as cached`;
+  const { rows } = await owner.query(
+    `select date_trunc('hour', started_at, 'UTC') as hour, model, status, count(*)::int as calls, ${sums}
+     from calls where tenant_id = $1 group by 1, 2, 3 order by 1, 2, 3`,
+    [tenantId],
+  );
+  const hours = await owner.query(
+    `select hour, model, status, sum(calls)::int as calls, ${sums}
+     from call_hours where tenant_id = $1 group by 1, 2, 3 order by 1, 2, 3`,
+    [tenantId],
+  );
+  return { rows, hours: hours.rows };
 }
 
 async function months(tenantId: string): Promise<Record<string, number>> {
@@ -170,5 +156,176 @@ test('an answer of the store that was lost changes nothing in the sums', async (
   t.deepEqual(await months(tenantId), { '2026-11-01': 15 });
 });
 
+test('calls are told of once, and their hours count each of them once, however often they are repeated', async (t) => {
+  const ledger = await ledgerOn(t);
+  const tenants = await Promise.all([newTenant(), newTenant()]);
+  const rows = Array.from({ length: 300 }, (_, at) =>
+    call(tenants[at % 2] ?? '', {
+      started_at: new Date(Date.UTC(2026, 10, 1 + (at % 3) * 40, 7, at % 60)).toISOString(),
+      status: at % 5 === 0 ? 'error' : 'success',
+      cached_tokens: at % 7,
+      agent_id: at % 2 === 0 ? null : randomUUID(),
+    }),
+  );
+  await Promise.all([...rows, ...rows].map((row) => ledger.tell(row)));
+  await Promise.all(rows.map((row) => ledger.tell({ ...row, input_tokens: 999 })));
+  for (const tenantId of tenants) {
+    const { rows: told, hours } = await toldOf(tenantId);
+    t.is(
+      told.reduce((sum, { calls }) => sum + calls, 0),
+      150,
+    );
+    t.deepEqual(hours, told);
+  }
+});
+
+test('a call that its first attempt completed is told of with the closing, once, however often that is repeated', async (t) => {
+  const ledger = await ledgerOn(t);
+  const tenantId = await newTenant();
+  const words = [
+    'plain',
+    'NULL',
+    '',
+    'a "b" {c},d',
+    String.raw`back\slash\"`,
+    'two\nlines',
+    "o'clock",
+    'ünï ✓',
+  ];
+  const rows = words.map(() => opened(tenantId));
+  await Promise.all(rows.map((row) => ledger.open(row)));
+  const told = words.map((word) => ({
+    response_time_ms: 7,
+    input_preview: word,
+    output_preview: `>${word}`,
+  }));
+  for (let round = 0; round < 2; round += 1) {
+    await Promise.all(rows.map((row, at) => ledger.close(closed(row), told[at])));
+  }
+  const { rows: calls } = await owner.query(
+    'select call_id, input_preview, output_preview, input_tokens::int, attempts from calls where tenant_id = $1',
+    [tenantId],
+  );
+  t.deepEqual(
+    Object.fromEntries(calls.map(({ call_id: id, ...call }) => [id, call])),
+    Object.fromEntries(
+      rows.map(({ call_id: id }, at) => [
+        id,
+        { input_preview: words[at], output_preview: `>${words[at]}`, input_tokens: 10, attempts: 1 },
+      ]),
+    ),
+  );
+  t.is((await toldOf(tenantId)).hours[0]?.calls, words.length);
+  t.deepEqual(await months(tenantId), { '2026-11-01': 15 * words.length });
+});
+
+test('a call that the store does not take now is told of when the store is back, and refuses nobody', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  t.teardown(() => proxy.close());
+  const ledger = await ledgerOn(t, proxy.url, fastTime);
+  const tenantId = await newTenant();
+  proxy.mode = 'down';
+  await ledger.tell(call(tenantId));
+  proxy.mode = 'open';
+  await ledger.sweep();
+  t.is((await toldOf(tenantId)).hours[0]?.calls, 1);
+});
+
+test('a call of a tenant that is gone meanwhile is given up, and holds up nobody', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  t.teardown(() => proxy.close());
+  const ledger = await ledgerOn(t, proxy.url, fastTime);
+  const [gone, there] = [await newTenant(), await newTenant()];
+  proxy.mode = 'down';
+  await ledger.tell(call(gone));
+  await ledger.tell(call(there));
+  await owner.query('delete from tenants where id = $1', [gone]);
+  proxy.mode = 'open';
+  await ledger.sweep();
+  t.deepEqual((await toldOf(gone)).rows, []);
+  t.is((await toldOf(there)).hours[0]?.calls, 1);
+});
+
+test('what a process left open that is gone is closed before its deadline, and its call is told of whole', async (t) => {
+  const ledger = await ledgerOn(t, database.url, systemTime, (id) => id === 'the dead one');
+  const tenantId = await newTenant();
+  const session_id = randomUUID();
+  const first = opened(tenantId, { process_id: 'the dead one', session_id, model: 'sim.first' });
+  const second = { ...first, attempt_id: randomUUID(), attempt_number: 2, model: 'sim.second' };
+  const running = opened(tenantId, { process_id: 'the living one' });
+  for (const row of [first, second, running]) await ledger.open(row);
+  await ledger.close(closed(first, { outcome: 'failed', cache_read_tokens: 3 }));
+  const twin = await ledgerOn(t, database.url, systemTime, (id) => id === 'the dead one');
+  await Promise.all([ledger.sweep(), twin.sweep()]);
+  t.deepEqual(
+    (await rowsOf(tenantId)).map(({ outcome }) => String(outcome)).toSorted((a, b) => a.localeCompare(b)),
+    ['failed', 'null', 'orphaned'],
+  );
+  t.deepEqual(await months(tenantId), { '2026-11-01': 15 + 77 });
+  const { rows } = await owner.query(
+    `select call_id, session_id, first_model, model, status, failure, attempts, input_tokens::int as input,
+       output_tokens::int as output, cached_tokens::int as cached from calls where tenant_id = $1`,
+    [tenantId],
+  );
+  t.deepEqual(rows, [
+    {
+      call_id: first.call_id,
+      session_id,
+      first_model: 'sim.first',
+      model: 'sim.second',
+      status: 'error',
+      failure: 'orphaned',
+      attempts: 2,
+      input: 80,
+      output: 12,
+      cached: 3,
+    },
+  ]);
+  t.is((await toldOf(tenantId)).hours[0]?.calls, 1);
+});
+
 /** Deadlines pass ten times as fast, so that nobody waits for a store that is away. */
 const fastTime: Time = { ...systemTime, after: (delayMs, action) => systemTime.after(delayMs / 10, action) };
+
+test('a call whose process died between its last closing and telling of it is told of whole, once', async (t) => {
+  const tenantId = await newTenant();
+  const ledger = await ledgerOn(t);
+  const past = { deadline_at: '2026-12-01T00:03:00Z' };
+  const open = async (changes: Partial<OpenedRow>): Promise<OpenedRow> => {
+    const row = opened(tenantId, { ...past, ...changes });
+    await ledger.open(row);
+    return row;
+  };
+  const failed = { outcome: 'failed', stop_reason: null, failure: 'server' } as const;
+  // Answered at its second attempt; failed at once; told of; its second attempt still open.
+  const [answered, refused, told, running] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  for (const call_id of [answered, refused, told, running]) {
+    await ledger.close(closed(await open({ call_id, model: 'sim.fail' }), failed));
+  }
+  const later = { attempt_number: 2, opened_at: '2026-12-01T00:00:02Z' };
+  await ledger.close(closed(await open({ call_id: answered, ...later })));
+  await ledger.tell(call(tenantId, { call_id: told, status: 'error', failure: 'server' }));
+  await open({ call_id: running, ...later, deadline_at: '2999-01-01T00:00:00Z' });
+  const at = new ManualTime('2026-12-01T00:04:00Z');
+  for (const again of [await ledgerOn(t, database.url, at), await ledgerOn(t, database.url, at)]) {
+    await again.sweep();
+  }
+  const { rows } = await owner.query(
+    `select call_id, model, first_model, status, failure, attempts, input_tokens::int as input
+     from calls where tenant_id = $1 and input_preview = ''`,
+    [tenantId],
+  );
+  const byCall = (one: { call_id: string }, other: { call_id: string }): number =>
+    one.call_id < other.call_id ? -1 : 1;
+  const expected = [
+    { call_id: answered, model: 'sim.echo', status: 'success', failure: null, attempts: 2, input: 20 },
+    { call_id: refused, model: 'sim.fail', status: 'error', failure: 'server', attempts: 1, input: 10 },
+  ];
+  t.deepEqual(rows.sort(byCall), expected.map((one) => ({ ...one, first_model: 'sim.fail' })).sort(byCall));
+  const { hours } = await toldOf(tenantId);
+  t.is(
+    hours.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0),
+    3,
+    'each is counted in its hour once',
+  );
+});

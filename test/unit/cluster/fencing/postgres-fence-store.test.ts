@@ -33,6 +33,15 @@ async function connected(t: ExecutionContext, role = 'troupe_writer'): Promise<p
 
 fenceStoreContract(test, 'PostgreSQL', (t) => Promise.resolve({ one: open(t), other: open(t) }));
 
+fenceStoreContract(test, 'PostgreSQL, claim and write in one statement', (t) => {
+  const [one, other] = [
+    openSumStore(database.url, { inOne: true }),
+    openSumStore(database.url, { inOne: true }),
+  ];
+  t.teardown(() => Promise.all([one.close(), other.close()]));
+  return Promise.resolve({ one, other });
+});
+
 /** How many statements on the actors' connections wait for a lock right now. */
 async function waiting(client: pg.Client, address: ActorAddress): Promise<number> {
   const answer = await client.query<{ count: string }>(

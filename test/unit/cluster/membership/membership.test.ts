@@ -59,6 +59,62 @@ test('a killed process is out of the view within 2 s, when peers are refused', a
   }
 });
 
+/** Kills and has the others refused, as their broken links would be; until none of them is in a view, in ms. */
+async function killedUntilOut(
+  world: MemberWorld,
+  killed: readonly MemberNode[],
+  rest: readonly MemberNode[],
+): Promise<number> {
+  const names = rest
+    .map((node) => String(node.member.process))
+    .toSorted()
+    .join(' ');
+  for (const node of killed) node.kill();
+  await world.time.advance(50);
+  for (const node of rest) for (const { member } of killed) node.membership.reportRefused(member.process);
+  const isOut = (): boolean => rest.every((node) => node.viewNames() === names);
+  return 50 + (await msUntil(world, isOut, 12_000));
+}
+
+test('processes that are killed one soon after the other are each out within 2 s, though all who are left have just joined', async (t) => {
+  for (let seed = 1; seed <= 10; seed += 1) {
+    const world = new MemberWorld(seed);
+    let nodes = await world.settled(3);
+    for (let round = 0; round < 3; round += 1) {
+      await world.time.advance(world.random.fraction() * 1_000);
+      const [oldest, ...rest] = nodes;
+      if (oldest === undefined) throw new Error('three nodes');
+      const tookMs = await killedUntilOut(world, [oldest], rest);
+      t.true(tookMs <= 2_000, `seed ${seed}, round ${round}: ${tookMs} ms`);
+      const fresh = world.add(`q${round}`);
+      const started = fresh.start();
+      await world.time.until(() => fresh.membership.standing() === 'member', 6_000);
+      await world.finish(started);
+      nodes = [...rest, fresh];
+    }
+  }
+});
+
+test('most processes are killed at one moment, and are out as soon as one would be: nobody can have promised anything', async (t) => {
+  for (let seed = 1; seed <= 10; seed += 1) {
+    const world = new MemberWorld(seed);
+    const [one, two, three] = await world.settled(3);
+    if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+    // Five: it takes two to speak against one.
+    const four = world.add('p3');
+    const five = world.add('p4');
+    const started = Promise.all([four.start(), five.start()]);
+    await world.time.until(
+      () => [four, five].every((node) => node.membership.standing() === 'member'),
+      6_000,
+    );
+    await world.finish(started);
+    await world.time.advance(6_000 + world.random.fraction() * 1_000);
+    const tookMs = await killedUntilOut(world, [three, four, five], [one, two]);
+    t.true(tookMs <= 1_700, `seed ${seed}: ${tookMs} ms`);
+  }
+});
+
 test('a killed process that nobody calls is found by probes and out of the view within 4 s', async (t) => {
   const world = new MemberWorld(3);
   const [one, two, three] = await world.settled(3);
@@ -99,6 +155,8 @@ test('a living process whose listener refuses two peers is out, and fences itsel
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
   three.freeze();
+  // A refusal counts for the renewal that its witness saw last.
+  await world.time.advance(600);
   one.membership.reportRefused(three.member.process);
   two.membership.reportRefused(three.member.process);
   await world.time.until(() => one.viewNames() === 'p0 p1', 3_000);
@@ -246,4 +304,21 @@ test('who waits for a process hears when it is surely gone', async (t) => {
   await world.time.advance(5_000);
   await world.finish(waiting);
   t.true(heard);
+});
+
+test('a process that came later hears from the others who is surely gone', async (t) => {
+  const world = new MemberWorld();
+  const [, , lost] = await world.settled(3);
+  if (lost === undefined) throw new Error('three nodes');
+  lost.freeze();
+  await world.time.advance(4_000);
+  const later = world.add('later');
+  await world.finish(later.start());
+  const startedMs = world.time.monotonicMs();
+  await world.finish(
+    later.membership.whenSurelyGone(lost.member.process, new AbortController().signal),
+    10_000,
+  );
+  const tookMs = world.time.monotonicMs() - startedMs;
+  t.true(tookMs < 4_000, `it watched the whole silence by itself: ${tookMs} ms`);
 });

@@ -13,11 +13,12 @@ function look(startedMs: number, receivedMs = startedMs + 10): { startedMs: numb
 }
 
 function seen(renewals: number, generation = 'a', promisedMs = 0) {
-  return { generation, leases: [lease('p1', renewals, { promisedMs })], view: undefined };
+  const leases = [lease('p1', renewals, { promisedMs })];
+  return { generation, generationAgeMs: 0, leases, departed: [], view: undefined };
 }
 
 test('silence is counted from the receipt of the last change to the start of the last look', (t) => {
-  const observer = new Observer();
+  const observer = new Observer(2_000);
   observer.observe(seen(1), look(1_000, 1_300));
   observer.observe(seen(1), look(4_000, 4_900));
   t.is(observer.silentMs(p1), 2_700);
@@ -26,43 +27,55 @@ test('silence is counted from the receipt of the last change to the start of the
 });
 
 test('an observer that could not look counts no silence', (t) => {
-  const observer = new Observer();
+  const observer = new Observer(2_000);
   observer.observe(seen(1), look(1_000));
   observer.observe(seen(9), look(60_000));
   t.true(observer.silentMs(p1) <= 0);
 });
 
 test('an answer that was overtaken by a later one is passed over', (t) => {
-  const observer = new Observer();
+  const observer = new Observer(2_000);
   observer.observe(seen(5), look(2_000));
   t.is(observer.observe(seen(4), look(1_000, 3_000)), undefined);
   t.is(observer.lease(p1)?.renewals, 5);
 });
 
 test('a new generation begins all silence anew, and what vanished with the old one proves nothing', (t) => {
-  const observer = new Observer();
+  const observer = new Observer(2_000);
   observer.observe(seen(1), look(0));
   observer.observe(seen(1), look(5_000));
   t.is(observer.silentMs(p1), 4_990);
-  observer.observe({ generation: 'b', leases: [], view: undefined }, look(6_000));
+  observer.observe(
+    { generation: 'b', generationAgeMs: 0, leases: [], departed: [], view: undefined },
+    look(6_000),
+  );
   t.is(observer.vanishedMs(p1), undefined);
   t.true(observer.silentMs(p1) <= 0);
-  observer.observe({ generation: 'b', leases: [], view: undefined }, look(8_000));
+  observer.observe(
+    { generation: 'b', generationAgeMs: 0, leases: [], departed: [], view: undefined },
+    look(8_000),
+  );
   t.is(observer.silentMs(p1), 1_990);
   t.is(observer.generationAgeMs, 1_990);
 });
 
 test('a lease that goes missing under one generation was taken away', (t) => {
-  const observer = new Observer();
+  const observer = new Observer(2_000);
   observer.observe(seen(1), look(0));
-  observer.observe({ generation: 'a', leases: [], view: undefined }, look(1_000));
-  observer.observe({ generation: 'a', leases: [], view: undefined }, look(3_000));
+  observer.observe(
+    { generation: 'a', generationAgeMs: 0, leases: [], departed: [], view: undefined },
+    look(1_000),
+  );
+  observer.observe(
+    { generation: 'a', generationAgeMs: 0, leases: [], departed: [], view: undefined },
+    look(3_000),
+  );
   t.is(observer.lease(p1), undefined);
   t.is(observer.vanishedMs(p1), 2_000);
 });
 
 test('a process is free only for a while after a renewal that surely fell between two looks, and bound by nothing', (t) => {
-  const observer = new Observer();
+  const observer = new Observer(2_000);
   observer.observe(seen(1), look(1_000));
   t.false(observer.isFree(p1, 1_010, awayMs), 'at first sight the renewal may be old');
   observer.observe(seen(2), look(1_500));
@@ -89,8 +102,8 @@ const nothingSeized = viewNumber(0);
 test('half of a view may be silent, more may not', (t) => {
   const quorum = new Quorum();
   quorum.remember(viewOf(1, 'a', 'b', 'c', 'd'));
-  t.deepEqual(quorum.opposition(electors(['a', 'b']), nothingSeized), []);
-  t.deepEqual(quorum.opposition(electors(['a']), nothingSeized).toSorted(), ['b', 'c', 'd']);
+  t.deepEqual(quorum.opposition(electors(['a', 'b']), nothingSeized).processes, []);
+  t.deepEqual(quorum.opposition(electors(['a']), nothingSeized).processes.toSorted(), ['b', 'c', 'd']);
 });
 
 test('silent processes count in every view that one of them may still hold', (t) => {
@@ -98,13 +111,40 @@ test('silent processes count in every view that one of them may still hold', (t)
   quorum.remember(viewOf(1, 'a', 'b', 'c'));
   quorum.remember(viewOf(2, 'a', 'b', 'c', 'd'));
   const free = ['c', 'd'];
-  t.deepEqual(quorum.opposition(electors(free, { a: 1, b: 2 }), nothingSeized).toSorted(), ['a', 'b']);
-  t.deepEqual(quorum.opposition(electors(free, { a: 2, b: 2 }), nothingSeized), []);
+  t.deepEqual(quorum.opposition(electors(free, { a: 1, b: 2 }), nothingSeized).processes.toSorted(), [
+    'a',
+    'b',
+  ]);
+  t.deepEqual(quorum.opposition(electors(free, { a: 2, b: 2 }), nothingSeized).processes, []);
 });
 
 test('views below a seized number oppose nothing', (t) => {
   const quorum = new Quorum();
   quorum.remember(viewOf(1, 'a', 'b', 'c'));
-  t.is(quorum.opposition(electors(['c']), viewNumber(1)).length, 2);
-  t.deepEqual(quorum.opposition(electors(['c']), viewNumber(2)), []);
+  t.is(quorum.opposition(electors(['c']), viewNumber(1)).processes.length, 2);
+  t.is(quorum.opposition(electors(['c']), viewNumber(1)).newest, viewNumber(1));
+  t.deepEqual(quorum.opposition(electors(['c']), viewNumber(2)).processes, []);
+});
+
+test('a process that left with its word is unbound when its last promise is over', (t) => {
+  const observer = new Observer(2_000);
+  const departed = [{ process: p1, promisedMs: 1_000 }];
+  observer.observe({ ...seen(1), departed }, look(1_000));
+  t.true(observer.hasDeparted(p1));
+  t.false(observer.isUnbound(p1, 2_400, 500));
+  t.true(observer.isUnbound(p1, 2_510, 500));
+  observer.observe({ ...seen(1, 'b'), leases: [] }, look(3_000));
+  t.true(observer.hasDeparted(p1), 'a flush does not bring it back');
+});
+
+test('silence that was watched does not count the time in which nothing could be seen', (t) => {
+  const observer = new Observer(2_000);
+  observer.observe(seen(1), look(1_000));
+  observer.observe(seen(1), look(2_000));
+  t.is(observer.watchedSilenceMs(p1), 990);
+  observer.observe(seen(1), look(9_000));
+  t.is(observer.silentMs(p1), 7_990);
+  t.is(observer.watchedSilenceMs(p1), 0);
+  observer.observe(seen(1), look(10_000));
+  t.is(observer.watchedSilenceMs(p1), 1_000);
 });

@@ -1,0 +1,116 @@
+// Streams whose chunks come one by one, as models write them: how many are carried, and how late.
+import { connect } from 'node:net';
+import type { BenchServer } from '../support/servers.js';
+import { percentile } from '../support/load.js';
+import type { Vendor } from './vendor.js';
+
+export interface PacedResult {
+  readonly offered: number;
+  readonly carried: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  /** Of streams that ended before their end, why: how often each was the last that was heard. */
+  readonly cut: ReadonlyMap<string, number>;
+  /** From the vendor's writing to the client's reading. */
+  readonly delaysMs: Float64Array;
+}
+
+export interface PacedLoad {
+  readonly streams: number;
+  readonly everyMs: number;
+  readonly seconds: number;
+  readonly request: string;
+}
+
+const mark = Buffer.from('"content":" ');
+const closing = Buffer.from('[DONE]');
+const numberCharsMax = 20;
+const tailBytes = 300;
+const reasonsMax = 3;
+
+/** Each stream is one answer as long as the load; all begin before the clock of the vendor does. */
+export async function pacedStreams(
+  server: BenchServer,
+  vendor: Vendor,
+  load: PacedLoad,
+): Promise<PacedResult> {
+  const chunks = Math.round((load.seconds * 1_000) / load.everyMs);
+  vendor.pace({ chunks, everyMs: load.everyMs });
+  const before = { cpu: await server.cpuSeconds(), written: vendor.written, at: performance.now() };
+  const delays: number[] = [];
+  const ends = await Promise.all(
+    Array.from({ length: load.streams }, () => oneStream(server.port, load.request, delays)),
+  );
+  const seconds = (performance.now() - before.at) / 1_000;
+  vendor.pace(undefined);
+  return {
+    offered: vendor.written - before.written,
+    carried: delays.length,
+    cut: counted(ends.filter((end) => end !== undefined)),
+    seconds,
+    cpuSeconds: (await server.cpuSeconds()) - before.cpu,
+    delaysMs: Float64Array.from(delays).sort(),
+  };
+}
+
+/** Undefined where it came to its end, else the status and the last words. */
+function oneStream(port: number, request: string, delays: number[]): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    let status = 'no answer';
+    let tail = '';
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(request));
+    let rest: Buffer = Buffer.alloc(0);
+    socket.on('data', (bytes: Buffer) => {
+      const now = performance.now();
+      if (status === 'no answer') status = bytes.toString('latin1', 9, 12);
+      tail = bytes.toString('utf8', Math.max(0, bytes.length - tailBytes));
+      if (status !== '200') return finish(`${status} ${tail}`);
+      const all = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+      let from = 0;
+      for (let at = all.indexOf(mark); at !== -1; at = all.indexOf(mark, from)) {
+        const start = at + mark.length;
+        const text = all.toString('latin1', start, start + numberCharsMax);
+        const end = text.indexOf(';');
+        // A mark that came in two parts is read when the second has come.
+        if (end === -1 && start + numberCharsMax > all.length) break;
+        from = start;
+        if (end !== -1) delays.push(now - Number(text.slice(0, end)));
+      }
+      rest = all.subarray(Math.max(from, all.length - mark.length - numberCharsMax));
+      if (!rest.includes(closing)) return;
+      finish(undefined);
+    });
+    socket.on('error', reject);
+    socket.on('end', () => finish(`${status}, then the end after: ${tail}`));
+
+    function finish(why: string | undefined): void {
+      socket.destroy();
+      resolve(why);
+    }
+  });
+}
+
+/** Figures and times differ from stream to stream; why it ended does not. */
+function counted(reasons: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const reason of reasons) {
+    const kind = reason.replaceAll(/\s+/g, ' ').replaceAll(/\d[\d.]{3,}/g, '#');
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return counts;
+}
+
+export function shareLate({ delaysMs }: PacedResult, lateMs: number): number {
+  return delaysMs.filter((delay) => delay > lateMs).length;
+}
+
+export function told(name: string, result: PacedResult): string {
+  const { offered, carried, cut, seconds, cpuSeconds, delaysMs } = result;
+  const rate = Math.round(carried / seconds);
+  const share = ((100 * carried) / Math.max(1, offered)).toFixed(1);
+  const [p50, p99, most] = [0.5, 0.99, 1].map((at) => percentile(delaysMs, at).toFixed(1));
+  const total = [...cut.values()].reduce((sum, count) => sum + count, 0);
+  const reasons = [...cut].toSorted((one, other) => other[1] - one[1]).slice(0, reasonsMax);
+  const why = reasons.map(([reason, count]) => `\n${' '.repeat(15)}${count} × ${reason}`).join('');
+  return `  ${name.padEnd(12)} ${rate} chunks/s carried (${share} % of what was written) with ${(cpuSeconds / seconds).toFixed(2)} of a core; delay p50 ${p50}, p99 ${p99}, most ${most} ms${total === 0 ? '' : `; ${total} streams were cut off${why}`}`;
+}

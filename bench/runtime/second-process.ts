@@ -1,0 +1,43 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Kind } from '../../cluster/activation/kind.js';
+import type { ClusterNode } from '../../cluster/node/node.js';
+import { ScriptedMembers } from '../../cluster/simulation/scripted-membership.js';
+import { freePort } from '../../test/support/free-port.js';
+import { memberOf, nodeOver, peersOf } from './nodes.js';
+import type { PeerTold } from './peer.js';
+
+export interface SecondProcess {
+  /** In this process, and owner of no actor: what it calls lives in the other. */
+  readonly node: ClusterNode;
+  readonly told: PeerTold;
+  stop(): Promise<void>;
+}
+
+/** A process that owns every actor, and a node here that calls them. */
+export async function startSecondProcess(
+  kinds: readonly Kind[],
+  databaseUrl?: string,
+): Promise<SecondProcess> {
+  const port = await freePort();
+  const program = fileURLToPath(new URL('peer.js', import.meta.url));
+  const child = fork(program, [String(port), ...(databaseUrl === undefined ? [] : [databaseUrl])]);
+  const told = await new Promise<PeerTold>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as PeerTold));
+    child.once('exit', (code) => reject(new Error(`the second process ended with ${code}`)));
+  });
+  const members = new ScriptedMembers();
+  const owner = memberOf('server', `127.0.0.1:${port}`);
+  members.join(owner);
+  const node = nodeOver(kinds, members.join(memberOf('client', '127.0.0.1:0')), peersOf('client', 0));
+  await node.start(new AbortController().signal);
+  members.publish([owner.process]);
+  return {
+    node,
+    told,
+    async stop() {
+      await node.stop();
+      child.disconnect();
+    },
+  };
+}

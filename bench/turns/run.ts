@@ -1,0 +1,66 @@
+// Turns of an agent that echoes, end to end on one node over HTTP with every row durable, beside what the same machine
+// makes durable by hand with the same rows. The node has one core; the load and PostgreSQL share the other.
+//
+//   npm run bench:turns              all of it
+//   npm run bench:turns -- 5         seconds of each
+//   BENCH_PROFILE=folder npm run bench:turns
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../../src/storage/index.js';
+import { percentile } from '../support/load.js';
+import { pinLoad, startServer } from '../support/servers.js';
+import { byHand } from './by-hand.js';
+import { talk } from './clients.js';
+
+const seconds = Number(process.argv[2] ?? 5);
+pinLoad();
+const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-turns-'));
+const postgres = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), flush: true });
+process.env['BENCH_DATABASE'] = postgres.connectionString;
+const troupe = await startServer('Troupe', './troupe.server.js', import.meta.url);
+const { key = '', agent = '' } = troupe.facts;
+const load = { port: troupe.port, key, agent };
+
+await talk({ ...load, sessions: 16, seconds: 2 });
+await idleSessions(2_000);
+const rates: number[] = [];
+for (const sessions of [1, 64, 512]) {
+  const cpuBefore = await troupe.cpuSeconds();
+  const result = await talk({ ...load, sessions, seconds });
+  const cpuMs = (((await troupe.cpuSeconds()) - cpuBefore) * 1_000) / result.turns;
+  const perSecond = result.turns / result.seconds;
+  rates.push(perSecond);
+  const ms = (values: Float64Array, share: number): string => percentile(values, share).toFixed(1);
+  console.log(
+    `${String(sessions).padStart(4)} sessions at once: ${perSecond.toFixed(0)} turns/s, ` +
+      `first event p50 ${ms(result.firstEventMs, 0.5)} ms, p99 ${ms(result.firstEventMs, 0.99)} ms, ` +
+      `whole turn p50 ${ms(result.wholeMs, 0.5)} ms, ${cpuMs.toFixed(2)} ms of CPU each`,
+  );
+}
+
+const limit = await byHand(postgres.connectionString, { writers: 4, batch: 64, seconds });
+console.log(
+  `by hand, 64 turns to a transaction: the rows of ${limit.toFixed(0)} turns/s; the best above is ` +
+    `${(Math.max(...rates) / limit).toFixed(2)} of it`,
+);
+
+await troupe.stop();
+await postgres.stop();
+await rm(directory, { recursive: true, force: true });
+process.exit(0);
+
+/** First of all: later, sessions would live in memory that the load has left free. */
+async function idleSessions(count: number): Promise<void> {
+  const [heapBefore, before] = [await troupe.heapBytes(), await troupe.residentBytes()];
+  const atOnce = 50;
+  for (let made = 0; made < count; made += atOnce) {
+    await talk({ ...load, sessions: atOnce, seconds: 60, turnsEach: 1 });
+  }
+  const bytes = ((await troupe.residentBytes()) - before) / count;
+  const heapBytes = ((await troupe.heapBytes()) - heapBefore) / count;
+  console.log(
+    `idle sessions: ${(bytes / 1024).toFixed(1)} KB each, ${Math.floor(2 ** 30 / bytes)} per GB; ` +
+      `${(heapBytes / 1024).toFixed(1)} KB of that in use`,
+  );
+}

@@ -1,0 +1,7 @@
+import { serveIntake } from './hand-written.js';
+
+// The same check, and nothing is kept.
+serveIntake(
+  () => undefined,
+  async () => undefined,
+);

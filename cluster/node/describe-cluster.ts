@@ -1,0 +1,78 @@
+import { ClusterError, toClusterError } from '../errors.js';
+import { actorKind, type ProcessId } from '../ids/ids.js';
+import type { Links } from '../links/links.js';
+import { processQuestion } from '../links/process-question.js';
+import type { Member } from '../membership/membership.js';
+import type { Time } from '../time/time.js';
+import type { NodeDescription } from './describe.js';
+
+/** What each member of the view says of itself; an edge-only process is in it only where it asks. */
+export interface ClusterDescription {
+  readonly view: { readonly number: number; readonly hash: string };
+  readonly nodes: readonly DescribedMember[];
+}
+
+export type DescribedMember =
+  | { readonly process: ProcessId; readonly description: NodeDescription }
+  /** It did not answer in time, or could not be reached. */
+  | { readonly process: ProcessId; readonly error: ClusterError };
+
+/** Stands in the place of a kind in calls that go to a process itself. */
+const nodeKind = actorKind('troupe.cluster.v1.Node');
+
+export async function describeCluster(
+  own: NodeDescription,
+  members: readonly Member[],
+  links: Links,
+  time: Time,
+  deadlineMs: number,
+): Promise<ClusterDescription> {
+  const others = members.filter(({ process }) => process !== own.process);
+  const answers = await Promise.all(others.map((member) => ask(member, links, time, deadlineMs)));
+  return { view: own.view, nodes: [{ process: own.process, description: own }, ...answers] };
+}
+
+function ask(member: Member, links: Links, time: Time, deadlineMs: number): Promise<DescribedMember> {
+  const { process } = member;
+  return new Promise((resolve) => {
+    const fail = (error: ClusterError): void => {
+      timer.cancel();
+      resolve({ process, error });
+    };
+    const timer = time.after(deadlineMs, () => {
+      remote.cancel();
+      fail(new ClusterError('deadline_exceeded', `${process} did not describe itself in time`));
+    });
+    const reply = (body: Uint8Array): void => {
+      try {
+        const description = parse(body);
+        timer.cancel();
+        resolve({ process, description });
+      } catch (error) {
+        fail(toClusterError(error, 'bad_message'));
+      }
+    };
+    const question = processQuestion({
+      mode: 'describe',
+      kind: nodeKind,
+      deadlineMs,
+      answer: { reply, fail },
+    });
+    const remote = links.call(member, question);
+  });
+}
+
+export function descriptionBytes(description: NodeDescription): Uint8Array {
+  return Buffer.from(JSON.stringify(description));
+}
+
+/** A peer of another version may tell more or less; that it is a description at all is checked. */
+function parse(body: Uint8Array): NodeDescription {
+  const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
+  if (!isDescription(value)) throw new ClusterError('bad_message', 'a peer answered with no description');
+  return value;
+}
+
+function isDescription(value: unknown): value is NodeDescription {
+  return typeof value === 'object' && value !== null && 'process' in value && 'counts' in value;
+}

@@ -1,0 +1,47 @@
+import type { Kind } from '../activation/kind.js';
+import { clusterConfig, type ClusterConfig } from '../config.js';
+import { ClusterError } from '../errors.js';
+import type { ProcessId } from '../ids/ids.js';
+import type { Transport } from '../links/pipe.js';
+import { LocalMembership } from '../membership/local/membership.js';
+import { hostName } from '../membership/watchdog/host.js';
+import { SystemLoopLag } from '../time/loop-lag.js';
+import { systemRandom, systemTime } from '../time/system.js';
+import type { ClusteredNode } from './clustered-node.js';
+import { ClusterNode } from './node.js';
+
+export interface LoneNodeOptions {
+  readonly kinds: readonly Kind[];
+  readonly process: ProcessId;
+  readonly config?: Partial<ClusterConfig>;
+}
+
+const nobodyElse: Transport = {
+  dial: () => Promise.reject(new ClusterError('peer_lost', 'a node that is alone dials nobody')),
+  listen: () => Promise.resolve({ address: '', close: () => Promise.resolve() }),
+};
+
+/** A node that is the whole cluster: no listener, no member store, every slot its own. */
+export async function openLoneNode(options: LoneNodeOptions): Promise<ClusteredNode> {
+  const self = {
+    process: options.process,
+    address: '',
+    weight: 1,
+    roles: ['edge', 'worker'] as const,
+    host: hostName(),
+    pid: process.pid,
+  };
+  const loopLag = new SystemLoopLag();
+  const node = new ClusterNode({
+    kinds: options.kinds,
+    membership: new LocalMembership(self),
+    transport: nobodyElse,
+    link: { cluster: 'alone', secret: 'alone' },
+    config: clusterConfig(options.config),
+    time: systemTime,
+    random: systemRandom,
+    loopLag,
+  });
+  await node.start(new AbortController().signal);
+  return { node, stop: (signal) => node.stop(signal).finally(() => loopLag.stop()) };
+}

@@ -1,0 +1,86 @@
+-- Consumers: the people that an integration names by a key of its own, as one sees them over all sessions, and the
+-- denylist of the tenant. How many sessions and turns they had is counted from the sessions themselves.
+create table consumers (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  consumer_key text not null check (length(consumer_key) between 1 and 255),
+  display_name text,
+  -- A declared name replaces any, an inferred one only fills.
+  name_source text check (name_source in ('declared', 'inferred')),
+  channels text[] not null default '{}',
+  -- Null for somebody who was denied before they ever came.
+  first_seen timestamptz,
+  -- May be a minute behind: rewriting the row for every turn would cost more than it tells.
+  last_seen timestamptz,
+  -- What lists are ordered by: when they were seen, or denied if they never were.
+  latest_at timestamptz not null,
+  blocked boolean not null default false,
+  blocked_reason text,
+  blocked_by text,
+  blocked_at timestamptz,
+  primary key (tenant_id, consumer_key),
+  check ((display_name is null) = (name_source is null)),
+  check (blocked = (blocked_at is not null)),
+  check (blocked or (blocked_reason is null and blocked_by is null))
+);
+create index consumers_latest on consumers (tenant_id, latest_at desc, consumer_key);
+create index consumers_blocked on consumers (tenant_id, blocked_at desc, consumer_key) where blocked;
+
+alter table consumers enable row level security;
+alter table consumers force row level security;
+grant select, insert, update, delete on consumers to troupe_app;
+create policy tenant on consumers to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+-- Sessions of many tenants tell in one batch whom they met.
+grant select, insert, update on consumers to troupe_writer;
+create policy writer on consumers to troupe_writer using (true) with check (true);
+
+-- Records who came, in the transaction of their turn: a list of {tenant_id, consumer_key, display_name, declared,
+-- channel, at}. Told twice it changes nothing more. Rows are taken in the order of their keys, so that batches do not
+-- lock each other out, and only where there is something new to say.
+create function touch_consumers(touches jsonb) returns void
+  language sql
+as $$
+  with told as (
+    select * from rows from (
+      jsonb_to_recordset(touches) as (
+        tenant_id uuid, consumer_key text, display_name text, declared boolean, channel text, at timestamptz)
+    ) with ordinality as t (tenant_id, consumer_key, display_name, declared, channel, at, place)
+  ),
+  seen as (
+    select tenant_id, consumer_key,
+      (array_agg(display_name order by place desc) filter (where declared and display_name is not null))[1]
+        as declared_name,
+      (array_agg(display_name order by place) filter (where display_name is not null))[1] as any_name,
+      array_agg(distinct channel) as channels,
+      min(at) as first_at,
+      max(at) as last_at
+    from told
+    group by tenant_id, consumer_key
+  )
+  insert into consumers as c
+    (tenant_id, consumer_key, display_name, name_source, channels, first_seen, last_seen, latest_at)
+  select s.tenant_id, s.consumer_key, coalesce(s.declared_name, s.any_name),
+    case when s.declared_name is not null then 'declared' when s.any_name is not null then 'inferred' end,
+    s.channels, s.first_at, s.last_at, s.last_at
+  from seen s
+  left join consumers k on k.tenant_id = s.tenant_id and k.consumer_key = s.consumer_key
+  where k.tenant_id is null
+    or k.last_seen is null
+    or k.last_seen < s.last_at - interval '1 minute'
+    or k.first_seen > s.first_at
+    or not k.channels @> s.channels
+    or (s.declared_name is not null and (k.display_name, k.name_source) is distinct from (s.declared_name, 'declared'))
+    or (k.display_name is null and s.any_name is not null)
+  order by s.tenant_id, s.consumer_key
+  on conflict (tenant_id, consumer_key) do update set
+    display_name = case when excluded.name_source = 'declared' then excluded.display_name
+      else coalesce(c.display_name, excluded.display_name) end,
+    name_source = case when excluded.name_source = 'declared' then 'declared'
+      else coalesce(c.name_source, excluded.name_source) end,
+    channels = array(select distinct unnest(c.channels || excluded.channels) order by 1),
+    first_seen = least(c.first_seen, excluded.first_seen),
+    last_seen = greatest(c.last_seen, excluded.last_seen),
+    latest_at = greatest(c.latest_at, excluded.latest_at)
+$$;
+revoke execute on function touch_consumers from public;
+grant execute on function touch_consumers to troupe_app, troupe_writer;

@@ -1,0 +1,36 @@
+-- What starts an agent from outside. The configuration is kept as people wrote it; what it means is read anew.
+create table triggers (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  id uuid not null,
+  agent_id uuid not null,
+  name text not null,
+  trigger_type text not null check (trigger_type in ('webhook', 'email', 'db_event', 'schedule')),
+  config jsonb not null check (jsonb_typeof(config) = 'object'),
+  enabled boolean not null default true,
+  -- Sources that look for news begin with what came after this.
+  first_enabled_at timestamptz,
+  revision bigint not null default 1,
+  -- Where owners and admins let its secrets be sent, as "<reference> <host>".
+  approved text[] not null default '{}',
+  -- The secrets that it names, as `name:<name>` or `id:<id>`.
+  secrets text[] not null default '{}',
+  -- Of a webhook: its own secret in the vault, and until when the one before is valid too.
+  secret_id uuid,
+  former_secret_until timestamptz,
+  created_by uuid,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (tenant_id, id),
+  foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade
+);
+-- A webhook's address names the trigger alone.
+create unique index triggers_id on triggers (id);
+create index triggers_newest on triggers (tenant_id, created_at desc, id desc);
+
+alter table triggers enable row level security;
+alter table triggers force row level security;
+grant select, insert, update, delete on triggers to troupe_app;
+create policy tenant on triggers to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+grant select on triggers to troupe_directory;
+create policy directory on triggers for select to troupe_directory using (true);

@@ -1,0 +1,201 @@
+/** The tools of an agent as its turns call them: by HTTP, or by the protocol of an MCP server. */
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+import type { Time } from '../../../cluster/index.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { Egress } from '../../egress/index.js';
+import type { Expressions } from '../../expressions/index.js';
+import type { JsonObject } from '../../operations/index.js';
+import type { Vault } from '../../vault/index.js';
+import { reasonOf } from '../checks.js';
+import type { RunnableAgent } from '../running.js';
+import { forbiddenDestinations } from '../schemas/destinations.js';
+import type { ApiTool, McpServer } from '../schemas/editor-schema.js';
+import { schemaDocumentOf, type SnapshotSchema } from '../snapshot.js';
+import { callApiTool } from './api-tool.js';
+import { withContextDefaults } from './context-defaults.js';
+import { authHeaders, secretReader, type SecretReader } from './credentials.js';
+import { secretHider } from './hide-secrets.js';
+import { callServerTool } from './mcp-server.js';
+import { textOfAnswer } from './server-answer.js';
+import { ServerSessions } from './server-sessions.js';
+import { shownText } from './shown-text.js';
+import { ToolError } from './tool-error.js';
+import { toolFailureOf } from './tool-failure.js';
+
+export interface SchemaToolsParts {
+  readonly vault: Pick<Vault, 'find' | 'resolve'>;
+  readonly egress: Pick<Egress, 'fetchGuarded' | 'fetchLike'>;
+  readonly expressions: Pick<Expressions, 'evaluate'>;
+  readonly time: Time;
+}
+
+export interface SchemaToolCall {
+  readonly scope: TenantScope;
+  readonly schema: SnapshotSchema;
+  /** Of the agent that the schema belongs to. */
+  readonly approved: RunnableAgent['approved'];
+  /** Which tool of an MCP server; nothing else for an HTTP tool. */
+  readonly tool?: string;
+  readonly args: JsonObject;
+  /** The context, with the bindings in it. */
+  readonly context: JsonObject;
+  /** Refuses to call when the context does not hold what the tool needs of it. */
+  readonly strict: boolean;
+  /** Lets the other side know a repeated call. MCP has no place for it. */
+  readonly idempotencyKey?: string;
+  readonly signal: AbortSignal;
+}
+
+export interface SchemaToolAnswer {
+  /** The HTTP status; null for a tool of an MCP server. */
+  readonly status: number | null;
+  /** What the model is shown. */
+  readonly text: string;
+  readonly isError: boolean;
+  readonly truncated: boolean;
+  /** Names that the tool wanted from the context and that were not there. */
+  readonly missing: readonly string[];
+}
+
+export class SchemaTools {
+  readonly #parts: SchemaToolsParts;
+  readonly #sessions: ServerSessions;
+
+  constructor(parts: SchemaToolsParts) {
+    this.#parts = parts;
+    this.#sessions = new ServerSessions(parts.time);
+  }
+
+  /** Ends what is kept of MCP servers. */
+  stop(): Promise<void> {
+    return this.#sessions.stop();
+  }
+
+  /** Calls the tool once. Throws `ToolError`; a tool that says that it failed has answered. */
+  async call(call: SchemaToolCall): Promise<SchemaToolAnswer> {
+    await this.#guard(call);
+    switch (call.schema.type) {
+      case 'api':
+        return this.#callApi(call.schema.editor_schema.api, call);
+      case 'mcp':
+        return this.#callServer(call.schema.editor_schema.mcp, call);
+      case 'agent':
+        throw new TypeError('a sub-agent is no tool that is called from here');
+    }
+  }
+
+  /** In a draft a secret may be named that nobody allowed to be sent there. */
+  async #guard({ scope, schema, approved }: SchemaToolCall): Promise<void> {
+    if (approved === null) return;
+    const [forbidden] = await forbiddenDestinations(
+      schemaDocumentOf(schema),
+      approved.get(schema.id) ?? [],
+      (secret) => this.#parts.vault.find(scope, secret),
+    );
+    if (forbidden === undefined) return;
+    throw new ToolError('secret', `Nobody allowed its secret to be sent to ${forbidden.host}.`);
+  }
+
+  async #callApi(tool: ApiTool, call: SchemaToolCall): Promise<SchemaToolAnswer> {
+    const { args, context, strict, idempotencyKey, signal } = call;
+    const answer = await callApiTool(this.#parts, tool, {
+      args,
+      context,
+      secrets: secretReader(this.#parts.vault, call),
+      strict,
+      signal,
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    });
+    return { ...answer, isError: answer.status >= 400 };
+  }
+
+  async #callServer(server: McpServer, call: SchemaToolCall): Promise<SchemaToolAnswer> {
+    const { args, missing } = withContextDefaults(
+      call.args,
+      server.defaults_from_context ?? {},
+      call.context,
+    );
+    if (call.strict && missing.length > 0) {
+      throw new ToolError('context-missing', `The context does not hold ${missing.join(', ')}.`);
+    }
+    const { vault, egress, time } = this.#parts;
+    const values: string[] = [];
+    const secrets = secretReader(vault, call);
+    const read: SecretReader = async (secret) => {
+      const value = await secrets(secret);
+      values.push(value.reveal());
+      return value;
+    };
+    const headers = await authHeaders(server.auth, read);
+    const hide = secretHider(values);
+    const timeoutMs = server.call_timeout_ms;
+    // One clock over the greeting and the call, which have a limit of their own each.
+    const clock = new ServerClock(time, timeoutMs, call.signal);
+    try {
+      const access = { server, headers, egress, timeoutMs, signal: clock.signal };
+      const answer = await callServerTool(access, call.tool ?? '', args, (...lent) =>
+        this.#sessions.use(call.scope.tenantId, ...lent),
+      );
+      const shown = shownText(textOfAnswer(answer), hide);
+      return { status: null, ...shown, isError: answer.isError === true, missing };
+    } catch (error) {
+      throw serverFailure(error, clock.expired, timeoutMs, hide);
+    } finally {
+      clock.stop();
+    }
+  }
+}
+
+class ServerClock {
+  readonly #controller = new AbortController();
+  readonly #timer: { cancel(): void };
+  readonly #outer: AbortSignal;
+  expired = false;
+
+  constructor(time: Time, timeoutMs: number, outer: AbortSignal) {
+    this.#outer = outer;
+    this.#timer = time.after(timeoutMs, () => {
+      this.expired = true;
+      this.#controller.abort();
+    });
+    if (outer.aborted) this.#onOuter();
+    else outer.addEventListener('abort', this.#onOuter, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+    this.#outer.removeEventListener('abort', this.#onOuter);
+  }
+
+  readonly #onOuter = (): void => this.#controller.abort(this.#outer.reason);
+}
+
+function serverFailure(
+  error: unknown,
+  expired: boolean,
+  timeoutMs: number,
+  hide: (text: string) => string,
+): ToolError {
+  if (expired || (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)) {
+    const message = `The server did not answer within ${timeoutMs} ms.`;
+    return new ToolError('timeout', message, { mayHaveArrived: true, cause: error });
+  }
+  const known = toolFailureOf(deepest(error));
+  if (known instanceof ToolError) return known;
+  const reason = hide(reasonOf(error)).slice(0, 300);
+  return new ToolError('bad-answer', `The server did not answer as it should: ${reason}`, {
+    mayHaveArrived: true,
+    cause: error,
+  });
+}
+
+/** The protocol's package wraps what the connection threw. */
+function deepest(error: unknown): unknown {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  return toolFailureOf(inner) instanceof ToolError ? inner : error;
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
+import type { Time } from '../../../cluster/index.js';
+import { EgressError } from '../../egress/index.js';
+import { limitsOf, type RequestLimits, type ServerAccess, ServerSession } from './server-session.js';
+
+/** Longer than the pauses between the tool calls of a turn; shorter than servers keep sessions that rest. */
+const idleMs = 60_000;
+/** Of one tenant with one server under one credential; as many more as are needed at once end with their call. */
+const idleOfOneMax = 8;
+/** Of a node. The one that has rested longest makes room. */
+const idleMax = 256;
+
+interface Resting {
+  readonly key: string;
+  readonly session: ServerSession;
+  readonly timer: { cancel(): void };
+}
+
+/**
+ * Sessions with MCP servers, kept between calls so that a call need not be greeted anew. A call has its session to
+ * itself: one that is cut off takes no other along. Kept apart by tenant, server and credential.
+ */
+export class ServerSessions {
+  readonly #time: Time;
+  /** In the order in which they came to rest. */
+  readonly #resting = new Set<Resting>();
+  #isStopped = false;
+
+  constructor(time: Time) {
+    this.#time = time;
+  }
+
+  async use<Result>(
+    tenantId: string,
+    access: ServerAccess,
+    work: (session: ServerSession, limits: RequestLimits) => Promise<Result>,
+  ): Promise<Result> {
+    const key = keyOf(tenantId, access);
+    const kept = this.#take(key);
+    if (kept !== undefined) {
+      try {
+        return await this.#lend(key, kept, access, work);
+      } catch (error) {
+        // The server has forgotten the session, or was not reached by it: it cannot have done anything.
+        if (access.signal.aborted || !wasNotTaken(error, kept)) throw error;
+      }
+    }
+    return this.#lend(key, await ServerSession.open(access), access, work);
+  }
+
+  /** Ends those that rest; the others end with their calls. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const resting = [...this.#resting];
+    this.#resting.clear();
+    await Promise.all(
+      resting.map(({ session, timer }) => {
+        timer.cancel();
+        return session.close();
+      }),
+    );
+  }
+
+  async #lend<Result>(
+    key: string,
+    session: ServerSession,
+    access: ServerAccess,
+    work: (session: ServerSession, limits: RequestLimits) => Promise<Result>,
+  ): Promise<Result> {
+    session.lendTo(access);
+    try {
+      const result = await work(session, limitsOf(access));
+      this.#rest(key, session);
+      return result;
+    } catch (error) {
+      // A refusal in the words of the protocol is an answer; after anything else nobody knows what the session is at.
+      if (error instanceof ProtocolError) this.#rest(key, session);
+      else void session.close();
+      throw error;
+    }
+  }
+
+  #take(key: string): ServerSession | undefined {
+    // The one that rested last is the least likely to have been forgotten.
+    const found = [...this.#resting].findLast((resting) => resting.key === key);
+    if (found === undefined) return undefined;
+    this.#remove(found);
+    return found.session;
+  }
+
+  #rest(key: string, session: ServerSession): void {
+    const alike = [...this.#resting].filter((resting) => resting.key === key);
+    if (this.#isStopped || alike.length >= idleOfOneMax) return void session.close();
+    const resting: Resting = { key, session, timer: this.#time.after(idleMs, () => this.#end(resting)) };
+    this.#resting.add(resting);
+    const [oldest] = this.#resting;
+    if (this.#resting.size > idleMax && oldest !== undefined) this.#end(oldest);
+  }
+
+  #end(resting: Resting): void {
+    this.#remove(resting);
+    void resting.session.close();
+  }
+
+  #remove(resting: Resting): void {
+    resting.timer.cancel();
+    this.#resting.delete(resting);
+  }
+}
+
+/** Digested, so that no credential lies in one more place. */
+function keyOf(tenantId: string, { server, headers }: ServerAccess): string {
+  return createHash('sha256')
+    .update(JSON.stringify([tenantId, server.url, server.transport, headers]))
+    .digest('base64url');
+}
+
+function wasNotTaken(error: unknown, session: ServerSession): boolean {
+  if (error instanceof SdkHttpError) {
+    return error.status === 404 || (error.status === 400 && session.isKnownById);
+  }
+  let inner = error;
+  while (inner instanceof Error && !(inner instanceof EgressError)) inner = inner.cause;
+  return inner instanceof EgressError && inner.neverSent;
+}

@@ -1,0 +1,151 @@
+/** One call in the books: a row for each attempt, before and after it, and one for the call, when it has ended. */
+import type { Time } from '../../cluster/index.js';
+import type { Ready } from '../context/ready.js';
+import type { PlatformError } from '../errors.js';
+import { type AttemptReport, type AttemptStart, defaultCallLimits } from '../llm/index.js';
+import type { Quota } from '../quota/index.js';
+import type { Ledger, OpenedRow } from '../usage/index.js';
+import type { CallOrder } from './call-order.js';
+import { callRow, toldOf } from './call-rows.js';
+import { closedRow, graceMs, openedRow } from './usage-rows.js';
+
+export interface BookParts {
+  readonly ledger: Pick<Ledger, 'open' | 'takeBack' | 'close' | 'tell'>;
+  readonly quota: Pick<Quota, 'reserveTokens' | 'settleTokens'>;
+  readonly time: Time;
+  readonly processId: string;
+}
+
+export class CallBooks {
+  readonly #parts: BookParts;
+  readonly #order: CallOrder;
+  readonly #callId: string;
+  readonly #onAttempt: (start: AttemptStart) => void;
+  readonly #reports: AttemptReport[] = [];
+  /** Tokens of the month, by attempt. */
+  readonly #reserved = new Map<string, number>();
+  readonly #startedAtMs: number;
+  #startedAt = '';
+  /** Of the present attempt. */
+  #openedAt = '';
+  #mayUsePool: boolean;
+  #told = false;
+
+  constructor(
+    parts: BookParts,
+    order: CallOrder,
+    callId: string,
+    startedAtMs: number,
+    onAttempt: (start: AttemptStart) => void,
+  ) {
+    this.#parts = parts;
+    this.#order = order;
+    this.#callId = callId;
+    this.#startedAtMs = startedAtMs;
+    this.#onAttempt = onAttempt;
+    this.#mayUsePool = order.letIn === true;
+  }
+
+  readonly beforeAttempt = async (start: AttemptStart): Promise<void> => {
+    const { time, processId } = this.#parts;
+    const order = this.#order;
+    this.#onAttempt(start);
+    const { callMs } = order.clocks ?? defaultCallLimits;
+    const row = openedRow(order, this.#callId, start, { wallMs: time.wallMs(), callMs, processId });
+    if (start.payer === 'platform') {
+      const reserving = this.#reserve(row, callMs + graceMs);
+      if (reserving !== undefined) await reserving;
+    }
+    if (order.ready === undefined) await this.#open(row);
+    else await this.#openBeside(row, order.ready);
+    this.#openedAt = row.opened_at;
+    if (this.#startedAt === '') this.#startedAt = row.opened_at;
+  };
+
+  #open(row: OpenedRow): Promise<void> {
+    return this.#parts.ledger.open(row).catch((error: unknown) => {
+      this.#settle(row.attempt_id, 0);
+      throw error;
+    });
+  }
+
+  async #openBeside(row: OpenedRow, others: Promise<void>): Promise<void> {
+    const { ledger } = this.#parts;
+    const [opened, ready] = await Promise.allSettled([ledger.open(row), others]);
+    if (opened.status === 'rejected') {
+      this.#settle(row.attempt_id, 0);
+      throw opened.reason;
+    }
+    if (ready.status === 'rejected') {
+      this.#settle(row.attempt_id, 0);
+      // What the store does not take now it is given later; what counts is why nobody is asked.
+      await ledger.takeBack(row).catch(() => undefined);
+      throw ready.reason;
+    }
+  }
+
+  readonly afterAttempt = (report: AttemptReport): Promise<void> => {
+    const booked = this.#book(report);
+    const { onBooking } = this.#order;
+    if (onBooking === undefined || report.outcome !== 'completed') return booked;
+    onBooking(booked);
+    return Promise.resolve();
+  };
+
+  async #book(report: AttemptReport): Promise<void> {
+    const { ledger, time } = this.#parts;
+    this.#reports.push(report);
+    const row = closedRow(this.#order, report, this.#openedAt, time.wallMs());
+    try {
+      if (report.outcome !== 'completed') await ledger.close(row);
+      // A complete answer is the end of its call, so both are written at once.
+      else if (this.#reports.length > 1) await Promise.all([ledger.close(row), this.end()]);
+      else {
+        this.#told = true;
+        await ledger.close(row, toldOf(this.#order, report, this.#responseMs()));
+      }
+    } finally {
+      // Also where the store did not take it yet: it is closed with these figures later.
+      this.#settle(row.attempt_id, row.input_tokens + row.output_tokens);
+    }
+  }
+
+  #reserve(row: OpenedRow, withinMs: number): Ready<void> {
+    const { scope, limits } = this.#order;
+    const letIn = this.#mayUsePool;
+    const tokens = row.input_estimate + row.output_estimate;
+    const wish = { attemptId: row.attempt_id, tokens, withinMs, limits, letIn };
+    const answered = (refusal: PlatformError | undefined): void => {
+      if (refusal === undefined) this.#reserved.set(row.attempt_id, tokens);
+      // Work that was let in is served whole; its row is opened all the same and counts when it is closed.
+      else if (!letIn) throw refusal;
+      // A call that was let in is served whole, also by a second attempt.
+      this.#mayUsePool = true;
+    };
+    const answer = this.#parts.quota.reserveTokens(scope, wish);
+    if (!(answer instanceof Promise)) return answered(answer);
+    return answer.then(answered, (error: unknown) => {
+      if (!letIn) throw error;
+    });
+  }
+
+  #settle(attemptId: string, tokens: number): void {
+    const reserved = this.#reserved.get(attemptId);
+    if (reserved === undefined) return;
+    this.#reserved.delete(attemptId);
+    this.#parts.quota.settleTokens(this.#order.scope, { attemptId, reserved, tokens });
+  }
+
+  /** Tells of the call, once, if it had an attempt at all. */
+  end(): Ready<void> {
+    if (this.#told || this.#reports.length === 0) return;
+    this.#told = true;
+    return this.#parts.ledger.tell(
+      callRow(this.#order, this.#callId, this.#startedAt, this.#reports, this.#responseMs()),
+    );
+  }
+
+  #responseMs(): number {
+    return Math.max(0, this.#parts.time.monotonicMs() - this.#startedAtMs);
+  }
+}

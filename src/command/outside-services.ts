@@ -1,0 +1,57 @@
+/** What `troupe doctor` asks of services outside: mail, the issuer of tokens, the vendors' settings. */
+import type { Settings } from '../config/index.js';
+import { examineIssuer } from '../identity/index.js';
+import { examineMailServer } from '../mail/index.js';
+import { outsideIssuerOf, vendorSettings } from '../node/index.js';
+import { reasonsOf } from './command.js';
+import type { Finding } from './finding.js';
+
+export async function checkOutsideServices(settings: Settings): Promise<readonly Finding[]> {
+  return (await Promise.all([checkMail(settings), checkIssuer(settings), checkModels(settings)])).flat();
+}
+
+async function checkMail({ smtpUrl }: Settings): Promise<readonly Finding[]> {
+  const what = 'mail';
+  if (smtpUrl === undefined) {
+    const says = 'TROUPE_SMTP_URL is unset; mails become files in the folder outbox of the data folder';
+    return [{ what, state: 'warning', says }];
+  }
+  return attempt(what, 'check TROUPE_SMTP_URL and the network', async () => {
+    await examineMailServer(smtpUrl);
+    return 'the server takes mails of ours';
+  });
+}
+
+async function checkIssuer(settings: Settings): Promise<readonly Finding[]> {
+  if (settings.oidcIssuer === undefined && settings.oidcAudience === undefined) return [];
+  return attempt('outside issuer', 'check TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE', async () => {
+    await examineIssuer(outsideIssuerOf(settings)?.issuer ?? '');
+    return 'tells where its keys are';
+  });
+}
+
+async function checkModels(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'models';
+  return attempt(what, 'correct what it names', async () => {
+    const { vendors, compatible } = await vendorSettings(settings);
+    const keyed = Object.entries(vendors).flatMap(([vendor, { apiKey }]) =>
+      apiKey === undefined ? [] : [vendor],
+    );
+    const known = [...keyed, ...compatible.map(({ name }) => name)];
+    return known.length === 0
+      ? 'no vendor has a key; tenants may bring their own'
+      : `keys for ${known.join(', ')}`;
+  });
+}
+
+async function attempt(
+  what: string,
+  remedy: string,
+  look: () => Promise<string>,
+): Promise<readonly Finding[]> {
+  try {
+    return [{ what, state: 'ok', says: await look() }];
+  } catch (error) {
+    return [{ what, state: 'wrong', says: `${reasonsOf(error).join(': ')}; ${remedy}` }];
+  }
+}

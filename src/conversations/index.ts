@@ -1,0 +1,29 @@
+// What every way into a conversation shares: what a sender may declare, who speaks, which session that is, and what
+// goes out again. Plain functions; no state, no storage.
+export { type Capabilities } from './capabilities.js';
+export {
+  consumerKeyCharactersMax,
+  displayNameAfter,
+  displayNameCharactersMax,
+  identityAfter,
+  type NameSource,
+} from './consumer-identity.js';
+export { contextBlock, contextLimits, redactFlat, toolContext, userParts } from './declared-context.js';
+export { derivedSessionId, phoneFields, type SessionField } from './derived-session.js';
+export { encodeEvent, keepAliveComment, keepAliveMs, type ServerSentEvent } from './event-stream.js';
+export * from './events.js';
+export { comparableIdentity, normalIdentity, normalPhone } from './identities.js';
+export type { FlatObject, Scalar } from './flat-object.js';
+export { type IgnoredField, IgnoredFields, type IgnoredReason } from './ignored-fields.js';
+export {
+  chatToolFields,
+  type Invocation,
+  type InvocationPrivileges,
+  privilegesOf,
+  readInvocation,
+  streamFields,
+} from './invocation.js';
+export { type QuickRepliesBlock, type StoredAnswer, storedAnswer } from './quick-replies.js';
+export { readMetadata } from './metadata.js';
+export { hiddenFromModel, isReservedName } from './names.js';
+export { usableTimeoutMs } from './turn-options.js';

@@ -1,0 +1,72 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import type { Allowance } from './message-gate.js';
+import { MessageGate } from './message-gate.js';
+
+/**
+ * An open connection in the form in which the driver takes one: it "connects" at once, and hands over what has passed
+ * the gate. What the driver throws while it reads closes the connection, in place of ending the process.
+ */
+export class GatedStream extends Duplex {
+  readonly #socket: Socket;
+  readonly #gate = new MessageGate();
+
+  constructor(socket: Socket, allowance: Allowance) {
+    super({ allowHalfOpen: false });
+    this.#socket = socket;
+    this.#gate.allow(allowance);
+    // The driver listens only while it is connected; why a connection ended is told by whoever ended it.
+    this.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.on('error', (error) => this.destroy(error));
+    socket.on('close', () => this.destroy());
+  }
+
+  /** What may come from now on. */
+  allow(allowance: Allowance): void {
+    this.#gate.allow(allowance);
+  }
+
+  /** The driver asks for it; the connection is there. */
+  connect(): this {
+    process.nextTick(() => this.emit('connect'));
+    return this;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setKeepAlive(): this {
+    return this;
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      for (const message of this.#gate.take(chunk)) {
+        if (this.destroyed) return;
+        // Emitted here and not by way of the stream's buffer, which would call the driver where nobody can catch.
+        this.emit('data', message);
+      }
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new Error('the driver failed', { cause: error }));
+    }
+  }
+
+  override _read(): void {
+    // What comes is handed over as it comes.
+  }
+
+  override _write(chunk: Buffer, _encoding: string, callback: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, callback);
+  }
+
+  override _final(callback: (error?: Error | null) => void): void {
+    this.#socket.end(() => callback());
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    callback(error);
+  }
+}

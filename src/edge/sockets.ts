@@ -1,0 +1,107 @@
+import type {
+  HttpRequest,
+  HttpResponse,
+  us_socket_context_t,
+  WebSocket,
+  WebSocketBehavior,
+} from 'uWebSockets.js';
+import type { SocketWriter } from '../operations/index.js';
+
+/** What of a request for a WebSocket outlives the native request. */
+export interface Handshake {
+  readonly key: string;
+  readonly extensions: string;
+  readonly context: us_socket_context_t;
+}
+
+interface SocketData {
+  readonly socket: OpenSocket;
+}
+
+export const closeCodes = {
+  normal: 1000,
+  goingAway: 1001,
+  internalError: 1011,
+  /** As 401 says it over HTTP: the credential that opened the socket has ended. */
+  credentialEnded: 4401,
+} as const;
+
+/** After so much silence the other side is gone; a ping comes some seconds before. */
+const idleSeconds = 32;
+/** Clients have nothing to say here. */
+const messageBytesMax = 4_096;
+/** Who reads slower than this is closed, and comes back with the last id that it has. */
+const backpressureBytesMax = 1_048_576;
+
+export function socketBehavior(
+  take: (response: HttpResponse, request: HttpRequest, handshake: Handshake) => void,
+): WebSocketBehavior<SocketData> {
+  return {
+    idleTimeout: idleSeconds,
+    sendPingsAutomatically: true,
+    maxPayloadLength: messageBytesMax,
+    maxBackpressure: backpressureBytesMax,
+    closeOnBackpressureLimit: true,
+    upgrade: (response, request, context) =>
+      take(response, request, {
+        key: request.getHeader('sec-websocket-key'),
+        extensions: request.getHeader('sec-websocket-extensions'),
+        context,
+      }),
+    open: (native) => native.getUserData().socket.opened(native),
+    drain: (native) => native.getUserData().socket.hasRoom(),
+    close: (native) => native.getUserData().socket.closed(),
+  };
+}
+
+/** A socket over its native one, which may vanish at any moment: after that every call on it would throw. */
+export class OpenSocket implements SocketWriter {
+  #native: WebSocket<SocketData> | undefined;
+  readonly #controller = new AbortController();
+  #wake: (() => void) | undefined;
+
+  get gone(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  opened(native: WebSocket<SocketData>): void {
+    this.#native = native;
+  }
+
+  hasRoom(): void {
+    if (this.#native?.getBufferedAmount() === 0) this.#wake?.();
+  }
+
+  closed(): void {
+    this.#native = undefined;
+    this.#controller.abort();
+    this.#wake?.();
+  }
+
+  send(text: string): boolean {
+    // 1 is sent, 0 is buffered; what would not fit into the buffer closes the socket.
+    return this.#native === undefined || this.#native.send(text) === 1;
+  }
+
+  drained(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#native === undefined || this.#native.getBufferedAmount() === 0) return resolve();
+      this.#wake = () => {
+        this.#wake = undefined;
+        resolve();
+      };
+    });
+  }
+
+  join(topic: string): void {
+    this.#native?.subscribe(topic);
+  }
+
+  close(code: number, reason: string): void {
+    this.#native?.end(code, reason);
+  }
+
+  cut(): void {
+    this.close(closeCodes.credentialEnded, 'the credential has ended');
+  }
+}

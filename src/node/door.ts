@@ -1,0 +1,98 @@
+import { systemRandom } from '../../cluster/index.js';
+import { createAuthenticator } from '../authentication/index.js';
+import { version } from '../config/index.js';
+import { diagnosticsOperations, Metrics, type ReadinessCheck, RecentErrors } from '../diagnostics/index.js';
+import { createDocuments } from '../documents/index.js';
+import { createRequestReporter, EdgeServer } from '../edge/index.js';
+import { OperationTable } from '../operations/index.js';
+import { playgroundOperations } from '../playground/index.js';
+import { createRealtime } from '../realtime/index.js';
+import { createTelemetry } from '../telemetry/index.js';
+import type { Ground } from './ground.js';
+import { refusalOf, type Stores } from './stores.js';
+import { endStreamsWithCredentials } from './stream-endings.js';
+import type { Subjects } from './subjects.js';
+
+export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subjects: Subjects) {
+  const { settings, log, publicUrl, atEnd } = ground;
+  const { actors, identity, invites, keys, quota, vault, agents, calls, consumers, sessions } = subjects;
+  let stopping = false;
+  const recentErrors = new RecentErrors();
+  const metrics = new Metrics({
+    runningRequests: () => edge.runningRequests,
+    lagMs: () => edge.overload.lagMs,
+  });
+  metrics.add(() => actors.measures());
+  metrics.add(() => subjects.triggers.measures());
+  const checks: readonly ReadinessCheck[] = [
+    { name: 'database', check: () => store.directory(async () => undefined) },
+    {
+      name: 'changes',
+      check: async () => {
+        if (!feed.isFresh()) throw new Error('this node cannot read what changed');
+      },
+    },
+    actors.readiness,
+  ];
+  const realtime = createRealtime({
+    store,
+    reads,
+    feed,
+    time: ground.time,
+    random: systemRandom,
+    publish: (topic, text) => edge.publish(topic, text),
+    report: ground.report,
+  });
+  atEnd(() => realtime.stop());
+  const documents = createDocuments({ version, url: publicUrl });
+  const table = new OperationTable([
+    ...identity.operations,
+    ...invites.operations,
+    ...keys.operations,
+    ...quota.operations,
+    ...vault.operations,
+    ...agents.operations,
+    ...subjects.databases.operations,
+    ...calls.operations,
+    ...consumers.operations,
+    ...sessions.operations,
+    ...realtime.operations,
+    ...subjects.triggers.operations,
+    ...createTelemetry({ store, time: ground.time, version }).operations,
+    ...actors.operations,
+    ...diagnosticsOperations({ checks, stopping: () => stopping, metrics, recentErrors }),
+    ...documents.operations,
+    ...playgroundOperations(),
+  ]);
+  documents.describe(table);
+  const edge = new EdgeServer(
+    {
+      host: settings.httpHost,
+      port: settings.httpPort,
+      trustedProxies: settings.trustedProxies,
+      corsOrigins: settings.corsOrigins,
+    },
+    {
+      table,
+      authenticator: createAuthenticator({
+        verifyToken: identity.verifyToken,
+        membershipOf: identity.membershipOf,
+        authenticateKey: keys.authenticateKey,
+        operatorToken: settings.operatorToken,
+      }),
+      admission: quota.admission,
+      report: createRequestReporter({ log, metrics, recentErrors }),
+      refusalOf,
+      wallMs: () => ground.time.wallMs(),
+    },
+  );
+  atEnd(endStreamsWithCredentials(edge.streams, keys, feed));
+  // Made last and closed first: running requests finish while everything below still works.
+  atEnd(async (signal) => {
+    stopping = true;
+    realtime.stop();
+    // At once: what is idle here is taken over while the last requests are answered.
+    await Promise.all([actors.beginLeave(), edge.close(signal)]);
+  });
+  return { edge, table };
+}

@@ -1,0 +1,23 @@
+import { type Time } from '../../cluster/index.js';
+import { type Settings } from '../config/index.js';
+import { type Log } from '../diagnostics/index.js';
+
+export type Close = (signal: AbortSignal) => Promise<void> | void;
+export type AtEnd = (close: Close) => void;
+
+/** What every part may need. */
+export interface Ground {
+  readonly settings: Settings;
+  readonly nodeId: string;
+  readonly log: Log;
+  /** The node lost its place among the others. */
+  readonly lose: () => void;
+  readonly time: Time;
+  readonly dataDir: string;
+  /** Empty until the node listens. */
+  readonly publicUrl: () => string;
+  /** Hears of failures that no request waits for. */
+  readonly report: (attempted: string, error: unknown) => void;
+  readonly note: (what: string, facts: Readonly<Record<string, unknown>>) => void;
+  readonly atEnd: AtEnd;
+}

@@ -1,0 +1,173 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { systemRandom } from '../../cluster/index.js';
+import { createActors } from '../actors/index.js';
+import { createAgents } from '../agents/index.js';
+import { createCalls, vendorAccess } from '../calls/index.js';
+import { createConsumers } from '../consumers/index.js';
+import { createDatabases } from '../databases/index.js';
+import { createEgress } from '../egress/index.js';
+import { createExpressions } from '../expressions/index.js';
+import { createIdentity } from '../identity/index.js';
+import { createInvites } from '../invites/index.js';
+import { createKeys } from '../keys/index.js';
+import { createMail } from '../mail/index.js';
+import { outsideIssuerOf, vendorSettings } from './outside-services.js';
+import { createQuota } from '../quota/index.js';
+import { createSealer } from '../sealing/index.js';
+import { createSessions } from '../sessions/index.js';
+import { createTurns } from '../turns/index.js';
+import { makeTriggers } from './triggers.js';
+import { Ledger, openProcesses } from '../usage/index.js';
+import { createVault } from '../vault/index.js';
+import type { Ground } from './ground.js';
+import { refusalOf, type Stores } from './stores.js';
+
+export type Subjects = Awaited<ReturnType<typeof makeSubjects>>;
+
+export async function makeSubjects(ground: Ground, stores: Stores) {
+  const { settings, time, report, atEnd, publicUrl } = ground;
+  const { store, reads, writers, feed, shared } = stores;
+  const access = vendorAccess(await vendorSettings(settings));
+  const masterKey = settings.masterKey ?? new Uint8Array();
+  const sealer = createSealer({ masterKey, formerMasterKeys: settings.previousMasterKeys, randomBytes });
+  const vault = createVault({
+    store,
+    masterKey,
+    previousMasterKeys: settings.previousMasterKeys,
+    providers: () => access.providers,
+    feed,
+  });
+  await vault.prepare();
+  const actors = createActors({
+    settings,
+    nodeId: ground.nodeId,
+    store,
+    sealer,
+    logger: ground.log.logger,
+    onLost: ground.lose,
+  });
+
+  const random = { uuid: randomUUID, bytes: randomBytes };
+  const identity = await createIdentity({
+    store,
+    changes: feed,
+    sealer,
+    time,
+    random,
+    outsideIssuer: outsideIssuerOf(settings),
+    onProblem: (error) => report('keeping identities in order', error),
+  });
+  atEnd(() => identity.close());
+  const mail = createMail({
+    store,
+    sealer,
+    time,
+    random: systemRandom,
+    newId: randomUUID,
+    smtpUrl: settings.smtpUrl,
+    outboxFolder: join(ground.dataDir, 'outbox'),
+    publicUrl,
+    onProblem: (error) => report('sending mails', error),
+  });
+  atEnd(() => mail.close());
+  const invites = createInvites({ store, accounts: identity.accounts, mail, time, random, publicUrl });
+
+  const quota = createQuota({ store, time, dailyLimits: settings.dailyLimits, actors, report });
+  atEnd(() => quota.stop());
+  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
+  atEnd(() => keys.stop());
+
+  const isMember = settings.redisUrl !== undefined && settings.nodeRoles.includes('worker');
+  const processes = await openProcesses({
+    dataDir: ground.dataDir,
+    newId: randomUUID,
+    time,
+    peers: isMember ? actors : undefined,
+  });
+  atEnd(() => processes.leave());
+  const ledger = new Ledger({ writers, store, time, report, isGone: (id) => processes.isGone(id) });
+  atEnd(() => ledger.stop());
+  const calls = createCalls({
+    access,
+    reads,
+    feed,
+    vault,
+    quota,
+    ledger,
+    shared,
+    time,
+    random: systemRandom,
+    newId: randomUUID,
+    processId: processes.processId,
+    report,
+  });
+  atEnd(() => calls.close());
+
+  const egress = createEgress({ allow: settings.egressAllow ?? [] });
+  atEnd(() => egress.close());
+  const databases = createDatabases({ store, vault, egress, time });
+  atEnd(() => databases.close());
+  const expressions = createExpressions();
+  atEnd(() => expressions.close());
+  const agents = createAgents({ store, feed, vault, egress, expressions, time, models: calls.judge });
+  atEnd(() => agents.stop());
+  const turns = createTurns({
+    models: calls.models,
+    catalogue: access.catalogue,
+    tools: agents.tools,
+    runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
+    contextStrict: settings.contextStrict,
+    time,
+    refusalOf,
+    note: ground.note,
+    report,
+  });
+  const consumers = createConsumers({ store, reads, feed, time });
+  atEnd(() => consumers.stop());
+  const sessions = createSessions({
+    store,
+    actors,
+    agents,
+    models: calls.models,
+    turns,
+    sealer,
+    tenantAtWork: identity.tenantAtWork,
+    isDenied: consumers.isDenied,
+    factsOf: consumers.factsOf,
+    nameOf: consumers.nameOf,
+    isKnownConsumer: consumers.isKnown,
+    time,
+    newId: randomUUID,
+    report,
+  });
+  const triggers = await makeTriggers(ground, stores, {
+    vault,
+    sealer,
+    egress,
+    expressions,
+    quota,
+    keys,
+    agents,
+    databases,
+    mail,
+    sessions,
+    consumers,
+  });
+  return {
+    actors,
+    vault,
+    identity,
+    mail,
+    invites,
+    quota,
+    keys,
+    ledger,
+    calls,
+    agents,
+    consumers,
+    databases,
+    sessions,
+    triggers,
+  };
+}

@@ -1,0 +1,48 @@
+/** What the people of a tenant hear of at once, in the shapes that clients read. */
+export type RealtimeEvent =
+  | {
+      readonly type: 'session_control_changed';
+      readonly data: {
+        readonly session_id: string;
+        readonly control_mode: string;
+        readonly kind: string | null;
+        /** The mode before. */
+        readonly previous: string;
+        readonly by: string | null;
+        readonly reason: string | null;
+      };
+    }
+  | {
+      readonly type: 'consumer_denylist_changed';
+      readonly data: { readonly consumer_key: string; readonly blocked: boolean; readonly by: string };
+    }
+  | {
+      readonly type: 'manual_message_sent';
+      readonly data: { readonly session_id: string; readonly message_id: string; readonly by: string };
+    }
+  | {
+      readonly type: 'turn_cancelled';
+      readonly data: { readonly session_id: string; readonly execution_id: string; readonly by: string };
+    };
+
+/** An event as it is stored. */
+export interface StoredEvent {
+  /** Rises from event to event within a tenant, with gaps. */
+  readonly number: number;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly at: Date;
+}
+
+/** What readers get. A client that returns names the last `id` that it has. */
+export interface Envelope {
+  readonly id: string;
+  readonly type: string;
+  readonly tenant_id: string;
+  readonly at: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export function envelopeOf(tenantId: string, { number, type, data, at }: StoredEvent): Envelope {
+  return { id: String(number), type, tenant_id: tenantId, at: at.toISOString(), data };
+}

@@ -1,0 +1,31 @@
+import type { SessionWrite } from './rows.js';
+
+/**
+ * What a session wants written at one stroke, or while an earlier write was under way, as one write. Rows are whole, so
+ * of two versions of one the later is all that counts; and no statement may meet a row twice.
+ */
+export function combinedWrite(earlier: SessionWrite, later: SessionWrite): SessionWrite {
+  const session = later.session ?? earlier.session;
+  const erase = later.erase ?? earlier.erase;
+  return {
+    ...(session !== undefined && { session }),
+    ...(erase !== undefined && { erase }),
+    messages: newest(earlier.messages, later.messages, ({ number }) => String(number)),
+    executions: newest(earlier.executions, later.executions, ({ id }) => id),
+    steps: newest(earlier.steps, later.steps, (step) => `${step.execution_id} ${step.number}`),
+    logs: newest(earlier.logs, later.logs, ({ execution_id: id }) => id),
+    touches: [...(earlier.touches ?? []), ...(later.touches ?? [])],
+    facts: [...(earlier.facts ?? []), ...(later.facts ?? [])],
+    told: [...(earlier.told ?? []), ...(later.told ?? [])],
+  };
+}
+
+function newest<Row>(
+  earlier: readonly Row[] = [],
+  later: readonly Row[] = [],
+  keyOf: (row: Row) => string,
+): readonly Row[] {
+  if (earlier.length === 0) return later;
+  const replaced = new Set(later.map(keyOf));
+  return [...earlier.filter((row) => !replaced.has(keyOf(row))), ...later];
+}

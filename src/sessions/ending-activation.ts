@@ -1,0 +1,60 @@
+import type { SessionActivation } from './parts.js';
+
+/**
+ * What an actor holds in memory runs ahead of what it writes. A write that was refused, whatever the reason, makes that
+ * memory wrong: the activation ends, and the next call loads what is true.
+ */
+export class EndingActivation implements SessionActivation {
+  readonly #inner: SessionActivation;
+
+  constructor(inner: SessionActivation) {
+    this.#inner = inner;
+  }
+
+  get address(): SessionActivation['address'] {
+    return this.#inner.address;
+  }
+
+  get slot(): SessionActivation['slot'] {
+    return this.#inner.slot;
+  }
+
+  get process(): SessionActivation['process'] {
+    return this.#inner.process;
+  }
+
+  get epoch(): SessionActivation['epoch'] {
+    return this.#inner.epoch;
+  }
+
+  get loaded(): SessionActivation['loaded'] {
+    return this.#inner.loaded;
+  }
+
+  end(...[reason]: Parameters<SessionActivation['end']>): void {
+    this.#inner.end(reason);
+  }
+
+  mayAct(): boolean {
+    return this.#inner.mayAct();
+  }
+
+  effectsClear(...[signal]: Parameters<SessionActivation['effectsClear']>): Promise<void> {
+    return this.#inner.effectsClear(signal);
+  }
+
+  stamp(...[stamp]: Parameters<SessionActivation['stamp']>): Promise<void> {
+    return this.#inner.stamp(stamp);
+  }
+
+  async write(
+    ...[write, options]: Parameters<SessionActivation['write']>
+  ): ReturnType<SessionActivation['write']> {
+    try {
+      return await this.#inner.write(write, options);
+    } catch (error) {
+      this.#inner.end('failed');
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What leaves the window of a conversation is summed up, once enough of it has left, and what was learnt of the person
+ * is kept over all their sessions. Nobody waits for it: a summary that could not be made is tried after the next turn.
+ */
+import type { FactsRow } from '../consumers/index.js';
+import { memorySettings, type TurnStart } from '../turns/index.js';
+import type { SessionActivation, SessionActorParts } from './parts.js';
+import type { MessageRow } from './rows.js';
+import type { SessionState } from './session-state.js';
+import { transcript } from './transcript.js';
+
+export class Remembering {
+  readonly #state: SessionState;
+  readonly #activation: SessionActivation;
+  readonly #parts: SessionActorParts;
+  /** While it is at work: most sessions in memory never are. */
+  #abort: AbortController | undefined;
+
+  constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
+    this.#state = state;
+    this.#activation = activation;
+    this.#parts = parts;
+  }
+
+  /** The activation ends: what is not summed up yet is the next owner's. */
+  stop(): void {
+    this.#abort?.abort('lost');
+  }
+
+  /** After a turn, with what it began with. */
+  after(start: TurnStart): void {
+    if (this.#abort !== undefined) return;
+    const due = this.#due(start);
+    if (due === undefined) return;
+    this.#abort = new AbortController();
+    this.#sumUp(start, due, this.#abort.signal)
+      .catch((error: unknown) => {
+        if (this.#activation.mayAct()) this.#parts.report('summing up a conversation', error);
+      })
+      .finally(() => {
+        this.#abort = undefined;
+      });
+  }
+
+  /** Numbers of the messages, from and to, that are to be summed up now. */
+  #due({ agent }: TurnStart): { readonly after: number; readonly to: number } | undefined {
+    const { session } = this.#state;
+    const { windowMessages, summarizeAfter } = memorySettings(agent.snapshot);
+    if (session === undefined || summarizeAfter === undefined) return undefined;
+    const to = session.last_message - windowMessages;
+    return to - session.summary_to >= summarizeAfter ? { after: session.summary_to, to } : undefined;
+  }
+
+  async #sumUp(
+    start: TurnStart,
+    { after, to }: { readonly after: number; readonly to: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const begun = this.#state.session?.created_at;
+    const messages = await this.#messages(start, after, to);
+    const notes = await this.#parts.turns.summarise(start, transcript(messages), {
+      mayAct: () => this.#activation.mayAct(),
+      signal,
+    });
+    const { session } = this.#state;
+    if (notes === undefined || session === undefined || !this.#activation.mayAct()) return;
+    // Erased meanwhile, and begun anew: what was said before is nobody's any more.
+    if (session.created_at !== begun) return;
+    this.#state.session = { ...session, summary: notes.summary, summary_to: to };
+    await this.#activation.write({
+      session: this.#state.session,
+      facts: session.consumer_key === null ? [] : [this.#factsRow(session.consumer_key, notes.facts)],
+    });
+  }
+
+  async #messages(
+    { scope, sessionId }: TurnStart,
+    after: number,
+    to: number,
+  ): Promise<readonly MessageRow[]> {
+    const held = this.#state.tail.filter(({ number }) => number > after && number <= to);
+    const missing = to - after - held.length;
+    if (missing <= 0) return held;
+    const before = held[0]?.number ?? to + 1;
+    return [...(await this.#parts.olderMessages(scope, sessionId, before, missing)), ...held];
+  }
+
+  #factsRow(consumerKey: string, facts: readonly string[]): FactsRow {
+    return {
+      tenant_id: this.#activation.address.group,
+      consumer_key: consumerKey,
+      facts,
+      updated_at: new Date(this.#parts.time.wallMs()).toISOString(),
+    };
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The events of one turn, for any number of readers. Ids are epoch × 2^32 + n, so those of a new owner are above all
+ * older ones; a reader that comes with an id of an older owner is told that the turn was begun anew and reads it from
+ * its beginning, all but the first event, which it has seen.
+ */
+export interface LoggedEvent {
+  readonly id: number;
+  readonly type: string;
+  /** JSON text of the data, without the type. */
+  readonly data: string;
+}
+
+const epochSize = 2 ** 32;
+
+export function epochOfEvent(id: number): number {
+  return Math.floor(id / epochSize);
+}
+
+export class TurnLog {
+  readonly #epoch: number;
+  readonly #events: LoggedEvent[] = [];
+  readonly #waiting = new Set<() => void>();
+  #closed = false;
+  /** Told of each change besides the readers that wait for one. */
+  onChange: () => void = () => undefined;
+
+  constructor(epoch: number) {
+    this.#epoch = epoch;
+  }
+
+  /** Nothing follows any more. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get events(): readonly LoggedEvent[] {
+    return this.#events;
+  }
+
+  append(type: string, data: object): void {
+    if (!this.#closed) this.publish(this.prepare([[type, data]]));
+  }
+
+  /** Events as they will be, for the transaction that must be made before they are published. */
+  prepare(coming: readonly (readonly [type: string, data: object])[]): readonly LoggedEvent[] {
+    const first = this.#epoch * epochSize + this.#events.length + 1;
+    return coming.map(([type, data], at) => ({
+      id: first + at,
+      type,
+      data: JSON.stringify({ type, ...data }),
+    }));
+  }
+
+  publish(events: readonly LoggedEvent[]): void {
+    this.#events.push(...events);
+    this.wake();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.wake();
+  }
+
+  /** Readers look whether something concerns them. */
+  wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+    this.onChange();
+  }
+
+  /** Resolves at the next change. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+
+  /** The place in the log behind the event with this id, which may be of an older owner. */
+  placeAfter(id: number): number {
+    return placeAfter(this.#events, id);
+  }
+}
+
+/** Of any list of a turn's events: where a reader goes on that has seen `id`. */
+export function placeAfter(events: readonly LoggedEvent[], id: number): number {
+  const first = events[0];
+  if (first === undefined || id <= 0) return 0;
+  if (epochOfEvent(id) < epochOfEvent(first.id)) return 1;
+  const behind = events.findIndex((event) => event.id > id);
+  return behind === -1 ? events.length : behind;
+}
+
+/** A run of pieces of text, whose ids follow each other. */
+interface Run {
+  readonly id: number;
+  readonly type: 'delta' | 'thinking';
+  readonly lengths: readonly number[];
+  readonly text: string;
+}
+
+/** As it is stored: pieces of text joined, each to be cut out again where a reader goes on in the middle. */
+export type CompactLog = readonly (LoggedEvent | Run)[];
+
+export function compact(events: readonly LoggedEvent[]): CompactLog {
+  const log: (LoggedEvent | { id: number; type: 'delta' | 'thinking'; lengths: number[]; text: string })[] =
+    [];
+  for (const event of events) {
+    if (event.type !== 'delta' && event.type !== 'thinking') {
+      log.push(event);
+      continue;
+    }
+    const { content } = JSON.parse(event.data) as { content: string };
+    const last = log.at(-1);
+    if (last !== undefined && 'lengths' in last && last.type === event.type) {
+      last.lengths.push(content.length);
+      last.text += content;
+    } else log.push({ id: event.id, type: event.type, lengths: [content.length], text: content });
+  }
+  return log;
+}
+
+export function unfolded(log: CompactLog): LoggedEvent[] {
+  return log.flatMap((entry) => {
+    if (!('lengths' in entry)) return [entry];
+    let start = 0;
+    return entry.lengths.map((length, index) => {
+      const content = entry.text.slice(start, start + length);
+      start += length;
+      const { type } = entry;
+      return { id: entry.id + index, type, data: JSON.stringify({ type, content }) };
+    });
+  });
+}

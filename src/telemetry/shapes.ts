@@ -1,0 +1,148 @@
+import { z } from 'zod';
+
+const count = z.int().min(0);
+const ms = z.number().min(0);
+/** Two decimals; not bound to 100 everywhere. */
+const percentage = z.number().min(0);
+const agentId = z.uuid().nullable();
+
+export const health = z.object({
+  status: z.string(),
+  version: z.string(),
+  timestamp: z.iso.datetime(),
+  endpoints: z.array(z.string()),
+});
+
+export const metrics = z.object({
+  totalRequests: count,
+  totalTokens: count,
+  averageLatency: ms,
+  successRate: percentage,
+  successCount: count,
+  errorCount: count,
+  topModels: z.array(z.object({ model: z.string(), requests: count, tokens: count })),
+  topAgents: z.array(z.object({ agent_id: z.uuid(), requests: count, tokens: count })),
+});
+
+export const logEntry = z.object({
+  id: z.uuid(),
+  user_id: z.uuid().nullable(),
+  agent_id: agentId,
+  provider: z.string(),
+  model: z.string(),
+  input_tokens: count,
+  output_tokens: count,
+  total_tokens: count,
+  response_time_ms: ms,
+  timestamp: z.iso.datetime({ offset: true }),
+  call_source: z.string(),
+  metadata: z.object({ source: z.string(), input_preview: z.string(), output_preview: z.string() }),
+});
+
+export const logPage = z.object({
+  success: z.literal(true),
+  data: z.array(logEntry),
+  total: count,
+  pagination: z.object({ page: count, limit: count, pages: count }),
+});
+
+export const hourUse = z.object({
+  hour: z.string().regex(/^\d{4}-\d\d-\d\d \d\d:00$/),
+  requests: count,
+  tokens: count,
+});
+
+export const session = z.object({
+  session_id: z.uuid(),
+  agent_id: agentId,
+  first_interaction: z.iso.datetime(),
+  last_interaction: z.iso.datetime(),
+  total_calls: count,
+  total_tokens: count,
+  total_latency_ms: ms,
+  errors: count,
+  avg_latency_ms: ms,
+  duration_ms: ms,
+});
+
+export const sessionPage = z.object({ success: z.literal(true), data: z.array(session), total: count });
+
+export const dashboard = z.object({
+  summary: z.object({
+    period_days: count,
+    total_calls: count,
+    total_tokens: count,
+    avg_latency_ms: ms,
+    success_rate_pct: percentage,
+  }),
+  cache: z.object({ calls_with_cache: count, cache_hit_rate_pct: percentage, total_cached_tokens: count }),
+  fallback: z.object({ total_errors: count, total_fallbacks: count, fallback_rate_pct: percentage }),
+  top_models: z.array(
+    z.object({ model: z.string(), provider: z.string(), calls: count, avg_latency_ms: ms }),
+  ),
+  by_provider: z.array(z.object({ provider: z.string(), calls: count })),
+  hourly_usage: z.array(z.object({ hour: z.iso.datetime(), calls: count, tokens: count })),
+  by_call_source: z.array(z.object({ call_source: z.string(), calls: count, avg_latency_ms: ms })),
+});
+
+export const cache = z.object({
+  summary: z.object({
+    total_calls: count,
+    calls_with_cache_hit: count,
+    total_cached_tokens: count,
+    total_cache_creation_tokens: count,
+    cache_hit_rate_pct: percentage,
+  }),
+  by_day: z.array(z.object({ day: z.iso.date(), cache_hits: count, cached_tokens: count })),
+  by_model: z.array(
+    z.object({
+      model: z.string(),
+      provider: z.string(),
+      total_calls: count,
+      cache_hits: count,
+      cached_tokens: count,
+    }),
+  ),
+});
+
+export const callSource = z.object({
+  call_source: z.string(),
+  total_calls: count,
+  total_tokens: count,
+  avg_latency_ms: ms,
+  success_rate_pct: percentage,
+});
+
+const edge = z.object({ source: z.string(), target: z.string(), count });
+
+export const loopgraph = z.object({
+  summary: z.object({
+    total_executions: count,
+    avg_latency_ms: ms,
+    total_tokens: count,
+    unique_sessions: count,
+  }),
+  nodes: z.array(
+    z.object({
+      node: z.string(),
+      executions: count,
+      total_tokens: count,
+      avg_latency_ms: ms,
+      error_rate_pct: percentage,
+    }),
+  ),
+  edges: z.array(edge),
+});
+
+export const graph = z.object({
+  nodes: z.array(
+    z.object({
+      id: z.string(),
+      type: z.enum(['trigger', 'agent', 'model', 'tool']),
+      label: z.string(),
+      executions: count,
+    }),
+  ),
+  edges: z.array(edge),
+  summary: z.object({ total_executions: count, unique_nodes: count, unique_edges: count }),
+});

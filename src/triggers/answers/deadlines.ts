@@ -1,0 +1,19 @@
+/** The platform's deadlines; what a trigger asks for only shortens them. */
+export const syncDeadlineMs = 180_000;
+export const asyncDeadlineMs = 600_000;
+const leastMs = 1_000;
+
+/** `execution.timeout_ms` wins over `timeout_ms`; what is no number, or too small to be meant, is ignored. */
+export function deadlineOf(
+  mode: 'sync' | 'async',
+  executionTimeout: unknown,
+  triggerTimeout: unknown,
+): number {
+  const platform = mode === 'async' ? asyncDeadlineMs : syncDeadlineMs;
+  const wanted = [executionTimeout, triggerTimeout].find(isMeant);
+  return wanted === undefined ? platform : Math.min(platform, wanted);
+}
+
+function isMeant(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= leastMs;
+}

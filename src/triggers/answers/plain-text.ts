@@ -1,0 +1,98 @@
+import { lexer, type Token, type Tokens } from 'marked';
+
+/** Nesting that no answer has by intention; deeper parts are shown as they were written. */
+const depthMax = 32;
+
+/** Markdown as people read it where nothing is rendered: no marks, list signs and addresses of links kept. */
+export function plainText(markdown: string): string {
+  try {
+    return blocks(lexer(markdown), 0).trim();
+  } catch (error) {
+    // The reader calls itself for each level: thousands of quotes within quotes are shown as they came.
+    if (error instanceof RangeError) return markdown;
+    throw error;
+  }
+}
+
+function blocks(tokens: readonly Token[], depth: number): string {
+  return tokens
+    .map((token) => block(token, depth))
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function block(token: Token, depth: number): string {
+  if (depth > depthMax) return token.raw;
+  switch (token.type) {
+    case 'space':
+    case 'hr':
+    case 'def':
+      return '';
+    case 'code':
+      return (token as Tokens.Code).text;
+    case 'list':
+      return list(token as Tokens.List, depth);
+    case 'blockquote':
+      return blocks((token as Tokens.Blockquote).tokens, depth + 1);
+    case 'table':
+      return table(token as Tokens.Table, depth);
+    case 'html':
+      return withoutTags((token as Tokens.HTML).text);
+    default:
+      return inline(token, depth);
+  }
+}
+
+function list({ items, ordered, start }: Tokens.List, depth: number): string {
+  return items
+    .map((item, index) => {
+      const sign = ordered ? `${(start === '' ? 1 : start) + index}.` : '-';
+      const text = item.tokens.map((token) => block(token, depth + 1)).filter((part) => part !== '');
+      return `${sign} ${text.join('\n').replaceAll('\n', '\n  ')}`;
+    })
+    .join('\n');
+}
+
+function table({ header, rows }: Tokens.Table, depth: number): string {
+  return [header, ...rows]
+    .map((cells) => cells.map(({ tokens }) => inlines(tokens, depth + 1)).join(' | '))
+    .join('\n');
+}
+
+function inlines(tokens: readonly Token[], depth: number): string {
+  return tokens.map((token) => inline(token, depth)).join('');
+}
+
+function inline(token: Token, depth: number): string {
+  if (depth > depthMax) return token.raw;
+  switch (token.type) {
+    case 'br':
+      return '\n';
+    case 'codespan':
+    case 'escape':
+      return (token as Tokens.Codespan).text;
+    case 'html':
+      return withoutTags((token as Tokens.Tag).text);
+    case 'image':
+      return linked((token as Tokens.Image).text, (token as Tokens.Image).href);
+    case 'link': {
+      const { tokens, href } = token as Tokens.Link;
+      return linked(inlines(tokens, depth + 1), href);
+    }
+    default: {
+      const inner = 'tokens' in token ? token.tokens : undefined;
+      if (inner !== undefined) return inlines(inner, depth + 1);
+      return 'text' in token && typeof token.text === 'string' ? token.text : token.raw;
+    }
+  }
+}
+
+/** The address is what the reader needs where nothing can be clicked. */
+function linked(text: string, href: string): string {
+  if (text === '' || text === href || href === `mailto:${text}`) return text === '' ? href : text;
+  return `${text} (${href})`;
+}
+
+function withoutTags(html: string): string {
+  return html.replaceAll(/<[^<>]*>/g, '').trim();
+}

@@ -1,0 +1,45 @@
+import type { WebhookConfig } from '../config/webhook-config.js';
+import type { TurnOutcome } from '../ports.js';
+import { gateAnswer, type Rendered, renderSync } from './formats.js';
+import { splitAnswer } from './split.js';
+import { derivedTransform, transformed } from './transform.js';
+
+export interface AnsweredTurn {
+  readonly triggerId: string;
+  readonly agentId: string;
+  readonly executionId: string;
+}
+
+const timedOutText = 'The agent did not answer in time.';
+const failedText = 'The agent could not answer.';
+
+/** What whoever waits for a turn is answered. A turn that a gate stopped looks like any other gate. */
+export function syncAnswer(config: WebhookConfig, ids: AnsweredTurn, turn: TurnOutcome): Rendered {
+  if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return gateAnswer;
+  const { format } = config.response_adapter;
+  const text = transformed(textOf(turn), derivedTransform(format));
+  const failed = turn.outcome === 'FAILED';
+  return renderSync(format, {
+    ...ids,
+    success: !failed,
+    text,
+    chunks: splitAnswer(text, config.execution.split_config).chunks,
+    totalTokens: turn.totalTokens,
+    latencyMs: turn.latencyMs,
+    errorCode: failed ? (turn.error?.code ?? 'internal_error') : undefined,
+  });
+}
+
+/**
+ * What goes out by callback or channel; empty for nothing. Whoever waits learns that a turn ran out of time in the
+ * words of the answer, as in sync mode. A turn that failed has no answer: its execution says so.
+ */
+export function outgoingText(turn: TurnOutcome): string {
+  return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
+}
+
+function textOf({ outcome, content }: TurnOutcome): string {
+  if (content !== '') return content;
+  if (outcome === 'TIMEOUT') return timedOutText;
+  return outcome === 'FAILED' ? failedText : '';
+}

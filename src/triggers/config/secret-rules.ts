@@ -1,0 +1,34 @@
+import type { Role } from '../../context/caller.js';
+import { invalidField } from '../../errors.js';
+import type { TenantTransaction } from '../../storage/index.js';
+import {
+  allowsHost,
+  approvalOf,
+  approves,
+  type Destination,
+  mayNotSend,
+  type Vault,
+} from '../../vault/index.js';
+
+/**
+ * What is approved once somebody of this role has written these destinations. Owners and admins approve by writing; an
+ * editor keeps what was approved before, and may add only what the secret allows by itself. A secret that is not there
+ * is refused, and one that is cannot be deleted before the transaction ends.
+ */
+export async function approvedDestinations(
+  vault: Pick<Vault, 'keep'>,
+  tx: TenantTransaction,
+  role: Role,
+  destinations: readonly Destination[],
+  before: readonly string[],
+): Promise<string[]> {
+  const approved: string[] = [];
+  for (const destination of destinations) {
+    const secret = await vault.keep(tx, destination.secret);
+    if (secret === undefined) throw invalidField(destination.field, 'names a secret that does not exist');
+    const approval = approvalOf(destination);
+    if (approves(role) || before.includes(approval)) approved.push(approval);
+    else if (!allowsHost(secret.allowedHosts, destination.host)) throw mayNotSend(destination);
+  }
+  return approved;
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { refuseUnlessOneSecret, secretFields } from './fields.js';
+
+const messageCharsMax = 100_000;
+const contextBytesMax = 16 * 1024;
+const configBytesMax = 512 * 1024;
+const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
+
+/** `trigger_config` of a schedule. Whether its cron line means something is judged where cron lines are read. */
+export const scheduleConfig = z.looseObject({
+  cron: z.string().min(1).max(200).describe('Five fields, or six with seconds first.'),
+  timezone: z.string().min(1).max(100).default('UTC').describe('A name of the IANA time zone database.'),
+  message: z.string().min(1).max(messageCharsMax),
+  context: z
+    .record(z.string().min(1).max(128), scalar)
+    .refine((context) => Object.keys(context).length <= 50, 'has more than 50 names')
+    .refine(
+      (context) => Buffer.byteLength(JSON.stringify(context)) <= contextBytesMax,
+      `has more than ${contextBytesMax} bytes as JSON`,
+    )
+    .default({}),
+  missed: z
+    .enum(['skip', 'run_once'])
+    .default('skip')
+    .describe('What becomes of runs that no node was there for, looking back 24 hours.'),
+  allow_overlap: z
+    .boolean()
+    .default(false)
+    .describe('Whether a run begins while the one before still goes on.'),
+});
+
+export type ScheduleConfig = z.output<typeof scheduleConfig>;
+
+const host = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, { error: 'must be a host name or address' });
+const sender = z.string().regex(/^(?:[^\s@]{1,64})?@[^\s@]{1,253}$/, {
+  error: 'must be a mail address, or `@` and a domain',
+});
+
+export const emailConfig = z.looseObject({
+  address: z.email().max(320).optional(),
+  imap: z
+    .strictObject({
+      host,
+      port: z.int().min(1).max(65_535).default(993),
+      user: z.string().min(1).max(320),
+      mailbox: z.string().min(1).max(255).default('INBOX'),
+      tls: z
+        .boolean()
+        .optional()
+        .describe('TLS from the first byte; left out, so at port 993, and by STARTTLS at others.'),
+      ...secretFields,
+    })
+    .superRefine(refuseUnlessOneSecret)
+    .optional()
+    .describe('A mailbox that is looked into; without it the node takes mail for `<trigger_id>@<domain>`.'),
+  allowed_senders: z.array(sender).max(1_000).optional(),
+  reply: z.boolean().default(true).describe('Whether the answer is sent as a reply in the thread.'),
+});
+
+export type EmailConfig = z.output<typeof emailConfig>;
+
+const identifier = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}$/, { error: 'must be the name of a column' });
+const tableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62})?$/, {
+  error: 'must be the name of a table, with its schema before a dot where it is not public',
+});
+
+export const databaseEventConfig = z.looseObject({
+  database_config_id: z.guid(),
+  table: tableName,
+  events: z
+    .array(z.enum(['insert', 'update']))
+    .min(1)
+    .max(2)
+    .default(['insert']),
+  cursor_column: identifier.describe('Rises with every new row; for `update` also with every change.'),
+  created_column: identifier
+    .optional()
+    .describe(
+      'For `update` alone: a number or time that rises with each new row and never changes in one, by which new rows ' +
+        'are told from changed ones. Left out, the primary key where it is one whole number; without either, a new ' +
+        'row counts as changed.',
+    ),
+  channel: identifier.optional().describe('A notification channel of the database that wakes the poll.'),
+  filter: z
+    .record(identifier, z.union([z.string().max(2_000), z.number(), z.boolean(), z.null()]))
+    .refine((filter) => Object.keys(filter).length <= 20, 'has more than 20 columns')
+    .optional(),
+  poll_ms: z.int().min(100).max(3_600_000).default(1_000),
+  message_template: z.string().min(1).max(20_000).describe('May hold `{{ column }}` for columns of the row.'),
+});
+
+export type DatabaseEventConfig = z.output<typeof databaseEventConfig>;
+
+/** Whatever the type, a configuration stays small enough to be read with every change of a trigger. */
+export const anyConfig = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (config) => Buffer.byteLength(JSON.stringify(config)) <= configBytesMax,
+    `has more than ${configBytesMax} bytes as JSON`,
+  );

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { derivedTransform, transformed } from '../answers/transform.js';
+import { splitAnswer } from '../answers/split.js';
+import type { TriggerConfig } from '../config/trigger-config.js';
+import { mailPlace, type Work } from '../inbox/work.js';
+
+/** What a delivery carries, sealed; where it goes and with which credential is the trigger's to say when it is sent. */
+export const deliveryContent = z.object({
+  chunks: z.array(z.string()).min(1),
+  context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+  reply: z.object({ to: z.string(), from: z.string() }).optional(),
+  mail: mailPlace.optional(),
+  consumerKey: z.string().optional(),
+  /** Written by hand: sent whatever the control mode. */
+  manual: z.boolean(),
+  /** What was written, for a repeat: how it is cut up depends on the trigger, which may be changed meanwhile. */
+  written: z.string().optional(),
+});
+
+export type DeliveryContent = z.output<typeof deliveryContent>;
+
+/** Whether the trigger has a way out for answers to what came in so. */
+export function hasWayOut(parsed: TriggerConfig, { reply, mail }: Pick<Work, 'reply' | 'mail'>): boolean {
+  switch (parsed.type) {
+    case 'webhook': {
+      const { channel, execution } = parsed.config;
+      return execution.callback !== undefined || (channel?.auth !== undefined && reply !== undefined);
+    }
+    case 'email':
+      return parsed.config.reply && reply !== undefined && mail !== undefined;
+    case 'schedule':
+    case 'db_event':
+      return false;
+  }
+}
+
+export interface PreparedAnswer {
+  readonly content: DeliveryContent;
+  readonly truncated: boolean;
+}
+
+/** The answer as it goes out: transformed first, then split. Mails are neither. */
+export function prepareAnswer(
+  parsed: TriggerConfig,
+  text: string,
+  {
+    context,
+    reply,
+    mail,
+    consumerKey,
+  }: {
+    readonly context: Work['context'];
+    readonly reply?: Work['reply'] | undefined;
+    readonly mail?: Work['mail'] | undefined;
+    readonly consumerKey?: string | undefined;
+  },
+  manual = false,
+): PreparedAnswer {
+  const { chunks, truncated } = chunksOf(parsed, text);
+  return {
+    truncated,
+    content: {
+      chunks: [...chunks],
+      context,
+      manual,
+      ...(reply === undefined ? {} : { reply }),
+      ...(mail === undefined ? {} : { mail }),
+      ...(consumerKey === undefined ? {} : { consumerKey }),
+    },
+  };
+}
+
+function chunksOf(parsed: TriggerConfig, text: string): ReturnType<typeof splitAnswer> {
+  if (parsed.type !== 'webhook') return { chunks: [text], truncated: false };
+  const { execution, response_adapter: adapter } = parsed.config;
+  const transform = execution.callback?.response_transform ?? derivedTransform(adapter.format);
+  return splitAnswer(transformed(text, transform), execution.split_config);
+}

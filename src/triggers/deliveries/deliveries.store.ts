@@ -1,0 +1,289 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { Position } from '../../operations/index.js';
+import { type DirectoryTransaction, sql, type TenantTransaction } from '../../storage/index.js';
+
+export const deliveryStatuses = ['pending', 'delivered', 'delivery_failed'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+export interface NewDelivery {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly triggerId: string;
+  readonly executionId: string | null;
+  /** What the keys of its chunks begin with. */
+  readonly key: string;
+  readonly inboxSeq: number;
+  readonly chunkTotal: number;
+  readonly truncated: boolean;
+  readonly sealed: Buffer;
+}
+
+/** False where the execution's answer, or the message, is on its way already. `holdMs`: the sender begins at once, nobody else for so long. */
+export async function insertDelivery(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  delivery: NewDelivery,
+  holdMs = 0,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    insert into deliveries (tenant_id, id, session_id, trigger_id, execution_id, key, inbox_seq, chunk_total, truncated,
+      sealed, due_at)
+    values (${tenantId}, ${delivery.id}, ${delivery.sessionId}, ${delivery.triggerId}, ${delivery.executionId},
+      ${delivery.key}, ${delivery.inboxSeq}, ${delivery.chunkTotal}, ${delivery.truncated},
+      ${sql.binary(delivery.sealed)}, clock_timestamp() + ${holdMs} * interval '1 millisecond')
+    on conflict do nothing`);
+  return rowCount === 1;
+}
+
+const claimedDelivery = z.object({
+  id: z.uuid(),
+  trigger_id: z.uuid(),
+  session_id: z.uuid(),
+  execution_id: z.uuid().nullable(),
+  key: z.string(),
+  chunk: z.number(),
+  chunk_total: z.number(),
+  attempts: z.number(),
+  sealed: z.instanceof(Buffer),
+  created_at: z.date(),
+});
+
+export type ClaimedDelivery = z.output<typeof claimedDelivery>;
+
+const claimedColumns = sql.fragment`
+  id, trigger_id, session_id, execution_id, key, chunk, chunk_total, attempts, sealed, created_at`;
+
+/**
+ * Takes the session's first delivery that is not over, when its next attempt may begin. Those behind it wait, and it
+ * waits itself while an older message of the session still runs.
+ */
+export async function claimFirst(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  sessionId: string,
+  holdMs: number,
+): Promise<ClaimedDelivery | null> {
+  return tx.maybeOne(sql.type(claimedDelivery)`
+    update deliveries d set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    where tenant_id = ${tenantId} and due_at <= clock_timestamp() and status = 'pending' and id = (
+      select id from deliveries
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and status = 'pending'
+      order by inbox_seq, seq limit 1 for update)
+      and not exists (
+        select from trigger_inbox i where i.tenant_id = ${tenantId} and i.session_id = ${sessionId}
+          and i.state = 'running' and i.seq < d.inbox_seq)
+    returning ${claimedColumns}`);
+}
+
+export function claimOne(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  holdMs: number,
+): Promise<ClaimedDelivery> {
+  return tx.one(sql.type(claimedDelivery)`
+    update deliveries set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    where tenant_id = ${tenantId} and id = ${id} and status = 'pending' returning ${claimedColumns}`);
+}
+
+/** When the session's first delivery may go on; undefined where none waits. */
+export async function firstDueInMs(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  sessionId: string,
+): Promise<number | undefined> {
+  const due = await tx.maybeOneFirst(sql.type(z.object({ due_in_ms: z.number() }))`
+    select (extract(epoch from due_at - clock_timestamp()) * 1000)::float8 as due_in_ms from deliveries
+    where tenant_id = ${tenantId} and session_id = ${sessionId} and status = 'pending'
+    order by inbox_seq, seq limit 1`);
+  return due ?? undefined;
+}
+
+/** Recorded before anything is sent. */
+export async function beginAttempt(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  { id, chunk, attempts }: ClaimedDelivery,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    insert into delivery_attempts (tenant_id, delivery_id, chunk, attempt)
+    values (${tenantId}, ${id}, ${chunk}, ${attempts})`);
+}
+
+export interface AttemptEnd {
+  readonly statusCode: number | null;
+  readonly error: string | null;
+}
+
+export async function endAttempt(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  { id, chunk, attempts }: ClaimedDelivery,
+  { statusCode, error }: AttemptEnd,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update delivery_attempts set status_code = ${statusCode}, error = ${error}, finished_at = clock_timestamp()
+    where tenant_id = ${tenantId} and delivery_id = ${id} and number = (
+      select max(number) from delivery_attempts
+      where tenant_id = ${tenantId} and delivery_id = ${id} and chunk = ${chunk} and attempt = ${attempts})`);
+}
+
+/** What the attempt leads to. */
+export type Next =
+  | { readonly step: 'chunk'; readonly inMs: number }
+  | { readonly step: 'again'; readonly inMs: number }
+  | { readonly step: 'over'; readonly status: 'delivered' | 'delivery_failed' };
+
+/** How old the delivery is, in milliseconds; null, and nothing done, where somebody else has taken it up meanwhile. */
+export async function advance(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  { id, chunk, attempts }: ClaimedDelivery,
+  next: Next,
+  { statusCode, error }: AttemptEnd,
+): Promise<number | null> {
+  const change =
+    next.step === 'over'
+      ? sql.fragment`status = ${next.status}, finished_at = clock_timestamp()`
+      : next.step === 'chunk'
+        ? sql.fragment`chunk = chunk + 1, attempts = 0, due_at = clock_timestamp() + ${next.inMs} * interval '1 millisecond'`
+        : sql.fragment`due_at = clock_timestamp() + ${next.inMs} * interval '1 millisecond'`;
+  return tx.maybeOneFirst(sql.type(z.object({ age_ms: z.number() }))`
+    update deliveries set ${change}, last_status = ${statusCode}, last_error = ${error}
+    where tenant_id = ${tenantId} and id = ${id} and status = 'pending' and chunk = ${chunk}
+      and attempts = ${attempts}
+    returning (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
+}
+
+/** Whether an answer of the session is being sent: its attempt has begun, has not ended, and may still go on. */
+export function isUnderWay(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  sessionId: string,
+  attemptMs: number,
+): Promise<boolean> {
+  return tx.exists(sql.typeAlias('nothing')`
+    select from deliveries d join delivery_attempts a on a.tenant_id = d.tenant_id and a.delivery_id = d.id
+    where d.tenant_id = ${tenantId} and d.session_id = ${sessionId} and d.status = 'pending'
+      and d.execution_id is not null and a.chunk = d.chunk and a.attempt = d.attempts and a.finished_at is null
+      and a.started_at > clock_timestamp() - ${attemptMs} * interval '1 millisecond'`);
+}
+
+const dueLine = z.object({ tenant_id: z.uuid(), session_id: z.uuid() });
+
+/** Sessions with something to send that nobody looks after. */
+export function dueLines(
+  tx: DirectoryTransaction,
+  lateMs: number,
+  rowsMax: number,
+): Promise<readonly z.output<typeof dueLine>[]> {
+  return tx.any(sql.type(dueLine)`
+    select distinct tenant_id, session_id from (
+      select tenant_id, session_id from deliveries
+      where status = 'pending' and due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond'
+      order by due_at limit ${rowsMax}) due`);
+}
+
+const deliveryRow = z.object({
+  id: z.uuid(),
+  execution_id: z.uuid().nullable(),
+  trigger_id: z.uuid(),
+  session_id: z.uuid(),
+  status: z.enum(deliveryStatuses),
+  chunk: z.number(),
+  chunk_total: z.number(),
+  attempts: z.number(),
+  truncated: z.boolean(),
+  last_status: z.number().nullable(),
+  last_error: z.string().nullable(),
+  created_at: z.date(),
+  finished_at: z.date().nullable(),
+});
+
+export type DeliveryRow = z.output<typeof deliveryRow>;
+
+const listedColumns = sql.fragment`
+  id, execution_id, trigger_id, session_id, status, chunk, chunk_total, attempts, truncated, last_status, last_error,
+  created_at, finished_at`;
+
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus | undefined;
+  readonly triggerId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly executionId?: string | undefined;
+  readonly after?: Position | undefined;
+  readonly limit: number;
+}
+
+/** Newest first. */
+export function listDeliveries(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  filter: DeliveryFilter,
+): Promise<readonly DeliveryRow[]> {
+  const { status, triggerId, sessionId, executionId, after, limit } = filter;
+  const conditions = [
+    sql.fragment`tenant_id = ${tenantId}`,
+    ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
+    ...(triggerId === undefined ? [] : [sql.fragment`trigger_id = ${triggerId}`]),
+    ...(sessionId === undefined ? [] : [sql.fragment`session_id = ${sessionId}`]),
+    ...(executionId === undefined ? [] : [sql.fragment`execution_id = ${executionId}`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(date_trunc('milliseconds', created_at), id) < (${sql.timestamp(after.at)}, ${after.id}::uuid)`,
+        ]),
+  ];
+  return tx.any(sql.type(deliveryRow)`
+    select ${listedColumns} from deliveries where ${sql.join(conditions, sql.fragment` and `)}
+    order by date_trunc('milliseconds', created_at) desc, id desc limit ${limit}`);
+}
+
+/** From the chunk that failed. Null where there is no delivery of this id that has failed. */
+export function reviveDelivery(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<DeliveryRow | null> {
+  return tx.maybeOne(sql.type(deliveryRow)`
+    update deliveries set status = 'pending', finished_at = null, attempts = 0, due_at = clock_timestamp()
+    where tenant_id = ${tenantId} and id = ${id} and status = 'delivery_failed' returning ${listedColumns}`);
+}
+
+export function findDelivery(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<DeliveryRow | null> {
+  return tx.maybeOne(sql.type(deliveryRow)`
+    select ${listedColumns} from deliveries where tenant_id = ${tenantId} and id = ${id}`);
+}
+
+/** What a delivery carries. */
+export function contentOf({ tenantId }: TenantScope, tx: TenantTransaction, id: string): Promise<Buffer> {
+  return tx.oneFirst(sql.type(z.object({ sealed: z.instanceof(Buffer) }))`
+    select sealed from deliveries where tenant_id = ${tenantId} and id = ${id}`);
+}
+
+const attemptRow = z.object({
+  chunk: z.number(),
+  attempt: z.number(),
+  status_code: z.number().nullable(),
+  error: z.string().nullable(),
+  started_at: z.date(),
+});
+
+export type AttemptRow = z.output<typeof attemptRow>;
+
+/** Every attempt to send the answer of an execution, in order. */
+export function attemptsOf(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  executionId: string,
+): Promise<readonly AttemptRow[]> {
+  return tx.any(sql.type(attemptRow)`
+    select a.chunk, a.attempt, a.status_code, a.error, a.started_at
+    from delivery_attempts a join deliveries d on d.tenant_id = a.tenant_id and d.id = a.delivery_id
+    where d.tenant_id = ${tenantId} and d.execution_id = ${executionId} order by a.number`);
+}

@@ -1,0 +1,190 @@
+import type { BatchTarget } from '../../storage/index.js';
+import { StoreError } from '../../storage/index.js';
+import { plainList } from './plain-list.js';
+
+/** A message as it is accepted. Its key, and so the row, is fixed before the first attempt to write it. */
+export interface AcceptedRow {
+  readonly tenant_id: string;
+  readonly trigger_id: string;
+  readonly key: string;
+  readonly session_id: string;
+  /** Null for a message that waits in a buffer. */
+  readonly execution_id: string | null;
+  /** `done`: nothing runs, only a repeat is to be known. */
+  readonly state: 'buffered' | 'running' | 'done';
+  /** Whether it is refused where people took its session over. */
+  readonly asks: boolean;
+  readonly payload_hash: string;
+  readonly sealed: Buffer;
+  readonly answer: string | null;
+  /** The window of a buffer, or how long nobody else looks after the row. */
+  readonly hold_ms: number;
+  readonly keep_ms: number;
+}
+
+/** `present`: a row with this key was there before. `taken over`: people took its session over, and nothing was written. */
+export type Fate = 'accepted' | 'present' | 'taken over';
+
+export interface Acceptance {
+  readonly fate: Fate;
+  /** How many messages the buffer holds with this one. */
+  readonly buffered: number;
+  /** Its place in the order of acceptance. */
+  readonly seq: number;
+}
+
+/** A window that a process left behind is found so long after its end. */
+export const windowLateMs = 500;
+
+/** Lists, one for each column. */
+const many = `
+      select tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash,
+        substring($8::bytea from sealed_at for sealed_bytes) as sealed, answer, hold_ms, keep_ms, asks, position
+      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $9::int4[],
+        $10::int4[], $11::jsonb[], $12::int8[], $13::int8[], $14::bool[]) with ordinality
+        as g (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed_at, sealed_bytes,
+          answer, hold_ms, keep_ms, asks, position)`;
+
+const one = `
+      select $1::uuid as tenant_id, $2::uuid as trigger_id, $3::text as key, $4::uuid as session_id,
+        $5::uuid as execution_id, $6::text as state, $7::text as payload_hash, $8::bytea as sealed, $9::jsonb as answer,
+        $10::int8 as hold_ms, $11::int8 as keep_ms, $12::bool as asks, 1::int8 as position`;
+
+/**
+ * Many messages of many tenants in one statement, with the question whether people took their sessions over and with
+ * the buffers that they fall into. Times are PostgreSQL's. Windows are locked in the order of their keys, so that two
+ * batches never wait for each other in a circle.
+ */
+function accepting(given: string): string {
+  return `
+    with given as (${given}
+    ), taken as (
+      select g.position from given g join sessions s on s.tenant_id = g.tenant_id and s.id = g.session_id
+      where g.asks and s.control_mode <> 'engaged'
+        and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
+    ), inserted as (
+      insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
+        answer, attempts, due_at, expires_at)
+      select tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed, answer, 1,
+        clock_timestamp() + hold_ms * interval '1 millisecond',
+        clock_timestamp() + keep_ms * interval '1 millisecond'
+      from given where position not in (select position from taken) order by position
+      on conflict (tenant_id, trigger_id, key) do nothing
+      returning tenant_id, trigger_id, key, session_id, state, due_at, seq
+    ), windows as (
+      insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
+      select tenant_id, trigger_id, session_id, count(*), max(due_at),
+        max(due_at) + interval '${windowLateMs} milliseconds'
+      from inserted where state = 'buffered'
+      group by tenant_id, trigger_id, session_id order by tenant_id, trigger_id, session_id
+      on conflict (tenant_id, trigger_id, session_id) do update
+        set messages = trigger_windows.messages + excluded.messages, due_at = excluded.due_at
+      returning tenant_id, trigger_id, session_id, messages
+    )
+    select i.trigger_id::text, i.key, i.seq, coalesce(w.messages, 0) as messages, null::int8 as taken
+    from inserted i left join windows w
+      on i.state = 'buffered' and (w.tenant_id, w.trigger_id, w.session_id) = (i.tenant_id, i.trigger_id, i.session_id)
+    union all select null, null, null, null, position from taken`;
+}
+
+export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
+  name: 'batch_trigger_inbox',
+  text: accepting(many),
+  alone: {
+    name: 'trigger_inbox_alone',
+    text: accepting(one),
+    values: (row) => [
+      row.tenant_id,
+      row.trigger_id,
+      row.key,
+      row.session_id,
+      row.execution_id,
+      row.state,
+      row.payload_hash,
+      row.sealed,
+      row.answer,
+      row.hold_ms,
+      row.keep_ms,
+      row.asks,
+    ],
+  },
+  shareOf: ({ tenant_id }) => tenant_id,
+  bytesOf: ({ sealed, key }) => sealed.byteLength + key.length + 256,
+  values: (rows) => {
+    let end = 1;
+    const places = rows.map(({ sealed }) => {
+      const at = end;
+      end += sealed.byteLength;
+      return at;
+    });
+    return [
+      plainList(rows.map((row) => row.tenant_id)),
+      plainList(rows.map((row) => row.trigger_id)),
+      rows.map((row) => row.key),
+      plainList(rows.map((row) => row.session_id)),
+      plainList(rows.map((row) => row.execution_id ?? 'null')),
+      plainList(rows.map((row) => row.state)),
+      plainList(rows.map((row) => (row.payload_hash === '' ? '""' : row.payload_hash))),
+      // In one piece, which goes as bytes; a list of bytes would go as hexadecimal text.
+      Buffer.concat(rows.map((row) => row.sealed)),
+      plainList(places),
+      plainList(rows.map((row) => row.sealed.byteLength)),
+      rows.map((row) => row.answer),
+      plainList(rows.map((row) => row.hold_ms)),
+      plainList(rows.map((row) => row.keep_ms)),
+      plainList(rows.map((row) => row.asks)),
+    ];
+  },
+  outcomes: (rows, returned) => {
+    const inserted = new Map<string, Written>();
+    const takenOver = new Set<number>();
+    for (const one of returned.map(readReturned)) {
+      if ('taken' in one) takenOver.add(one.taken - 1);
+      else inserted.set(one.key, one);
+    }
+    const inBatch = new Map<string, number>();
+    // Of rows with one key in one batch, PostgreSQL takes the first.
+    const fates = rows.map((row) => {
+      const written = inserted.get(keyOf(row));
+      if (written === undefined) return undefined;
+      inserted.delete(keyOf(row));
+      const position = (inBatch.get(windowOf(row)) ?? 0) + 1;
+      inBatch.set(windowOf(row), position);
+      return { ...written, position };
+    });
+    return rows.map((row, index) => {
+      const fate = fates[index];
+      if (takenOver.has(index)) return { fate: 'taken over', buffered: 0, seq: 0 };
+      if (fate === undefined) return { fate: 'present', buffered: 0, seq: 0 };
+      // The buffer's count is that after the whole batch; each message is told its own place.
+      const behind = (inBatch.get(windowOf(row)) ?? 0) - fate.position;
+      const buffered = row.state === 'buffered' ? fate.messages - behind : 0;
+      return { fate: 'accepted', buffered, seq: fate.seq };
+    });
+  },
+};
+
+function keyOf({ trigger_id, key }: Pick<AcceptedRow, 'trigger_id' | 'key'>): string {
+  return `${trigger_id} ${key}`;
+}
+
+function windowOf({ trigger_id, session_id, state }: AcceptedRow): string {
+  return `${trigger_id} ${session_id} ${state}`;
+}
+
+interface Written {
+  readonly key: string;
+  readonly messages: number;
+  readonly seq: number;
+}
+
+function readReturned(row: unknown): Written | { readonly taken: number } {
+  if (typeof row !== 'object' || row === null) throw new StoreError('unexpected-row', 'Accepting a message');
+  const field = (name: string): string => String(Reflect.get(row, name));
+  if (Reflect.get(row, 'taken') !== null) return { taken: Number(field('taken')) };
+  return {
+    key: keyOf({ trigger_id: field('trigger_id'), key: field('key') }),
+    messages: Number(field('messages')),
+    seq: Number(field('seq')),
+  };
+}

@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import {
+  type DirectoryTransaction,
+  type HotReads,
+  type HotStatement,
+  sql,
+  type TenantTransaction,
+} from '../../storage/index.js';
+
+const answer = z.object({ status: z.number(), contentType: z.string(), body: z.string() });
+export type KeptAnswer = z.output<typeof answer>;
+
+const inboxRow = z.object({
+  trigger_id: z.uuid(),
+  key: z.string(),
+  seq: z.coerce.number(),
+  session_id: z.uuid(),
+  execution_id: z.uuid().nullable(),
+  state: z.enum(['buffered', 'merged', 'running', 'done']),
+  payload_hash: z.string(),
+  sealed: z.instanceof(Buffer),
+  answer: answer.nullable(),
+  expired: z.boolean(),
+});
+
+export type InboxRow = z.output<typeof inboxRow>;
+
+const byKey: HotStatement<InboxRow> = {
+  name: 'trigger_inbox_by_key',
+  text: `select trigger_id, key, seq, session_id, execution_id, state, payload_hash, sealed, answer,
+      expires_at <= clock_timestamp() as expired
+    from trigger_inbox where tenant_id = $1 and trigger_id = $2 and key = $3`,
+  row: inboxRow,
+};
+
+/** What became of the message with this key. */
+export async function findByKey(
+  reads: HotReads,
+  scope: TenantScope,
+  triggerId: string,
+  key: string,
+): Promise<InboxRow | undefined> {
+  const [found] = await reads.inTenant(scope, byKey, [scope.tenantId, triggerId, key]);
+  return found;
+}
+
+/** Of a message in a buffer, its place there; what its sender was told. */
+export function placeInBuffer(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: InboxRow,
+): Promise<number> {
+  return tx.oneFirst(sql.typeAlias('count')`
+    select count(*) as count from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and session_id = ${row.session_id}
+      and state = ${row.state} and execution_id is not distinct from ${row.execution_id} and seq <= ${row.seq}`);
+}
+
+/** Makes room for a new message with the key of one that nobody has to remember any more. */
+export async function forgetExpired(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  triggerId: string,
+  key: string,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = ${key}
+      and state in ('done', 'merged') and expires_at <= clock_timestamp()`);
+}
+
+export async function markDone(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  kept: KeptAnswer | undefined,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set state = 'done',
+      answer = coalesce(${kept === undefined ? null : JSON.stringify(kept)}::jsonb, answer)
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+}
+
+/** The session would not take it now: somebody comes again later, and this was no attempt. */
+export async function putOff(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  pauseMs: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set attempts = greatest(0, attempts - 1),
+      due_at = clock_timestamp() + ${pauseMs} * interval '1 millisecond'
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+}
+
+/** A message that was refused after it was written: its sender may send it again. */
+export async function forgetRefused(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+}
+
+/** What a row of the inbox runs: what it holds itself or, for that of a buffer, what its messages hold. */
+export const partsOf: ReturnType<typeof sql.fragment> =
+  sql.fragment`case when i.sealed <> '' then array[i.sealed] else array(
+  select p.sealed from trigger_inbox p
+  where p.tenant_id = i.tenant_id and p.execution_id = i.execution_id and p.state = 'merged' order by p.seq) end as parts`;
+
+const claimedRow = z.object({
+  tenant_id: z.uuid(),
+  trigger_id: z.uuid(),
+  key: z.string(),
+  seq: z.coerce.number(),
+  session_id: z.uuid(),
+  execution_id: z.uuid(),
+  parts: z.array(z.instanceof(Buffer)),
+  attempts: z.number(),
+  age_ms: z.number(),
+});
+
+export type ClaimedRow = z.output<typeof claimedRow>;
+
+/** Takes rows that nobody looks after, counting the attempt before it is made. */
+export function claimLeftBehind(
+  tx: DirectoryTransaction,
+  holdMs: number,
+  rowsMax: number,
+): Promise<readonly ClaimedRow[]> {
+  return tx.any(sql.type(claimedRow)`
+    update trigger_inbox i set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    where (tenant_id, trigger_id, key) in (
+      select tenant_id, trigger_id, key from trigger_inbox
+      where state = 'running' and due_at <= clock_timestamp() order by due_at limit ${rowsMax}
+      for update skip locked)
+    returning tenant_id, trigger_id, key, seq, session_id, execution_id, ${partsOf}, attempts,
+      (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
+}
+
+/** Keeps others from looking after what runs here. */
+export async function holdOn(
+  tx: DirectoryTransaction,
+  executionIds: readonly string[],
+  holdMs: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    where state = 'running' and execution_id = any(${sql.array([...executionIds], 'uuid')})`);
+}
+
+export async function forgetOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox where (tenant_id, trigger_id, key) in (
+      select tenant_id, trigger_id, key from trigger_inbox
+      where expires_at <= clock_timestamp() and state in ('done', 'merged') limit ${rowsMax}
+      for update skip locked)`);
+  return rowCount;
+}
+
+export async function rememberReply(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  reply: { readonly sessionId: string; readonly triggerId: string; readonly sealed: Buffer },
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    insert into trigger_replies (tenant_id, session_id, trigger_id, sealed)
+    values (${tenantId}, ${reply.sessionId}, ${reply.triggerId}, ${sql.binary(reply.sealed)})
+    on conflict (tenant_id, session_id) do update
+      set trigger_id = excluded.trigger_id, sealed = excluded.sealed, updated_at = now()`);
+}
+
+const replyRow = z.object({ trigger_id: z.uuid(), sealed: z.instanceof(Buffer) });
+
+export function findReply(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  sessionId: string,
+): Promise<z.output<typeof replyRow> | null> {
+  return tx.maybeOne(sql.type(replyRow)`
+    select trigger_id, sealed from trigger_replies where tenant_id = ${tenantId} and session_id = ${sessionId}`);
+}

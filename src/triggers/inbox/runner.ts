@@ -1,0 +1,376 @@
+import { randomUUID } from 'node:crypto';
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import { type ErrorCode, PlatformError } from '../../errors.js';
+import type { Store, TenantTransaction } from '../../storage/index.js';
+import { deadlineOf } from '../answers/deadlines.js';
+import { outgoingText, syncAnswer } from '../answers/sync-answer.js';
+import type { TriggerConfig } from '../config/trigger-config.js';
+import type { WebhookConfig } from '../config/webhook-config.js';
+import { hasWayOut, prepareAnswer } from '../deliveries/content.js';
+import { insertDelivery } from '../deliveries/deliveries.store.js';
+import type { Sender } from '../deliveries/sender.js';
+import type { Gates } from '../gates.js';
+import { insertEnded, setDeliveryStatus } from '../history/executions.store.js';
+import type { LiveTrigger, LiveTriggers } from '../live-triggers.js';
+import { noteAnswer } from '../mail/answer.js';
+import type { TurnOrder, TurnOutcome, TurnPort } from '../ports.js';
+import { Beginnings } from './beginnings.js';
+import {
+  type ClaimedRow,
+  claimLeftBehind,
+  forgetOld,
+  holdOn,
+  markDone,
+  putOff,
+  rememberReply,
+} from './inbox.store.js';
+import type { Work, WorkSeal } from './work.js';
+
+/** How long nobody else looks after a row that runs here. */
+export const holdMs = 60_000;
+const holdOnEveryMs = 20_000;
+const sweepEveryMs = 2_000;
+const forgetEveryMs = 60_000;
+const claimedMax = 100;
+const forgottenMax = 1_000;
+/** Turns that this node waits for at once; more wait in memory, tenant by tenant in turn, and in the store. */
+const turnsMax = { all: 512, each: 256 };
+/** Take-ups of a row whose process died each time. */
+const attemptsMax = 3;
+/** A session that would not take a message for so long never will. */
+const patienceMs = 3_600_000;
+const putOffMs = 2_000;
+
+/** A message on its way to a session. */
+export interface Item {
+  readonly scope: TenantScope;
+  readonly triggerId: string;
+  readonly sessionId: string;
+  readonly executionId: string;
+  readonly work: Work;
+  /** Its row in the inbox; undefined for one that nobody was promised anything for. */
+  readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
+  readonly attempts: number;
+  readonly ageMs: number;
+}
+
+export interface RunnerParts {
+  readonly store: Store;
+  readonly live: LiveTriggers;
+  readonly gates: Gates;
+  readonly turns: TurnPort;
+  readonly sender: Sender;
+  readonly seal: WorkSeal;
+  readonly time: Time;
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+const blocked: TurnOutcome = {
+  outcome: 'BLOCKED',
+  content: '',
+  totalTokens: 0,
+  latencyMs: 0,
+  error: undefined,
+};
+
+/**
+ * Takes accepted messages to their sessions and their answers to the outbox. The row in the inbox is the work: the id
+ * of the execution stands in it, so that a message that is handed to its session twice is one turn, and an answer that
+ * is put into the outbox twice is one delivery.
+ */
+export class Runner {
+  readonly #parts: RunnerParts;
+  readonly #running = new Map<string, Promise<TurnOutcome>>();
+  readonly #beginnings: Beginnings<Item>;
+  readonly #timers = new Set<Timer>();
+  #stopped = false;
+
+  constructor(parts: RunnerParts) {
+    this.#parts = parts;
+    this.#beginnings = new Beginnings({
+      time: parts.time,
+      limits: turnsMax,
+      begin: (item) => this.#begin(item),
+    });
+  }
+
+  start(): void {
+    this.#every(sweepEveryMs, 'taking up messages of triggers', () => this.#takeUp());
+    this.#every(holdOnEveryMs, 'holding on to messages of triggers', () => this.#holdOn());
+    this.#every(forgetEveryMs, 'forgetting messages of triggers', () => this.#forget());
+  }
+
+  /** What runs goes on in its session; the rows are taken up by other nodes, or at the next start. */
+  stop(): void {
+    this.#stopped = true;
+    this.#beginnings.stop();
+    for (const timer of this.#timers) timer.cancel();
+  }
+
+  /** In the background. The row has been written. */
+  begin(item: Item): void {
+    if (this.#stopped || this.#running.has(item.executionId)) return;
+    this.#beginnings.ask(item.scope.tenantId, item);
+  }
+
+  #begin(item: Item): void {
+    if (this.#stopped || this.#running.has(item.executionId)) return;
+    void this.run(item).catch((error: unknown) => this.#afterFailure(item, error));
+  }
+
+  /** The outcome of the turn; rejects with what kept it from being taken. Who asks again meanwhile joins. */
+  run(item: Item): Promise<TurnOutcome> {
+    const { executionId, scope } = item;
+    const known = this.#running.get(executionId);
+    if (known !== undefined) return known;
+    this.#beginnings.enter(scope.tenantId);
+    const running = this.#process(item).finally(() => {
+      this.#running.delete(executionId);
+      this.#beginnings.leave(scope.tenantId);
+    });
+    this.#running.set(executionId, running);
+    return running;
+  }
+
+  async #process(item: Item): Promise<TurnOutcome> {
+    const { live, gates, turns, sender } = this.#parts;
+    const trigger = await live.get(item.triggerId);
+    if (trigger === undefined) {
+      await this.#finish(item, undefined, blocked);
+      return blocked;
+    }
+    // Once more, for a message that waited: whoever was put on the denylist meanwhile is not served.
+    const denied = await gates.isDenied(item.scope, item.work.consumerKey);
+    const { turn, record } = denied
+      ? { turn: blocked, record: 'blocked' as const }
+      : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
+    await this.#finish(item, trigger, turn, record);
+    sender.hint(item.scope, item.sessionId);
+    return turn;
+  }
+
+  /** One transaction: the answer is on its way, and the message is done. */
+  async #finish(
+    item: Item,
+    trigger: LiveTrigger | undefined,
+    turn: TurnOutcome,
+    record?: 'blocked' | 'failed',
+  ): Promise<void> {
+    const { store } = this.#parts;
+    const config = trigger?.parsed.type === 'webhook' ? trigger.parsed.config : undefined;
+    const agentId = trigger?.agentId;
+    const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
+    if (item.row === undefined && record === undefined && !hasReply) return;
+    await store.inTenant(item.scope, async (tx) => {
+      if (record !== undefined && trigger !== undefined) {
+        await this.#recordEnd(tx, item, trigger, record, turn.error ?? null);
+      }
+      if (hasReply) await this.#rememberReply(tx, item);
+      if (item.row === undefined) return;
+      if (hasReply) await this.#putOut(tx, item, trigger.parsed, turn);
+      const answer =
+        config?.execution.mode === 'sync' &&
+        config.channel?.type !== 'whatsapp_cloud' &&
+        agentId !== undefined
+          ? syncAnswer(config, { triggerId: item.triggerId, agentId, executionId: item.executionId }, turn)
+          : undefined;
+      await markDone(item.scope, tx, item.row, answer);
+    });
+  }
+
+  async #putOut(tx: TenantTransaction, item: Item, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
+    const { scope, executionId, work } = item;
+    if (item.row === undefined || (parsed.type === 'webhook' && !answersOutside(parsed.config))) return;
+    const text = outgoingText(turn);
+    if (text === '') return;
+    const { content, truncated } = prepareAnswer(parsed, text, work);
+    await noteAnswer(scope, tx, { triggerId: item.triggerId, key: executionId, content });
+    await insertDelivery(scope, tx, {
+      id: randomUUID(),
+      sessionId: item.sessionId,
+      triggerId: item.triggerId,
+      executionId,
+      key: executionId,
+      inboxSeq: item.row.seq,
+      chunkTotal: content.chunks.length,
+      truncated,
+      sealed: this.#parts.seal.seal(scope, content),
+    }).then((inserted) => (inserted ? setDeliveryStatus(scope, tx, executionId, 'pending') : undefined));
+  }
+
+  async #rememberReply(tx: TenantTransaction, { scope, sessionId, triggerId, work }: Item): Promise<void> {
+    const { context, reply, mail, consumerKey } = work;
+    const sealed = this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
+    await rememberReply(scope, tx, { sessionId, triggerId, sealed });
+  }
+
+  async #recordEnd(
+    tx: TenantTransaction,
+    item: Item,
+    { agentId, parsed }: LiveTrigger,
+    status: 'blocked' | 'failed',
+    error: { readonly code: string; readonly message: string } | null,
+  ): Promise<void> {
+    await insertEnded(item.scope, tx, {
+      id: item.executionId,
+      agentId,
+      sessionId: item.sessionId,
+      triggerId: item.triggerId,
+      channel: channelOf(parsed),
+      userId: item.work.userId ?? null,
+      message: item.work.message,
+      status,
+      error,
+    });
+  }
+
+  /** Nobody waits for the answer: later once more, or an end that its owner can see. */
+  async #afterFailure(item: Item, error: unknown): Promise<void> {
+    const { store, report } = this.#parts;
+    const { row, scope } = item;
+    if (row === undefined) return;
+    try {
+      if (!(error instanceof PlatformError)) {
+        // Nobody knows what happened; the row is taken up again, and the attempt counts.
+        report('running a message of a trigger', error);
+      } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {
+        await store.inTenant(scope, (tx) =>
+          putOff(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || putOffMs),
+        );
+      } else {
+        await this.#giveUp(item, { code: error.code, message: error.message });
+      }
+    } catch (cause) {
+      report('putting off a message of a trigger', cause);
+    }
+  }
+
+  async #giveUp(item: Item, error: { readonly code: string; readonly message: string }): Promise<void> {
+    const { store, live } = this.#parts;
+    const trigger = await live.get(item.triggerId);
+    await store.inTenant(item.scope, async (tx) => {
+      if (trigger !== undefined) await this.#recordEnd(tx, item, trigger, 'failed', error);
+      if (item.row !== undefined) await markDone(item.scope, tx, item.row, undefined);
+    });
+  }
+
+  /** Rows that no process looks after any more. */
+  async #takeUp(): Promise<void> {
+    const room = Math.min(claimedMax, this.#beginnings.free);
+    if (room <= 0) return;
+    const { store, report } = this.#parts;
+    const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
+    for (const row of rows) {
+      try {
+        const item = await this.#itemOf(row);
+        if (row.attempts > attemptsMax) {
+          await this.#giveUp(item, { code: 'worker_lost', message: 'The processes that ran it were lost.' });
+        } else this.begin(item);
+      } catch (error) {
+        // One that cannot be read must not hold up the others.
+        report('taking up a message of a trigger', error);
+      }
+    }
+  }
+
+  async #itemOf(row: ClaimedRow): Promise<Item> {
+    const { live, seal, scopeOf } = this.#parts;
+    const scope = scopeOf(row.tenant_id);
+    const trigger = await live.get(row.trigger_id);
+    return {
+      scope,
+      triggerId: row.trigger_id,
+      sessionId: row.session_id,
+      executionId: row.execution_id,
+      work: seal.openParts(scope, row.parts, trigger?.parsed),
+      row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
+      attempts: row.attempts,
+      ageMs: row.age_ms,
+    };
+  }
+
+  async #holdOn(): Promise<void> {
+    const held = [
+      ...this.#running.keys(),
+      ...Array.from(this.#beginnings.waiting(), ({ executionId }) => executionId),
+    ];
+    if (held.length > 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));
+  }
+
+  async #forget(): Promise<void> {
+    let forgotten = forgottenMax;
+    while (forgotten === forgottenMax && !this.#stopped) {
+      forgotten = await this.#parts.store.directory((tx) => forgetOld(tx, forgottenMax));
+    }
+  }
+
+  #every(ms: number, attempted: string, action: () => Promise<void>): void {
+    const timer = this.#parts.time.after(ms, () => {
+      this.#timers.delete(timer);
+      void action()
+        .catch((error: unknown) => this.#parts.report(attempted, error))
+        .finally(() => {
+          if (!this.#stopped) this.#every(ms, attempted, action);
+        });
+    });
+    this.#timers.add(timer);
+  }
+}
+
+/** What the agent's own settings make impossible; the sender can do nothing about it, so it is the turn's failure. */
+const engineRefusals: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'invalid_model',
+  'invalid_provider',
+  'MODEL_TIER_RESTRICTED',
+]);
+
+/** `record`: no session has heard of the turn, so that its end is nowhere yet. */
+async function takenOrRefused(
+  turn: Promise<TurnOutcome>,
+): Promise<{ readonly turn: TurnOutcome; readonly record: 'failed' | undefined }> {
+  try {
+    return { turn: await turn, record: undefined };
+  } catch (error) {
+    if (!(error instanceof PlatformError) || !engineRefusals.has(error.code)) throw error;
+    const { code, message } = error;
+    return { turn: { ...blocked, outcome: 'FAILED', error: { code, message } }, record: 'failed' };
+  }
+}
+
+/** Whether answers go out by a request of ours rather than in the answer to the sender's. */
+export function answersOutside({ execution, channel }: WebhookConfig): boolean {
+  return execution.mode === 'async' || channel?.type === 'whatsapp_cloud';
+}
+
+function channelOf(parsed: TriggerConfig): string {
+  return (parsed.type === 'webhook' ? parsed.config.channel?.type : undefined) ?? parsed.type;
+}
+
+function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, attempts }: Item): TurnOrder {
+  const { parsed } = trigger;
+  const config = parsed.type === 'webhook' ? parsed.config : undefined;
+  return {
+    scope,
+    limits: trigger.limits,
+    executionId,
+    agentId: trigger.agentId,
+    sessionId,
+    triggerId: trigger.id,
+    message: work.message,
+    context: work.context,
+    consumerKey: work.consumerKey,
+    consumerDisplayName: work.displayName,
+    channel: channelOf(parsed),
+    userId: work.userId,
+    keyId: work.keyId,
+    deadlineMs: deadlineOf(
+      config?.execution.mode ?? 'sync',
+      config?.execution.timeout_ms,
+      parsed.type === 'webhook' ? parsed.config.timeout_ms : undefined,
+    ),
+    requestId: work.requestId,
+    isRepeat: attempts > 1,
+  };
+}

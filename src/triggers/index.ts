@@ -1,0 +1,217 @@
+// Triggers' face: what starts agents from outside, how their messages are accepted, and how answers go out.
+import type { Random, Time } from '../../cluster/index.js';
+import type { AgentsSubject } from '../agents/index.js';
+import type { TenantScope } from '../context/tenant-scope.js';
+import type { Databases } from '../databases/index.js';
+import type { Egress } from '../egress/index.js';
+import type { Expressions } from '../expressions/index.js';
+import type { Operation } from '../operations/index.js';
+import type { Quota } from '../quota/index.js';
+import type { Sealer } from '../sealing/index.js';
+import type { BatchWriters, ChangeFeed, HotReads, Store } from '../storage/index.js';
+import type { Vault } from '../vault/index.js';
+import type { ChannelAddresses } from './config/trigger-config.js';
+import type { Mail } from '../mail/index.js';
+import { Outbox } from './deliveries/outbox.js';
+import { Sender } from './deliveries/sender.js';
+import { Gates } from './gates.js';
+import { historyOperations } from './history-operations.js';
+import { History } from './history/history.js';
+import { acceptTarget } from './inbox/accept-target.js';
+import { Buffers } from './inbox/buffers.js';
+import { flushKeepMs, flushLimits, flushTarget } from './inbox/flush-target.js';
+import { Flushes } from './inbox/flushes.js';
+import { holdMs, Runner } from './inbox/runner.js';
+import { WorkSeal } from './inbox/work.js';
+import { WebhookAuthentication, type WebhookAuthenticationParts } from './intake/authenticate.js';
+import { ownKeys } from './intake/message-key.js';
+import { Repeats } from './intake/repeats.js';
+import { WebhookIntake } from './intake/webhook.js';
+import { LiveTriggers } from './live-triggers.js';
+import { triggerOperations } from './operations.js';
+import type { ConsumerPort, TurnPort } from './ports.js';
+import { MailIntake } from './mail/mail-intake.js';
+import { mailTarget } from './mail/mail-target.js';
+import { Mailboxes } from './mail/mailboxes.js';
+import { SmtpListener, type SmtpListenerParts } from './mail/smtp-listener.js';
+import { manualOperations } from './manual-operations.js';
+import { ManualMessages, type ManualMessagesParts } from './manual-messages.js';
+import { findSecretReferences } from './secret-references.js';
+import { armTrigger } from './sources/arming.js';
+import { DatabaseEvents } from './sources/database-events.js';
+import { failureReport } from './failures.js';
+import { TriggerMeasures } from './measures.js';
+import { Retention } from './retention.js';
+import { Looker } from './sources/looker.js';
+import { Schedules } from './sources/schedules.js';
+import { Trials } from './trials.js';
+import { Triggers } from './triggers.js';
+import { webhookOperations } from './webhook-operations.js';
+
+export type { ChannelAddresses } from './config/trigger-config.js';
+export { resealTriggers } from './reseal.js';
+export { SessionTurns } from './session-turns.js';
+export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './ports.js';
+
+export interface TriggersDependencies {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly writers: BatchWriters;
+  readonly feed: ChangeFeed;
+  readonly vault: Pick<
+    Vault,
+    'keep' | 'resolve' | 'resolveAll' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'
+  >;
+  readonly sealer: Sealer;
+  readonly egress: Egress;
+  /** For addresses that the operator set, which may be private. */
+  readonly operatorEgress: Egress;
+  readonly expressions: Expressions;
+  readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
+  readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
+  readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
+  readonly databases: Pick<Databases, 'connect'>;
+  readonly mail: Pick<Mail, 'send'>;
+  /** Where mail for triggers is taken; undefined: not by this node. */
+  readonly smtpIn: Pick<SmtpListenerParts, 'host' | 'port' | 'tls'> | undefined;
+  readonly turns: TurnPort;
+  readonly sessions: ManualMessagesParts['sessions'];
+  readonly consumers: ConsumerPort;
+  readonly channels: ChannelAddresses;
+  readonly time: Time;
+  readonly random: Random;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** Only for tenants that rows of triggers name. */
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  /** Of changes to a tenant's plan; the subject is the tenant. */
+  readonly tenantTopic: string;
+  /** Of changes after which a tenant's denylist or sessions may stop answers. */
+  readonly gateTopics: readonly string[];
+  readonly publicUrl: () => string;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+export interface TriggersSubject {
+  readonly operations: readonly Operation[];
+  /** What triggers did on this node, in Prometheus' form. */
+  measures(): Promise<string>;
+  /** Resolves when no answer of the session is on its way out any more. Asked for once people have taken it over. */
+  quiet(scope: TenantScope, sessionId: string): Promise<void>;
+  /** Takes up what was left behind. Resolves once mail can come in, where this node takes any. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createTriggers(given: TriggersDependencies): TriggersSubject {
+  const measures = new TriggerMeasures();
+  const dependencies = { ...given, measures, report: failureReport({ ...given, measures }) };
+  const { store, reads, vault, agents, quota, expressions, consumers, publicUrl, time } = dependencies;
+  vault.addReferenceFinder(findSecretReferences);
+  const seal = new WorkSeal(dependencies.sealer);
+  const live = new LiveTriggers(dependencies);
+  const gates = new Gates(consumers, reads);
+  const sender = new Sender({ ...dependencies, live, seal, gates });
+  const runner = new Runner({ ...dependencies, live, gates, sender, seal });
+  const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
+  const flushes = new Flushes({ live, seal, writer: flushing });
+  const buffers = new Buffers({ ...dependencies, flushes, runner });
+  const outbox = new Outbox({ store, live, seal, sender, time });
+  const schedules = new Schedules({ store, live, seal, measures });
+  const events = new DatabaseEvents({
+    ...dependencies,
+    live,
+    seal,
+    wake: (scope, id) => looker.look(scope, id, 'db_event', true),
+  });
+  const mailIntake = new MailIntake({
+    store,
+    reads,
+    gates,
+    quota,
+    inbox: dependencies.writers.writer(mailTarget),
+    runner,
+    seal,
+    measures,
+  });
+  const mailboxes = new Mailboxes({
+    ...dependencies,
+    live,
+    intake: mailIntake,
+    wake: (scope, id) => looker.look(scope, id, 'email', true),
+  });
+  const looker = new Looker({
+    ...dependencies,
+    runner,
+    looks: {
+      schedule: async (scope, id) => ({ items: await schedules.fire(scope, id) }),
+      db_event: (scope, id, early) => events.look(scope, id, early),
+      email: (scope, id, early) => mailboxes.look(scope, id, early),
+    },
+  });
+  const nowMs = (): number => time.wallMs();
+  const triggers = new Triggers({
+    ...dependencies,
+    nowMs,
+    beginning: async (scope, parsed) =>
+      parsed.type === 'db_event' ? events.beginning(scope, parsed.config) : undefined,
+    arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, nowMs(), beginning),
+  });
+  const authentication = new WebhookAuthentication({
+    vault,
+    time,
+    authenticateKey: dependencies.authenticateKey,
+    admitKey: (caller) => quota.admission.admitRequest(caller, 'model-work'),
+  });
+  const { smtpIn } = dependencies;
+  const listener =
+    smtpIn &&
+    new SmtpListener({ ...smtpIn, live, reads, intake: mailIntake, time, report: dependencies.report });
+  const intake = new WebhookIntake({
+    store,
+    reads,
+    live,
+    agents,
+    authentication,
+    quota,
+    turns: dependencies.turns,
+    gates,
+    expressions,
+    inbox: dependencies.writers.writer(acceptTarget),
+    runner,
+    buffers,
+    repeats: new Repeats(store, reads, time),
+    seal,
+    ownKey: ownKeys(time, dependencies.random.id()),
+    measures,
+  });
+  const retention = new Retention(dependencies);
+  const trials = new Trials({ store, triggers, live, agents, gates, expressions, runner });
+  return {
+    operations: [
+      ...triggerOperations({ triggers, trials, publicUrl }),
+      ...webhookOperations({ intake, live, authentication, publicUrl }),
+      ...historyOperations({ history: new History(store, seal), outbox }),
+      ...manualOperations(new ManualMessages({ store, outbox, sessions: dependencies.sessions })),
+    ],
+    measures: () => measures.text(),
+    quiet: (scope, sessionId) => sender.quiet(scope, sessionId),
+    async start() {
+      await listener?.start();
+      runner.start();
+      buffers.start();
+      sender.start();
+      looker.start();
+      retention.start();
+    },
+    async stop() {
+      await listener?.stop();
+      await looker.stop();
+      await Promise.all([events.stop(), mailboxes.stop()]);
+      retention.stop();
+      buffers.stop();
+      runner.stop();
+      await sender.stop();
+      live.stop();
+    },
+  };
+}

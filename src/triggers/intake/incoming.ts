@@ -1,0 +1,70 @@
+import type { RateFigures } from '../../operations/index.js';
+import type { WebhookConfig } from '../config/webhook-config.js';
+import type { Item } from '../inbox/runner.js';
+import type { Work } from '../inbox/work.js';
+import type { LiveTrigger } from '../live-triggers.js';
+import type { WebhookRequest } from './authenticate.js';
+import type { ChannelMessage } from './channels.js';
+import type { MessageKey } from './message-key.js';
+import type { ReadMessage } from './read-message.js';
+
+/** A webhook that may come in: who sent it is known, and there is an agent for it. */
+export interface Admitted {
+  readonly trigger: LiveTrigger;
+  readonly config: WebhookConfig;
+  readonly request: WebhookRequest;
+  readonly keyId: string | undefined;
+  readonly window: CountedWindow;
+}
+
+/** Whose figures the answer carries: the key's that it was sent with, else the tenant's, once it was counted there. */
+export interface CountedWindow {
+  figures: RateFigures | undefined;
+}
+
+/** One message of an admitted webhook. */
+export interface Incoming extends Admitted {
+  readonly message: ChannelMessage | undefined;
+  readonly read: ReadMessage;
+  readonly key: MessageKey | undefined;
+  readonly hash: string;
+  readonly executionId: string;
+  readonly sessionId: string;
+}
+
+export function workOf(
+  { read, message, request, keyId }: Incoming,
+  query: string,
+  userId: string | undefined,
+): Work {
+  const { consumerKey } = read;
+  const work: Work = {
+    message: query,
+    context: { ...read.sources.context },
+    requestId: request.requestId,
+  };
+  if (consumerKey !== undefined) work.consumerKey = consumerKey;
+  if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);
+  if (userId !== undefined) work.userId = userId;
+  if (keyId !== undefined) work.keyId = keyId;
+  if (message !== undefined) work.reply = { to: message.replyTo, from: message.ownAddress };
+  return work;
+}
+
+export function itemOf(
+  { trigger, sessionId, executionId }: Incoming,
+  work: Work,
+  row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined,
+): Item {
+  const { scope } = trigger;
+  return { scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };
+}
+
+export function namesOf({ read, trigger, sessionId, executionId }: Incoming): Record<string, unknown> {
+  return {
+    ...read.sources.context,
+    trigger_id: trigger.id,
+    session_id: sessionId,
+    execution_id: executionId,
+  };
+}

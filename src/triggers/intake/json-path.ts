@@ -1,0 +1,42 @@
+/**
+ * The part of JSONPath that a context mapping takes: `$`, `.name`, `['name']` and `[n]`. Each path leads to at most one
+ * value, so nothing that a sender puts into a payload can make a mapping slow or large.
+ */
+export type PathSteps = readonly (string | number)[];
+
+const step = /\.([\p{L}\p{N}_-]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\['\\])*)'\]|\["((?:[^"\\]|\\["\\])*)"\]/uy;
+const lengthMax = 500;
+const stepsMax = 32;
+
+/** Undefined for anything else. */
+export function parseJsonPath(text: string): PathSteps | undefined {
+  if (!text.startsWith('$') || text.length > lengthMax) return undefined;
+  const steps: (string | number)[] = [];
+  let position = 1;
+  while (position < text.length) {
+    step.lastIndex = position;
+    const match = step.exec(text);
+    if (match === null || steps.length === stepsMax) return undefined;
+    const [all, name, index, single, double] = match;
+    steps.push(
+      index === undefined ? (name ?? (single ?? double ?? '').replaceAll(/\\(.)/g, '$1')) : Number(index),
+    );
+    position += all.length;
+  }
+  return steps;
+}
+
+/** Undefined where the path leads nowhere. */
+export function followPath(steps: PathSteps, document: unknown): unknown {
+  let value = document;
+  for (const name of steps) {
+    const fits = typeof name === 'number' ? Array.isArray(value) : isPlainObject(value);
+    if (!fits || !Object.hasOwn(value as object, name)) return undefined;
+    value = Reflect.get(value as object, name);
+  }
+  return value;
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

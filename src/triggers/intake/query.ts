@@ -1,0 +1,68 @@
+import { type Ready, whenReady } from '../../context/ready.js';
+import { PlatformError } from '../../errors.js';
+import { ExpressionError, type Expressions, textOf } from '../../expressions/index.js';
+import type { QueryExtraction } from '../config/webhook-config.js';
+import { fillText, valueAt } from '../templates.js';
+
+/** Longer messages are nobody's question. */
+const queryCharsMax = 200_000;
+
+/** What the agent is asked, taken from the payload; `VALIDATION_ERROR` where nothing is to be found. */
+export function queryOf(
+  extraction: QueryExtraction,
+  payload: unknown,
+  expressions: Pick<Expressions, 'evaluate'>,
+): Ready<string> {
+  return whenReady(extracted(extraction, payload, expressions), (value) =>
+    bounded(extraction, textOf(value)),
+  );
+}
+
+function bounded(extraction: QueryExtraction, found: string): string {
+  if (found.trim() === '') throw noQuery(extraction, 'holds no message');
+  if (found.length > queryCharsMax) {
+    throw noQuery(extraction, `gives a message of more than ${queryCharsMax} characters`);
+  }
+  return found;
+}
+
+function extracted(
+  extraction: QueryExtraction,
+  payload: unknown,
+  expressions: Pick<Expressions, 'evaluate'>,
+): unknown {
+  switch (extraction.mode) {
+    case 'field':
+      return valueAt(payload, extraction.field);
+    case 'template':
+      return fillText(extraction.template, payload);
+    case 'full_body':
+      return payload;
+    case 'jmespath':
+      return evaluated(extraction, payload, expressions);
+  }
+}
+
+async function evaluated(
+  extraction: Extract<QueryExtraction, { mode: 'jmespath' }>,
+  payload: unknown,
+  expressions: Pick<Expressions, 'evaluate'>,
+): Promise<unknown> {
+  try {
+    return await expressions.evaluate(extraction.expression, payload);
+  } catch (cause) {
+    if (!(cause instanceof ExpressionError)) throw cause;
+    if (cause.failure === 'overloaded') {
+      throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
+    }
+    throw noQuery(extraction, cause.message, cause);
+  }
+}
+
+function noQuery({ mode }: QueryExtraction, issue: string, cause?: unknown): PlatformError {
+  return new PlatformError('VALIDATION_ERROR', {
+    message: `The payload ${issue} (query_extraction.mode ${mode}).`,
+    details: { field: 'body', issue },
+    cause,
+  });
+}

@@ -1,0 +1,43 @@
+import type { Ready } from '../../context/ready.js';
+import type { Expressions } from '../../expressions/index.js';
+import type { WebhookConfig } from '../config/webhook-config.js';
+import type { ChannelMessage } from './channels.js';
+import { consumerKeyOf, sessionOf, type Sources } from './identity.js';
+import { mappedContext } from './mapped-context.js';
+import { queryOf } from './query.js';
+
+/** What a payload says of its sender and session, before anything is asked of it. */
+export interface ReadMessage {
+  readonly sources: Sources;
+  readonly consumerKey: string | undefined;
+  /** Undefined where every message begins a session. */
+  readonly sessionId: string | undefined;
+}
+
+export function readMessage(
+  agentId: string,
+  config: WebhookConfig,
+  payload: unknown,
+  message: ChannelMessage | undefined,
+): ReadMessage {
+  const from = message?.payload ?? payload;
+  const sources = { context: mappedContext(config.context_mapping, from), payload: from, message };
+  return {
+    sources,
+    consumerKey: consumerKeyOf(config, sources),
+    sessionId: sessionOf(agentId, config, sources),
+  };
+}
+
+/** What the agent is asked. A channel's own text, unless the trigger says where else to look. */
+export function readQuery(
+  config: WebhookConfig,
+  { payload, message }: Sources,
+  expressions: Pick<Expressions, 'evaluate'>,
+): Ready<string> {
+  const { query_extraction: extraction } = config;
+  if (extraction === undefined && message !== undefined) {
+    return queryOf({ mode: 'field', field: 'text' }, { text: message.text }, expressions);
+  }
+  return queryOf(extraction ?? { mode: 'field', field: 'message' }, payload, expressions);
+}

@@ -1,0 +1,71 @@
+import { isIP } from 'node:net';
+import { ImapFlow } from 'imapflow';
+import { isLoopbackAddress } from '../../context/address.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { Egress } from '../../egress/index.js';
+import type { Vault } from '../../vault/index.js';
+import type { EmailConfig } from '../config/source-configs.js';
+
+export type Imap = NonNullable<EmailConfig['imap']>;
+
+export interface MailboxConnectionParts {
+  readonly vault: Pick<Vault, 'resolve'>;
+  readonly egress: Pick<Egress, 'permittedAddresses'>;
+  /** PEM certificates that are believed in place of Node's own. */
+  readonly authorities?: readonly string[];
+}
+
+const timeoutMs = 15_000;
+const tlsPort = 993;
+
+/** Why a mailbox cannot be looked into, in words for the trigger's owner. */
+export class MailboxError extends Error {
+  override readonly name = 'MailboxError';
+}
+
+/**
+ * A connection to the server of a tenant's mailbox, signed in. The address is judged where it is connected to; all but
+ * the machine itself is spoken to over TLS, from the first byte or by STARTTLS.
+ */
+export async function connectMailbox(
+  { vault, egress, authorities }: MailboxConnectionParts,
+  scope: TenantScope,
+  imap: Imap,
+): Promise<ImapFlow> {
+  const { host, port, user, tls, secret_ref: name, vault_secret_id } = imap;
+  const secret = await vault.resolve(scope, name ?? { vault_secret_id: vault_secret_id ?? '' });
+  const [address] = await egress.permittedAddresses(host, port);
+  const secure = tls ?? port === tlsPort;
+  const client = new ImapFlow({
+    host: address,
+    // An address is no name; it is compared with the certificate's addresses.
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    port,
+    secure,
+    // A password never leaves the machine in the clear.
+    ...(secure || isLoopbackAddress(address) ? {} : { doSTARTTLS: true }),
+    ...(authorities === undefined ? {} : { tls: { ca: [...authorities] } }),
+    auth: { user, pass: secret.value.reveal() },
+    logger: false,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    // Longer than the pauses of IDLE.
+    socketTimeout: 300_000,
+    maxIdleTime: 120_000,
+  });
+  // Told to whoever waits for an answer, and by the end of the connection; unheard it would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    client.close();
+    const denied = error instanceof Error && Reflect.get(error, 'authenticationFailed') === true;
+    throw new MailboxError(
+      denied
+        ? 'The mailbox refused the user and password.'
+        : 'The server of the mailbox could not be reached.',
+      { cause: error },
+    );
+  }
+  return client;
+}

@@ -1,0 +1,53 @@
+import type { TenantLimits } from '../context/caller.js';
+import type { TenantScope } from '../context/tenant-scope.js';
+import type { PlatformError } from '../errors.js';
+import type { MappedContext } from './intake/mapped-context.js';
+
+/** What triggers need of sessions and consumers, in their own words. The composition adapts whoever has it. */
+
+/** A turn that a trigger wants. The id is fixed before the first attempt: the same order twice is one turn. */
+export interface TurnOrder {
+  readonly scope: TenantScope;
+  readonly limits: TenantLimits;
+  readonly executionId: string;
+  readonly agentId: string;
+  readonly sessionId: string;
+  readonly triggerId: string;
+  readonly message: string;
+  readonly context: MappedContext;
+  readonly consumerKey: string | undefined;
+  /** As the channel tells it: it fills a contact that has no name. */
+  readonly consumerDisplayName: string | undefined;
+  readonly channel: string;
+  readonly userId: string | undefined;
+  readonly keyId: string | undefined;
+  readonly deadlineMs: number;
+  readonly requestId: string;
+  /** Whether it may have been handed in before. */
+  readonly isRepeat: boolean;
+}
+
+export type TurnOutcomeName = 'COMPLETED' | 'TIMEOUT' | 'CANCELLED' | 'FAILED' | 'BLOCKED' | 'SUSPENDED';
+
+export interface TurnOutcome {
+  readonly outcome: TurnOutcomeName;
+  readonly content: string;
+  readonly totalTokens: number;
+  readonly latencyMs: number;
+  readonly error: { readonly code: string; readonly message: string } | undefined;
+}
+
+export interface TurnPort {
+  /** Resolves with the outcome of the turn, also of one that ran before; rejects with what kept it from being taken. */
+  runTurn(order: TurnOrder): Promise<TurnOutcome>;
+  /** The refusal of a turn for want of tokens; undefined where the agent's model is paid for by the tenant itself. */
+  tokenRefusal(
+    tenant: Pick<TurnOrder, 'scope' | 'limits'>,
+    agentId: string,
+  ): Promise<PlatformError | undefined>;
+}
+
+export interface ConsumerPort {
+  /** Whether the tenant serves this person no more. */
+  isDenied(scope: TenantScope, consumerKey: string): boolean | Promise<boolean>;
+}

@@ -1,0 +1,52 @@
+import { Cron } from 'croner';
+
+/**
+ * A cron line, read as what it says of the clock on the wall; which zone the wall is in is not asked here. The library
+ * is given times as if all were UTC, where nothing is ever skipped or repeated.
+ */
+const fieldNames = ['seconds', 'minutes', 'hours', 'day of the month', 'month', 'day of the week'];
+const fieldPattern = /^[0-9A-Za-z*?,/#+-]+$/;
+
+export class CronLine {
+  readonly #cron: Cron;
+
+  private constructor(cron: Cron) {
+    this.#cron = cron;
+  }
+
+  /** The line; or what is wrong with it, in words for whoever wrote it. */
+  static read(text: string): CronLine | string {
+    const fields = text.trim().split(/[ \t]+/);
+    if (fields.length !== 5 && fields.length !== 6) {
+      return 'must have five fields, or six with the seconds first';
+    }
+    const withSeconds = fields.length === 5 ? ['0', ...fields] : fields;
+    for (const [index, field] of withSeconds.entries()) {
+      const alone = withSeconds.map((_, other) => (other === index ? field : '*'));
+      if (!fieldPattern.test(field) || cronOf(alone) === undefined) {
+        return `cannot be read: "${field}" does not fit the ${fieldNames[index] ?? 'field'}`;
+      }
+    }
+    const cron = cronOf(withSeconds);
+    return cron === undefined ? 'cannot be read' : new CronLine(cron);
+  }
+
+  /** The first time after the given one; undefined where none comes in the years that the library looks through. */
+  after(wallMs: number): number | undefined {
+    return this.#cron.nextRun(new Date(wallMs))?.getTime();
+  }
+
+  /** The last time before the given one, or at it. */
+  upTo(wallMs: number): number | undefined {
+    return this.#cron.previousRuns(1, new Date(wallMs + 1_000))[0]?.getTime();
+  }
+}
+
+function cronOf(fields: readonly string[]): Cron | undefined {
+  try {
+    return new Cron(fields.join(' '), { mode: '6-part', utcOffset: 0, paused: true });
+  } catch {
+    // Its messages count days and months from zero; ours name the field.
+    return undefined;
+  }
+}

@@ -1,0 +1,116 @@
+import type { Time } from '../../cluster/index.js';
+import { redactValue } from '../diagnostics/index.js';
+import { PlatformError } from '../errors.js';
+import type { AgentAdmission, Sessions } from '../sessions/index.js';
+import type { TurnOrder, TurnOutcome, TurnPort } from './ports.js';
+
+export interface SessionTurnsParts {
+  readonly sessions: Pick<Sessions, 'begin' | 'execution'>;
+  readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal'>;
+  readonly time: Time;
+  readonly newId: () => string;
+}
+
+/** Between two looks at a turn whose owner was lost. */
+const lookAgainMs = 500;
+/** Past the deadline, for the line of turns before it and a new owner. */
+const patienceMs = 600_000;
+
+/**
+ * Turns of triggers, by way of their sessions. The id of the execution is fixed before, so handing the turn in again
+ * joins it; the outcome is read from its row, which is all that counts.
+ */
+export class SessionTurns implements TurnPort {
+  readonly #parts: SessionTurnsParts;
+
+  constructor(parts: SessionTurnsParts) {
+    this.#parts = parts;
+  }
+
+  async runTurn(order: TurnOrder): Promise<TurnOutcome> {
+    const { admission, time } = this.#parts;
+    const known = order.isRepeat ? await this.#outcome(order) : 'unknown';
+    if (known !== 'unknown' && known !== undefined) return known;
+    if (known === 'unknown') await admission.admitUnasked(order, order.agentId);
+    const endsAt = time.monotonicMs() + order.deadlineMs + patienceMs;
+    for (;;) {
+      await this.#follow(order);
+      const outcome = await this.#outcome(order);
+      if (outcome !== undefined && outcome !== 'unknown') return outcome;
+      if (time.monotonicMs() > endsAt) {
+        throw new PlatformError('service_unavailable', { message: 'The turn did not end.' });
+      }
+      await new Promise<void>((resolve) => void time.after(lookAgainMs, resolve));
+    }
+  }
+
+  tokenRefusal(
+    tenant: Pick<TurnOrder, 'scope' | 'limits'>,
+    agentId: string,
+  ): Promise<PlatformError | undefined> {
+    return this.#parts.admission.tokenRefusal(tenant, agentId);
+  }
+
+  /** Until the turn's events end; whether they ended well is told by the row. */
+  async #follow(order: TurnOrder): Promise<void> {
+    const { sessions, newId } = this.#parts;
+    const { scope, context } = order;
+    const events = await sessions.begin(
+      {
+        scope,
+        sessionId: order.sessionId,
+        mustExist: false,
+        agentId: order.agentId,
+        executionId: order.executionId,
+        channel: order.channel,
+        consumerKey: order.consumerKey,
+        consumerDisplayName: order.consumerDisplayName,
+        nameInferred: true,
+        input: {
+          message: order.message,
+          declared_context: Object.fromEntries(
+            Object.entries(context).map(([name, value]) => [name, redactValue(name, value)]),
+          ),
+          accepted_fields: [],
+          ignored_fields: [],
+          quick_replies: false,
+          // What is published, and nothing else.
+          role: 'member',
+        },
+        context,
+        bindings: {},
+        metadata: {},
+        keyId: order.keyId ?? null,
+        userId: order.userId ?? null,
+        triggerId: order.triggerId,
+        deadlineMs: order.deadlineMs,
+      },
+      newId(),
+    );
+    try {
+      for await (const { elsewhere, events: told } of events) {
+        if (elsewhere || told.some(({ type }) => type === 'done')) return;
+      }
+    } catch {
+      // The way to the owner broke, which says nothing of the turn: its row does, or another look.
+    }
+  }
+
+  /** Undefined while it runs; `unknown` before any session has heard of it. */
+  async #outcome({ scope, executionId }: TurnOrder): Promise<TurnOutcome | 'unknown' | undefined> {
+    try {
+      const row = await this.#parts.sessions.execution(scope, executionId);
+      if (row.outcome === null) return undefined;
+      return {
+        outcome: row.outcome,
+        content: row.output ?? '',
+        totalTokens: row.usage?.total_tokens ?? 0,
+        latencyMs: row.latency_ms ?? 0,
+        error: row.error ?? undefined,
+      };
+    } catch (error) {
+      if (error instanceof PlatformError && error.code === 'not_found') return 'unknown';
+      throw error;
+    }
+  }
+}

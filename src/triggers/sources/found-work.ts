@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { TenantTransaction } from '../../storage/index.js';
+import { holdMs, type Item } from '../inbox/runner.js';
+import type { Work, WorkSeal } from '../inbox/work.js';
+import { insertFound } from './sources.store.js';
+
+export interface Found {
+  readonly triggerId: string;
+  /** Unique for the trigger: what is found twice runs once. */
+  readonly key: string;
+  readonly sessionId: string;
+  readonly work: Omit<Work, 'requestId'>;
+  readonly keepMs: number;
+}
+
+/** Puts what a look has found into the inbox; undefined where it was found before. */
+export async function putIntoInbox(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  seal: WorkSeal,
+  { triggerId, key, sessionId, work: given, keepMs }: Found,
+): Promise<Item | undefined> {
+  const executionId = randomUUID();
+  const work: Work = { ...given, requestId: key };
+  const sealed = seal.seal(scope, work);
+  const seq = await insertFound(scope, tx, {
+    triggerId,
+    key,
+    sessionId,
+    executionId,
+    sealed,
+    holdMs,
+    keepMs,
+  });
+  if (seq === null) return undefined;
+  const row = { trigger_id: triggerId, key, seq };
+  return { scope, triggerId, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };
+}

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { Store } from '../../storage/index.js';
+import type { ScheduleConfig } from '../config/source-configs.js';
+import type { Item } from '../inbox/runner.js';
+import type { WorkSeal } from '../inbox/work.js';
+import type { LiveTriggers } from '../live-triggers.js';
+import type { TriggerMeasures } from '../measures.js';
+import { Schedule } from '../schedule/schedule.js';
+import { putIntoInbox } from './found-work.js';
+import { isRunning, lockDue, moveOn } from './sources.store.js';
+
+/** A firing that is noticed within this time is on time; later ones were missed, and the trigger says what becomes of them. */
+const onTimeMs = 30_000;
+/** Of one look: a line of seconds after a pause. */
+const firingsMax = 30;
+const keepMs = 8 * 24 * 3_600_000;
+
+const scheduleState = z.object({ handled_ms: z.number() });
+
+export interface SchedulesParts {
+  readonly store: Store;
+  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly seal: WorkSeal;
+  readonly measures: Pick<TriggerMeasures, 'fired'>;
+}
+
+export function scheduleOf(config: ScheduleConfig, nowMs: number): Schedule | undefined {
+  const schedule = Schedule.read(config, nowMs);
+  return schedule instanceof Schedule ? schedule : undefined;
+}
+
+/** What a schedule is armed with: the next firing, and that all before is handled. */
+export function armedSchedule(
+  config: ScheduleConfig,
+  nowMs: number,
+): { readonly state: object; readonly dueAt: Date | undefined } {
+  const next = scheduleOf(config, nowMs)?.next(nowMs);
+  return { state: { handled_ms: nowMs }, dueAt: next === undefined ? undefined : new Date(next) };
+}
+
+/**
+ * Fires what is due of one schedule, in one transaction that moves the schedule on. Several nodes may try; the row lets
+ * one of them, and the key of a run is the time of its firing, so that no time runs twice. Judged by PostgreSQL's
+ * clock.
+ */
+export class Schedules {
+  readonly #parts: SchedulesParts;
+
+  constructor(parts: SchedulesParts) {
+    this.#parts = parts;
+  }
+
+  async fire(scope: TenantScope, triggerId: string): Promise<readonly Item[]> {
+    const { store, live, seal } = this.#parts;
+    const trigger = await live.get(triggerId);
+    if (trigger?.parsed.type !== 'schedule') return [];
+    const { config } = trigger.parsed;
+    return store.inTenant(scope, async (tx) => {
+      const row = await lockDue(scope, tx, triggerId);
+      if (row === null) return [];
+      const nowMs = row.now.getTime();
+      const schedule = scheduleOf(config, nowMs);
+      const { handled_ms: handledMs } = scheduleState.parse(row.state);
+      const next = schedule?.next(nowMs);
+      await moveOn(scope, tx, triggerId, {
+        before: row.state,
+        state: { handled_ms: nowMs },
+        dueAt: next === undefined || !trigger.enabled ? undefined : new Date(next),
+      });
+      if (schedule === undefined || !trigger.enabled) return [];
+      const busy = !config.allow_overlap && (await isRunning(scope, tx, triggerId));
+      const items: Item[] = [];
+      for (const firingMs of busy ? [] : firingsDue(schedule, config, handledMs, nowMs)) {
+        const item = await putIntoInbox(scope, tx, seal, {
+          triggerId,
+          key: `schedule:${new Date(firingMs).toISOString()}`,
+          sessionId: randomUUID(),
+          work: { message: config.message, context: config.context },
+          keepMs,
+        });
+        if (item !== undefined) {
+          items.push(item);
+          this.#parts.measures.fired(nowMs - firingMs);
+        }
+        // The first one runs now; the others would overlap it.
+        if (!config.allow_overlap) break;
+      }
+      return items;
+    });
+  }
+}
+
+/** Those on time, or in their absence the one that is made up for. */
+export function firingsDue(
+  schedule: Schedule,
+  { missed }: Pick<ScheduleConfig, 'missed'>,
+  handledMs: number,
+  nowMs: number,
+): readonly number[] {
+  const onTime = schedule.between(Math.max(handledMs, nowMs - onTimeMs), nowMs, firingsMax);
+  if (onTime.length > 0) return onTime;
+  const madeUp = schedule.missed(missed, handledMs, nowMs);
+  return madeUp === undefined ? [] : [madeUp];
+}

@@ -1,0 +1,106 @@
+// A process that is killed while it makes calls: what it had booked is the vendors' bill, what it left open says that
+// it is estimated, and the month counts exactly what the rows say.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { systemRandom, systemTime } from '../../cluster/index.js';
+import { openBatchWriters, openStore } from '../../src/storage/index.js';
+import { Ledger } from '../../src/usage/index.js';
+import type { CallingOrder } from '../support/calling-process.js';
+import { insertTenant } from '../support/callers.js';
+import { databaseOfFile } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { promptOfRequest, startMixedVendors, stopMixedVendors } from '../support/mixed-calls.js';
+import { ownerView } from '../support/owner-view.js';
+
+const database = databaseOfFile(test);
+const program = fileURLToPath(new URL('../support/calling-process.js', import.meta.url));
+const killAfter = 250;
+
+test('of a process that was killed in its calls every attempt is booked: to the token, or as the estimate that it is', async (t) => {
+  t.timeout(120_000);
+  const vendors = await startMixedVendors();
+  t.teardown(() => stopMixedVendors(vendors));
+  const store = await openStore({ databaseUrl: database.url });
+  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const owner = await ownerView(database.url);
+  t.teardown(async () => {
+    await owner.end();
+    await writers.close();
+    await store.close();
+  });
+  const { tenantId } = await insertTenant(store);
+
+  const child = fork(program, [], { stdio: 'inherit' });
+  t.teardown(() => void child.kill('SIGKILL'));
+  const begun = new Promise<void>((resolve) => {
+    child.on('message', (nth) => {
+      if (nth === killAfter) resolve();
+    });
+  });
+  child.send({
+    databaseUrl: database.url,
+    baseUrls: {
+      openai: vendors.openai.baseUrl,
+      anthropic: vendors.anthropic.baseUrl,
+      xai: vendors.xai.baseUrl,
+    },
+    tenantId,
+    processId: 'the one that is killed',
+    count: 100_000,
+  } satisfies CallingOrder);
+  await begun;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+
+  // What its connections had sent may still be committed after its death.
+  const openRows = 'select count(*)::int as rows from usage_rows where outcome is null';
+  let before = -1;
+  await eventually(async () => {
+    const { rows } = await owner.query<{ rows: number }>(openRows);
+    const now = rows[0]?.rows ?? 0;
+    const same = now === before;
+    before = now;
+    return same;
+  });
+  const report = (what: string, error: unknown): void => t.fail(`${what}: ${String(error)}`);
+  const isGone = (id: string): boolean => id === 'the one that is killed';
+  const ledger = new Ledger({ writers, store, time: systemTime, report, isGone });
+  await ledger.sweep();
+
+  const { rows: calls } = await owner.query<{ prompt: string; attempts: number; tokens: number }>(
+    `select c.input_preview as prompt, count(*)::int as attempts, sum(u.input_tokens + u.output_tokens)::int as tokens
+     from calls c join usage_rows u on u.tenant_id = c.tenant_id and u.call_id = c.call_id
+     where c.failure is distinct from 'orphaned' group by c.call_id, c.input_preview`,
+  );
+  t.true(calls.length > killAfter / 2, `${calls.length} calls had ended`);
+  const requests = Object.values(vendors).flatMap((server) => server.requests);
+  for (const { prompt, attempts, tokens } of calls) {
+    const billed = requests.filter((seen) => promptOfRequest(seen) === prompt);
+    t.is(billed.length, attempts, prompt);
+    t.is(
+      billed.reduce((sum, { billed: { input, output } }) => sum + input + output, 0),
+      tokens,
+      prompt,
+    );
+  }
+
+  const { rows: left } = await owner.query<{
+    orphans: number;
+    open: number;
+    attempts: number;
+    booked: number;
+  }>(
+    `select count(*) filter (where outcome = 'orphaned' and usage_source = 'estimated')::int as orphans,
+       count(*) filter (where outcome is null)::int as open, count(*)::int as attempts,
+       sum(input_tokens + output_tokens)::int as booked from usage_rows`,
+  );
+  const [books] = left;
+  t.is(books?.open, 0);
+  t.true((books?.orphans ?? 0) > 0 && (books?.orphans ?? 0) <= 32, `${books?.orphans} were under way`);
+  t.true((books?.attempts ?? 0) >= requests.length, 'no vendor was asked without a row');
+  const { rows: months } = await owner.query('select sum(used)::int as used from quota_months');
+  t.deepEqual(months, [{ used: books?.booked }]);
+});

@@ -1,0 +1,57 @@
+import test from 'ava';
+import { eventually } from '../support/eventually.js';
+import { startImapServer } from '../support/imap-server.js';
+import { startNodes } from '../support/nodes.js';
+
+const patience = { timeoutMs: 120_000, everyMs: 200 };
+
+function mailOf(id: string): string {
+  return `From: ada@example.com\nSubject: Rooms\nMessage-ID: <${id}@example.com>\n\n${id}\n`;
+}
+
+test('one of two nodes looks into a mailbox, others go on when it dies, and each mail runs once', async (t) => {
+  const server = await startImapServer();
+  t.teardown(() => server.close());
+  const environment = { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' };
+  const world = await startNodes(t, { count: 2, environment });
+  const { access_token: token, tenant_id: tenant, agent_id } = world.bootstrap;
+  const [one, other] = world.nodes;
+  if (one === undefined || other === undefined) throw new Error('two nodes were started');
+  await one.client.call('POST', '/api/secrets', {
+    token,
+    tenant,
+    body: { name: 'mailbox', value: server.password, kind: 'generic' },
+  });
+  const imap = { host: '127.0.0.1', port: server.port, user: server.user, secret_ref: 'mailbox' };
+  const made = await one.client.call('POST', '/api/triggers', {
+    token,
+    tenant,
+    body: { agent_id, name: 'mail', trigger_type: 'email', trigger_config: { imap, reply: false } },
+  });
+  await eventually(() => server.signIns > 0, patience);
+  for (const id of ['a', 'b', 'c']) server.deliver(mailOf(id));
+  const textsFrom = async (node: typeof one) => {
+    const path = `/api/triggers/${made.json.data.id}/executions`;
+    const { json } = await node.client.call('GET', path, { token, tenant });
+    const texts: string[] = json.data.map(({ input_preview }: { input_preview: string }) => input_preview);
+    return texts.toSorted((left, right) => left.localeCompare(right));
+  };
+  await eventually(async () => (await textsFrom(one)).length === 3, { ...patience, what: 'three mails' });
+  t.is(server.connections, 1);
+  // One after the other, so that the one that looks is surely among them.
+  await one.kill();
+  server.deliver(mailOf('d'));
+  await eventually(async () => (await textsFrom(other)).includes('d'), {
+    ...patience,
+    what: 'the fourth mail',
+  });
+  const third = await world.add(environment);
+  await other.kill();
+  server.deliver(mailOf('e'));
+  await eventually(async () => (await textsFrom(third)).includes('e'), {
+    ...patience,
+    what: 'the fifth mail',
+  });
+  t.deepEqual(await textsFrom(third), ['a', 'b', 'c', 'd', 'e']);
+  t.is(server.connections, 1);
+});

@@ -1,0 +1,83 @@
+import test, { type ExecutionContext } from 'ava';
+import { eventually } from '../support/eventually.js';
+import { Load, lostAndUnasked } from './load.js';
+import { ProcessCluster, type WorkerProcess } from './process-cluster.js';
+
+/**
+ * Seconds of SIGSTOP: one that costs nobody his place, one about the length of a lease, and one that is long over when
+ * the process goes on. `TROUPE_TEST_STOPS=1,2,3,4,5,6,8,12,20,30` plays more of them, which takes minutes.
+ */
+const stops = (process.env['TROUPE_TEST_STOPS'] ?? '1,4,20').split(',').map(Number);
+/** No renewal was due for longer than this before the stop: one that is this short costs nobody his place. */
+const harmlessS = 1;
+/** The promise: lease, margin and view are over by then, whatever the last renewal was. */
+const replacedS = 8;
+/**
+ * What is asserted is the promise and this: on a machine shared with other work the processes of this test, the store
+ * and Redis each wait for a core now and then. The measured time is printed beside the promise.
+ */
+const noiseMs = 3_000;
+const fencedExitCode = 3;
+
+/** Stops the process for so long; milliseconds until its actor was answered, by whomever. */
+async function stopFor(cluster: ProcessCluster, victim: WorkerProcess, seconds: number) {
+  const [mine = ''] = cluster.keysOf(victim, 1);
+  await cluster.counter(mine).where({}, { deadlineMs: 10_000 });
+  const startedMs = performance.now();
+  victim.signal('SIGSTOP');
+  const going = eventually(() => performance.now() - startedMs >= seconds * 1_000, {
+    timeoutMs: seconds * 1_000 + 10_000,
+    what: 'the end of the stop',
+  }).then(() => victim.signal('SIGCONT'));
+  const { process } = await cluster.counter(mine).where({}, { deadlineMs: 60_000 });
+  const answeredMs = performance.now() - startedMs;
+  await going;
+  return { answeredMs, isReplaced: process !== victim.process };
+}
+
+async function stopped(t: ExecutionContext, cluster: ProcessCluster, seconds: number): Promise<void> {
+  const living = cluster.workers.filter((worker) => !worker.hasEnded);
+  const victim = living.at(-1);
+  if (victim === undefined) throw new Error('a worker');
+  const { answeredMs, isReplaced } = await stopFor(cluster, victim, seconds);
+  const rest = living.filter((worker) => worker !== victim);
+  const isMember = (): boolean => rest.every((worker) => worker.members.includes(victim.process));
+  // Either it is fenced and ends, or it renews and stays: both within a lease of its going on.
+  if (seconds > harmlessS) {
+    const startedMs = performance.now();
+    await eventually(() => victim.hasEnded || performance.now() - startedMs > 3_000, {
+      timeoutMs: 20_000,
+      what: 'its end, or a while without it',
+    });
+  }
+  const fate = victim.hasEnded ? 'it ended itself' : 'it kept its place';
+  t.log(
+    `stopped for ${seconds} s: answered after ${Math.round(answeredMs)} ms ` +
+      `${isReplaced ? `by another (promised ${replacedS * 1_000} ms)` : 'by itself'}; ${fate}`,
+  );
+  if (seconds <= harmlessS) t.false(victim.hasEnded || isReplaced, 'a stop of one second costs nothing');
+  if (victim.hasEnded) t.is(await victim.exited, fencedExitCode, 'it found its lease lost');
+  else t.true(isMember());
+  if (seconds > replacedS) {
+    t.true(isReplaced && victim.hasEnded);
+    t.true(answeredMs <= replacedS * 1_000 + noiseMs, `${answeredMs} ms`);
+  }
+  if (victim.hasEnded) await cluster.agreed([...rest, await cluster.startWorker()]);
+}
+
+test.serial('a process that is stopped loses nothing, and is replaced if it stays away', async (t) => {
+  t.timeout(120_000 + stops.reduce((sum, seconds) => sum + seconds + 30, 0) * 1_000);
+  const cluster = await ProcessCluster.start(t, { workers: 3 });
+  const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));
+  const load = new Load(t, cluster, keys, 60_000);
+  await eventually(() => load.done > 50, { timeoutMs: 20_000, what: 'some additions' });
+  for (const seconds of stops) await stopped(t, cluster, seconds);
+  const outcome = await load.stop();
+  const { lost, unasked } = await lostAndUnasked(cluster, outcome);
+  t.log(
+    `${outcome.failed.length} failed of ${load.done}, slowest ${Math.round(outcome.slowestMs)} ms; lost ${lost}`,
+  );
+  t.is(lost, 0);
+  t.is(unasked, 0);
+  t.deepEqual(outcome.failed, []);
+});

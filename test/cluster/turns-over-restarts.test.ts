@@ -1,0 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { eventually } from '../support/eventually.js';
+import { startNodes } from '../support/nodes.js';
+import { publishAgent } from '../support/published-agents.js';
+import { readTurn, RefusedTurn, type TurnReading } from '../support/turn-reader.js';
+
+/** A number that two slow cores carry; more of them where there are more: `TROUPE_TEST_STREAMS=200`. */
+const streams = Number(process.env['TROUPE_TEST_STREAMS'] ?? 60);
+
+/** What supervisors are told to give: 25 s for turns that run, and the rest of the way. */
+const patienceMs = 30_000;
+
+const overload = /"service_unavailable","message":"The server has more work than it can do at once\."/;
+
+test.serial('a rolling restart of every node under live streams fails no turn', async (t) => {
+  t.timeout(900_000);
+  const cluster = await startNodes(t);
+  const { bootstrap } = cluster;
+  const first = cluster.nodes[0];
+  if (first === undefined) throw new Error('there is no node');
+  // About ten seconds long: each restart meets turns in all of their stages.
+  const agentId = await publishAgent(first.client, bootstrap, { model: 'sim.lorem-40-250' });
+  // As a load balancer does: who is about to be stopped is asked for nothing new.
+  const open = new Set(cluster.nodes);
+  const readings: TurnReading[] = [];
+  const restarted = new AbortController();
+  const stops: number[] = [];
+  let begun = 0;
+  let refused = 0;
+  // A node with more work than it can do says so before a turn begins, and when to come again; clients do.
+  const asBidden = async (error: unknown): Promise<undefined> => {
+    if (!(error instanceof RefusedTurn && overload.test(error.body))) throw error;
+    refused += 1;
+    await delay(1_000 * Number(error.headers.get('retry-after')));
+    return undefined;
+  };
+  const talk = async (name: number): Promise<void> => {
+    while (!restarted.signal.aborted) {
+      const reading = await readTurn({
+        urls: () => [...open].map(({ url }) => url),
+        key: bootstrap.api_key,
+        agentId,
+        body: { message: `words for ${name}` },
+        onEvent: ({ type }) => {
+          if (type === 'metadata') begun += 1;
+        },
+      }).catch(asBidden);
+      if (reading !== undefined) readings.push(reading);
+    }
+  };
+  const talking = Promise.all(Array.from({ length: streams }, (_, name) => talk(name)));
+  // Heard of below, where it is awaited; until then a failure must not end the process.
+  talking.catch(() => restarted.abort());
+  await eventually(() => begun >= streams || restarted.signal.aborted, {
+    timeoutMs: 120_000,
+    what: 'all have begun',
+  });
+  for (const node of cluster.nodes.slice(0, 3)) {
+    const added = await cluster.add();
+    await cluster.awaitMembers(added, 4);
+    open.delete(node);
+    const stoppingAtMs = performance.now();
+    t.is(await node.stop(), 0, node.program.output().slice(-2_000));
+    const tookMs = performance.now() - stoppingAtMs;
+    t.true(tookMs <= patienceMs, `a supervisor would have killed it: ${Math.round(tookMs)} ms`);
+    t.false(
+      node.program.output().includes('something held the process'),
+      node.program.output().slice(-2_000),
+    );
+    stops.push(Math.round(tookMs));
+    open.add(added);
+    await cluster.awaitMembers(added, 3);
+  }
+  restarted.abort();
+  await talking;
+  const failed = readings.filter(({ outcomes }) => outcomes.join() !== 'COMPLETED');
+  t.log(
+    `${readings.length} turns, ${refused} refused for want of room, ${readings.filter(({ cuts }) => cuts > 0).length} of them over several nodes; stopped within ${stops.join(', ')} ms`,
+  );
+  t.deepEqual(failed, []);
+  for (const { text, response } of readings) t.is(text, response ?? 'none');
+});

@@ -1,0 +1,143 @@
+// A turn with tools, from the door to the model, the tools and the books.
+import test from 'ava';
+import { type Conversations, eventOf, startConversations } from '../support/conversations.js';
+import { openAiAt } from '../support/direct-calls.js';
+import { eventually } from '../support/eventually.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { httpTool } from '../support/published-agents.js';
+import { answerJson, startMcpServer, startToolServer } from '../support/tool-servers.js';
+import { calling, lastMessages, lastResults, saying } from '../support/tool-turns.js';
+import { OpenAiServer } from '../support/vendors/openai-server.js';
+
+const undo: (() => Promise<void>)[] = [];
+const openai = new OpenAiServer();
+let node: TestNode;
+let talk: Conversations;
+
+test.serial.before(async () => {
+  await openai.start();
+  node = await startTestNode(
+    { teardown: (fn) => void undo.push(fn) },
+    { environment: { ...openAiAt(openai), DEFAULTS_FROM_CONTEXT_STRICT: 'on' } },
+  );
+  talk = await startConversations(node, 'openai.gpt-4.1-mini');
+});
+
+test.after.always(async () => {
+  for (const step of undo.toReversed()) await step();
+  await openai.stop();
+});
+
+const model = 'openai.gpt-4.1-mini';
+
+test.serial('tools get the bindings, the model never does, and readers see each call', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, { balance: 12 }));
+  const server = await startMcpServer(t);
+  const agentId = await talk.agent(model, {}, [
+    httpTool('balance', `${http.url}/accounts/\${context.account}`),
+    {
+      name: 'files',
+      type: 'mcp',
+      editor_schema: { mcp: { url: server.url, defaults_from_context: { owner: 'account' } } },
+    },
+  ]);
+  openai.script(
+    { ...calling(['balance', {}], ['files__echo', { owner: 'forged' }]), pieces: ['Let me see.'] },
+    saying('You have ', '12.'),
+  );
+  const turn = await talk.say(
+    {
+      message: 'how much is left?',
+      context: { account: 'from-context', city: 'Lima' },
+      bindings: { account: 'bound-account' },
+    },
+    { agentId },
+  );
+  t.deepEqual(turn.outcomes, ['COMPLETED']);
+  t.is(turn.response, 'Let me see.\n\nYou have 12.');
+  t.is(turn.text, 'Let me see.\n\nYou have 12.');
+  t.is(http.heard[0]?.path, '/accounts/bound-account');
+  t.is(lastResults(openai)[0], '{"balance":12}');
+  t.deepEqual(JSON.parse(lastResults(openai)[1] ?? ''), { owner: 'bound-account' });
+  const [first] = lastMessages(openai).filter(({ role }) => role === 'user');
+  t.true(JSON.stringify(first?.content).includes('Lima'));
+  t.false(
+    String(lastMessages(openai)[0]?.content).includes('Lima'),
+    'context stays outside the system prompt',
+  );
+  t.false(JSON.stringify(openai.requests.at(-2)?.body).includes('bound-account'));
+  const states = turn.events.flatMap(({ type, data }) =>
+    type === 'tool' ? [`${String(data['name'])} ${String(data['state'])}`] : [],
+  );
+  for (const state of [
+    'balance started',
+    'balance finished',
+    'files__echo started',
+    'files__echo finished',
+  ]) {
+    t.is(states.filter((seen) => seen === state).length, 1, state);
+  }
+  t.is(states.length, 4);
+  t.is(eventOf(turn, 'metrics')?.['tool_calls'], 2);
+
+  const detail = await talk.get(`/api/v1/executions/${turn.executionId}`);
+  t.deepEqual(
+    detail.data.steps.map(({ name, state }: { name: string; state: string }) => `${name} ${state}`),
+    ['agent.tool-loop finished', 'balance finished', 'files__echo finished', 'agent.tool-loop finished'],
+  );
+  t.is(http.heard[0]?.headers['idempotency-key'], `${turn.executionId}:2:0`);
+});
+
+test.serial('what a tool needs and nobody supplied is told to the model, and nobody is called', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+  const agentId = await talk.agent(model, {}, [httpTool('balance', `${http.url}/\${context.account}`)]);
+  openai.script(calling(['balance', {}]), saying('I need your account.'));
+  const turn = await talk.say('how much is left?', { agentId });
+  t.is(turn.response, 'I need your account.');
+  t.regex(lastResults(openai)[0] ?? '', /^CONTEXT_PARAM_MISSING/);
+  t.is(http.heard.length, 0);
+});
+
+test.serial('a cancel in the middle of a tool closes its connection and keeps the text', async (t) => {
+  const closedAt: number[] = [];
+  const slow = await startToolServer(t, (_, response) => {
+    response.on('close', () => closedAt.push(performance.now()));
+  });
+  const agentId = await talk.agent(model, {}, [httpTool('slow', slow.url)]);
+  openai.script({ ...calling(['slow', {}]), pieces: ['Let me see.'] });
+  let sessionId = '';
+  const reading = talk.say('wait for it', {
+    agentId,
+    onEvent: ({ type, data }) => {
+      if (type === 'metadata') sessionId = String(data['session_id']);
+    },
+  });
+  await eventually(() => slow.heard.length > 0);
+  const cancelledAt = performance.now();
+  const cancelled = await talk.post(`/api/v1/sessions/${sessionId}/cancel`);
+  t.true(cancelled.json.data.cancelled);
+  const turn = await reading;
+  t.deepEqual(turn.outcomes, ['CANCELLED']);
+  t.is(turn.text, 'Let me see.');
+  await eventually(() => closedAt.length > 0);
+  t.true((closedAt[0] ?? Infinity) - cancelledAt < 1_000);
+});
+
+test.serial('quick replies come with the response where they were asked for', async (t) => {
+  const agentId = await talk.agent(model);
+  const suggestion = calling(['suggest_quick_replies', { labels: ['Yes', 'No'] }]);
+  openai.script({ ...suggestion, pieces: ['Shall I?'] });
+  const turn = await talk.say({ message: 'do it', capabilities: { blocks: ['quick_replies'] } }, { agentId });
+  t.like(eventOf(turn, 'response'), {
+    content: 'Shall I?',
+    blocks: [{ type: 'quick_replies', data: { labels: ['Yes', 'No'] } }],
+  });
+  openai.script(suggestion);
+  const alone = await talk.say(
+    { message: 'do it', capabilities: { blocks: ['quick_replies'] } },
+    { agentId },
+  );
+  t.is(eventOf(alone, 'response')?.['content'], '');
+  const { data: messages } = await talk.get(`/api/v1/sessions/${alone.sessionId}/messages`);
+  t.like(messages.at(-1), { content: '1. Yes\n2. No', metadata: { content_from_blocks: true } });
+});

@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { eventually } from '../support/eventually.js';
+import { startMailNode } from '../support/mails.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { answerJson, startToolServer } from '../support/tool-servers.js';
+import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
+
+const run = promisify(execFile);
+
+/** Runs what the guide tells its reader to run, and answers what was printed. */
+async function follow(
+  guide: string,
+  node: TestNode,
+  trigger: TestTrigger,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
+  const text = readFileSync(`docs/guides/${guide}.md`, 'utf8');
+  const scripts = [...text.matchAll(/^ *```sh run\n([\s\S]*?)^ *```$/gm)].map(([, script]) => script ?? '');
+  const printed: string[] = [];
+  for (const script of scripts) {
+    const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], {
+      env: {
+        PATH: process.env['PATH'],
+        BASE_URL: node.node.baseUrl,
+        TRIGGER_ID: trigger.id,
+        WEBHOOK_SECRET: trigger.secret,
+        ...environment,
+      },
+    });
+    printed.push(stdout);
+  }
+  return printed;
+}
+
+test('what the guide to signed webhooks says works', async (t) => {
+  const node = await startTestNode(t);
+  const trigger = await createTrigger(node, { context_mapping: { customer: '$.customer.name' } });
+  const [answer = ''] = await follow('send-a-signed-webhook', node, trigger);
+  t.is(JSON.parse(answer).agent_response, 'echo: Where is my order?');
+});
+
+test('what the guide to Twilio says works', async (t) => {
+  const node = await startTestNode(t);
+  await addSecret(node, 'twilio', 'AC1:token');
+  const trigger = await createTrigger(node, {
+    channel: { type: 'twilio', auth: { type: 'basic', secret_ref: 'twilio' } },
+  });
+  const [answer] = await follow('answer-on-twilio', node, trigger, { AUTH_TOKEN: 'token' });
+  t.is(answer, '<Response><Message>echo: Hello</Message></Response>');
+});
+
+test('what the guide to WhatsApp says works', async (t) => {
+  const meta = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const node = await startTestNode(t, { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } });
+  await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAA', app_secret: 'shh' }));
+  const trigger = await createTrigger(node, {
+    channel: { type: 'whatsapp_cloud', auth: { type: 'bearer', secret_ref: 'whatsapp' } },
+  });
+  const [challenge, accepted = ''] = await follow('answer-on-whatsapp', node, trigger, { APP_SECRET: 'shh' });
+  t.is(challenge, '1158201444');
+  t.true(JSON.parse(accepted).success);
+  await eventually(() => meta.heard.length === 1);
+  t.is((await executionsOf(node, trigger)).length, 1);
+});
+
+test('what the guide to mail says works', async (t) => {
+  const node = await startMailNode(t);
+  const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
+  await follow('mail-channel', node, trigger, { MAIL_PORT: String(node.mailPort) });
+  const [execution] = await eventually(async () => {
+    const executions = await executionsOf(node, trigger);
+    return executions.some(({ status }) => status === 'completed') && executions;
+  });
+  t.is(execution?.['input_preview'], 'Do you have a room on Friday?');
+});

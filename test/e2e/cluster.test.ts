@@ -1,0 +1,176 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { createDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { operatorToken, startTestNode } from '../support/node.js';
+import { type NodeProcess, startNodes } from '../support/nodes.js';
+import { runProgram } from '../support/program.js';
+import { sharedRedisUrl } from '../support/redis.js';
+
+const question = { model: 'sim.echo', query: 'hello' };
+
+async function answers({ client }: NodeProcess, key: string): Promise<boolean> {
+  const { status, text } = await client.call('POST', '/api/v3/llm/public/call', { key, body: question });
+  return status === 200 && text.includes('echo:');
+}
+
+// One after the other: three nodes at a time are enough for two cores.
+test.serial(
+  'three nodes share the slots; after kill -9 of one the others take them and go on serving',
+  async (t) => {
+    t.timeout(240_000);
+    const { nodes, bootstrap, cluster, awaitMembers } = await startNodes(t);
+    const [first, second, third] = nodes;
+    if (first === undefined || second === undefined || third === undefined) return t.fail();
+    const before = await cluster(second);
+    t.is(before.slots, 262_144);
+    for (const node of before.nodes) {
+      t.is(node.standing, 'member');
+      t.true(node.slots > 60_000, `${node.process} holds ${node.slots}`);
+      t.deepEqual(node.view, before.view, 'all go by one view');
+      t.true(node.counts.activations >= 0);
+    }
+    for (const node of nodes) t.true(await answers(node, bootstrap.api_key));
+
+    await third.kill();
+    for (const node of [first, second]) t.true(await answers(node, bootstrap.api_key));
+    await awaitMembers(first, 2);
+    const after = await cluster(first);
+    t.is(after.slots, 262_144);
+    t.true(after.view.number > before.view.number);
+    for (const node of [first, second]) {
+      t.true(await answers(node, bootstrap.api_key));
+      await eventually(async () => (await node.client.call('GET', '/health/ready')).status === 200);
+    }
+  },
+);
+
+test.serial('SIGTERM lets a running stream finish, gives the slots away and exits with 0', async (t) => {
+  t.timeout(240_000);
+  const { nodes, bootstrap, awaitMembers } = await startNodes(t, { count: 2 });
+  const [first, second] = nodes;
+  if (first === undefined || second === undefined) return t.fail();
+  const response = await fetch(`${second.url}/api/v3/llm/public/call`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': bootstrap.api_key },
+    body: JSON.stringify({ model: 'sim.lorem-40-50', query: 'words', stream: true }),
+  });
+  t.is(response.status, 200);
+  const ended = second.stop();
+  await awaitMembers(first, 1);
+  t.regex(await response.text(), /"done":true,"usage"/);
+  t.is(await ended, 0, second.program.output());
+  t.true(await answers(first, bootstrap.api_key));
+});
+
+test.serial(
+  'a node that was frozen beyond its lease ends by itself with a code and a line of its own',
+  async (t) => {
+    t.timeout(240_000);
+    const { nodes, bootstrap, awaitMembers } = await startNodes(t, { count: 2 });
+    const [first, second] = nodes;
+    if (first === undefined || second === undefined) return t.fail();
+    process.kill(second.pid, 'SIGSTOP');
+    await awaitMembers(first, 1);
+    t.true(await answers(first, bootstrap.api_key));
+    process.kill(second.pid, 'SIGCONT');
+    t.is(await second.program.ended, 3, second.program.output());
+    t.regex(second.program.output(), /"level":"error".*this process lost its lease/);
+    t.regex(second.program.output(), /"level":"fatal".*the process ends once its open requests have/);
+  },
+);
+
+test.serial(
+  'nodes find each other over mutual TLS, and one that is only an edge calls and holds nothing',
+  async (t) => {
+    t.timeout(240_000);
+    const tls = fileURLToPath(new URL('../../../test/fixtures/tls/', import.meta.url));
+    const environment = {
+      TROUPE_GRPC_TLS_CA: `${tls}ca.crt`,
+      TROUPE_GRPC_TLS_CERT: `${tls}node.crt`,
+      TROUPE_GRPC_TLS_KEY: `${tls}node.key`,
+    };
+    const { nodes, bootstrap, add, cluster } = await startNodes(t, { count: 2, environment });
+    const edge = await add({ TROUPE_NODE_ROLES: 'edge' });
+    t.true(await answers(edge, bootstrap.api_key));
+    t.is((await edge.client.call('GET', '/health/ready')).status, 200);
+    const seen = await cluster(edge);
+    const figures = seen.nodes.map(({ standing, slots }: { standing: string; slots: number }) => [
+      standing,
+      slots > 0,
+    ]);
+    t.deepEqual(figures, [
+      ['member', false],
+      ['member', true],
+      ['member', true],
+    ]);
+    for (const node of nodes) t.true(await answers(node, bootstrap.api_key));
+    t.is(await edge.stop(), 0, edge.program.output());
+  },
+);
+
+test.serial('npm run cluster starts whole nodes, says where they are, and stops them all', async (t) => {
+  t.timeout(240_000);
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-cluster-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const program = runProgram('bin/cluster.mjs', ['--nodes', '2'], {
+    DATABASE_URL: (await createDatabase(t)).url,
+    REDIS_URL: await sharedRedisUrl(),
+    TROUPE_DATA_DIR: folder,
+    TROUPE_HTTP_PORT: '0',
+  });
+  t.teardown(async () => {
+    program.process.kill('SIGTERM');
+    await program.ended;
+  });
+  await eventually(
+    () => program.output().includes('The cluster is ready') || program.process.exitCode !== null,
+    { timeoutMs: 90_000, what: 'the cluster is ready' },
+  );
+  const bootstrap = JSON.parse(await readFile(join(folder, 'bootstrap.json'), 'utf8'));
+  t.true(program.output().includes(bootstrap.api_key));
+  t.true(program.output().includes(join(folder, 'bootstrap.json')));
+  const urls = [...program.output().matchAll(/node-\d +(http\S+)/g)].map(([, url]) => url);
+  t.is(urls.length, 2, program.output());
+  for (const url of urls) {
+    const answer = await fetch(`${url}/api/v3/llm/public/call`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': bootstrap.api_key },
+      body: JSON.stringify(question),
+    });
+    t.is(answer.status, 200);
+  }
+  program.process.kill('SIGTERM');
+  t.is(await program.ended, 0, program.output());
+  for (const url of urls) await t.throwsAsync(fetch(`${url}/health/live`));
+});
+
+test.serial('the cluster endpoint needs the operator token and shows a node that is alone', async (t) => {
+  const { client, bootstrap } = await startTestNode(t);
+  t.is((await client.call('GET', '/api/v1/cluster')).status, 401);
+  t.is((await client.call('GET', '/api/v1/cluster', { key: bootstrap.api_key })).status, 401);
+  const { json } = await client.call('GET', '/api/v1/cluster', { token: operatorToken });
+  t.is(json.data.nodes.length, 1);
+  t.is(json.data.nodes[0].slots, 262_144);
+  t.is(json.data.nodes[0].process, json.data.process);
+  const { text } = await client.call('GET', '/metrics');
+  t.regex(text, /^# TYPE troupe_runtime_slots gauge$/m);
+  t.regex(text, /^troupe_runtime_slots\{process="[\w-]+"\} 262144$/m);
+  t.regex(text, /^troupe_runtime_turn_run_ms_bucket\{le="\+Inf"\} \d+$/m);
+});
+
+test.serial('a node with another secret is not let in and says so', async (t) => {
+  t.timeout(240_000);
+  const { nodes, add, cluster } = await startNodes(t, { count: 1 });
+  const [first] = nodes;
+  if (first === undefined) return t.fail();
+  const stranger = await add({ TROUPE_CLUSTER_SECRET: 'another' });
+  const ready = await stranger.client.call('GET', '/health/ready');
+  t.true([200, 503].includes(ready.status));
+  t.true(
+    (await cluster(first)).nodes.some(({ standing }: { standing: string }) => standing === 'unreachable'),
+  );
+});

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { startMailServer } from '../support/mail-server.js';
+import { oidcAudience, startOidcIssuer } from '../support/oidc-issuer.js';
+import { runProgram } from '../support/program.js';
+
+async function doctor(t: ExecutionContext, environment: Readonly<Record<string, string>>) {
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-doctor-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const program = runProgram('bin/troupe.mjs', ['doctor'], { TROUPE_DATA_DIR: folder, ...environment });
+  return { code: await program.ended, says: program.output() };
+}
+
+test('the doctor says which outside services do not answer, and names the settings', async (t) => {
+  const { code, says } = await doctor(t, {
+    TROUPE_SMTP_URL: 'smtp://somebody:hunter2@127.0.0.1:1',
+    TROUPE_OIDC_ISSUER: 'http://127.0.0.1:1',
+    TROUPE_OIDC_AUDIENCE: oidcAudience,
+    TROUPE_MODELS_FILE: '/nowhere/models.json',
+  });
+  t.is(code, 1);
+  t.regex(says, /WRONG +mail: .*ECONNREFUSED.*TROUPE_SMTP_URL/);
+  t.regex(says, /WRONG +outside issuer: .*TROUPE_OIDC_ISSUER/);
+  t.regex(says, /WRONG +models: TROUPE_MODELS_FILE names .*cannot be read/);
+  t.false(says.includes('hunter2'));
+});
+
+test('the doctor is content with outside services that answer', async (t) => {
+  const [mail, issuer] = [await startMailServer(), await startOidcIssuer()];
+  t.teardown(() => Promise.all([mail.close(), issuer.close()]));
+  const { code, says } = await doctor(t, {
+    TROUPE_SMTP_URL: mail.url,
+    TROUPE_OIDC_ISSUER: issuer.issuer,
+    TROUPE_OIDC_AUDIENCE: oidcAudience,
+    OPENAI_API_KEY: 'sk-planted-secret-0001',
+  });
+  t.is(code, 0, says);
+  t.regex(says, /ok +mail: /);
+  t.regex(says, /ok +outside issuer: /);
+  t.regex(says, /ok +models: keys for openai/);
+  t.false(says.includes('sk-planted'));
+});

@@ -1,0 +1,84 @@
+// Gates that close after a message was let in: at the flush of its buffer, and before each attempt to answer it.
+import test from 'ava';
+import { eventually } from '../support/eventually.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
+import { answerJson, startToolServer } from '../support/tool-servers.js';
+import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+
+/** Looks count in the user's window. */
+const seldom = { everyMs: 300 };
+
+const perSender = {
+  auth: { type: 'none' },
+  session_strategy: { mode: 'derive', fields: ['from'] },
+  sender_access: { identity_field: 'from' },
+};
+
+/** Each closes one gate for the sender, whose session is known. */
+const gates = [
+  {
+    gate: 'denylist',
+    outcome: 'BLOCKED',
+    close: (node: TestNode, from: string) => asOwner(node, 'POST', `/api/v1/consumers/${from}/deny`, {}),
+  },
+  {
+    gate: 'session',
+    outcome: 'SUSPENDED',
+    close: (node: TestNode, _from: string, sessionId: string) =>
+      asOwner(node, 'POST', `/api/v1/sessions/${sessionId}/handoff`, {}),
+  },
+];
+
+for (const { gate, outcome, close } of gates) {
+  test(`messages in a buffer run nothing when the ${gate} closes before the flush`, async (t) => {
+    const node = await startTestNode(t);
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const trigger = await createTrigger(node, {
+      ...perSender,
+      execution: {
+        mode: 'async',
+        callback: { url: receiver.url },
+        message_buffer: { enabled: true, window_ms: 60_000, max_messages: 2 },
+      },
+    });
+    const send = (from: string, message: string) =>
+      node.client.call('POST', trigger.path, { body: { from, message } });
+    for (const message of ['one', 'two']) await send('ada', message);
+    await eventually(() => receiver.heard.length === 1);
+    const [execution] = await executionsOf(node, trigger);
+    await send('ada', 'three');
+    t.is((await close(node, 'ada', String(execution?.['session_id']))).status, 200);
+    const owner = await ownerView(node.databaseUrl);
+    t.teardown(() => owner.end());
+    await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+    const stopped = await eventually(
+      async () => (await executionsOf(node, trigger)).find((one) => one.input_preview === 'three'),
+      { ...seldom, what: 'an execution of the message that waited' },
+    );
+    t.like(stopped, { status: 'blocked', outcome, output_preview: '' });
+    t.is(receiver.heard.length, 1);
+  });
+
+  test(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
+    const node = await startTestNode(t);
+    const receiver = await startToolServer(t, (_request, response) => {
+      response.writeHead(429, { 'retry-after': '2' });
+      response.end();
+    });
+    const trigger = await createTrigger(node, {
+      ...perSender,
+      execution: { mode: 'async', callback: { url: receiver.url } },
+    });
+    await node.client.call('POST', trigger.path, { body: { from: 'ada', message: 'hi' } });
+    await eventually(() => receiver.heard.length === 1);
+    const [execution] = await executionsOf(node, trigger);
+    t.is((await close(node, 'ada', String(execution?.['session_id']))).status, 200);
+    const failed = await eventually(async () => {
+      const listed = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${trigger.id}`);
+      return listed.json.data.find((one: { status: string }) => one.status === 'delivery_failed');
+    }, seldom);
+    t.is(failed.last_error, `Not sent: ${gate}.`);
+    t.is(receiver.heard.length, 1);
+  });
+}

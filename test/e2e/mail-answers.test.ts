@@ -1,0 +1,79 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { eventually } from '../support/eventually.js';
+import { startMailServer } from '../support/mail-server.js';
+import { sendMail, startMailNode } from '../support/mails.js';
+import type { TestNode } from '../support/node.js';
+import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+
+async function outbox({ dataDir }: TestNode): Promise<readonly ParsedMail[]> {
+  const folder = join(dataDir, 'outbox');
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml'));
+  return Promise.all(names.map(async (name) => simpleParser(await readFile(join(folder, name)))));
+}
+
+test.serial(
+  'an answer is a reply in the thread, and an answer to it goes on in the same session',
+  async (t) => {
+    const node = await startMailNode(t);
+    const trigger = await createTrigger(node, {}, 'email');
+    const to = `${trigger.id}@hotel.example`;
+    await sendMail(node.mailPort, {
+      to,
+      subject: 'Rooms',
+      text: 'Do you have one?',
+      messageId: '<question@example.com>',
+      references: ['<before@example.com>'],
+    });
+    const [answer] = await eventually(async () => {
+      const mails = await outbox(node);
+      return mails.length > 0 && mails;
+    });
+    t.is(answer?.subject, 'Re: Rooms');
+    t.is(answer?.text?.trim(), 'echo: Do you have one?');
+    t.is(answer?.inReplyTo, '<question@example.com>');
+    t.deepEqual(answer?.references, ['<before@example.com>', '<question@example.com>']);
+    t.is(answer?.from?.text, to);
+    t.is(answer?.headers.get('auto-submitted'), 'auto-replied');
+    const delivered = async () => (await executionsOf(node, trigger))[0];
+    await eventually(async () => (await delivered())?.['delivery_status'] === 'delivered', { everyMs: 100 });
+    const first = await delivered();
+    t.is(answer?.messageId, `<${first?.['id']}@hotel.example>`);
+    // Some programs name the mail that is answered and nothing else.
+    await sendMail(node.mailPort, { to, text: 'And two?', inReplyTo: String(answer?.messageId) });
+    await eventually(async () => (await executionsOf(node, trigger)).length === 2, { everyMs: 100 });
+    const sessions = (await executionsOf(node, trigger)).map(({ session_id }) => session_id);
+    t.is(new Set(sessions).size, 1);
+  },
+);
+
+test.serial(
+  'an answer that the mail server does not take is tried again under the same Message-ID, and told in the end',
+  async (t) => {
+    const server = await startMailServer();
+    t.teardown(() => server.close());
+    server.refuseWith = 451;
+    const node = await startMailNode(t, { TROUPE_SMTP_URL: server.url });
+    const trigger = await createTrigger(node, {}, 'email');
+    await sendMail(node.mailPort, { to: `${trigger.id}@hotel.example`, text: 'hello' });
+    await eventually(() => server.attempts >= 1, { everyMs: 50 });
+    server.refuseWith = undefined;
+    await eventually(() => server.taken.length === 1, { everyMs: 50 });
+    const statusOf = async () => (await executionsOf(node, trigger))[0]?.['delivery_status'];
+    await eventually(async () => (await statusOf()) === 'delivered', { everyMs: 100 });
+    const { json } = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${trigger.id}`);
+    t.like(json.data[0], { status: 'delivered', attempts: 2, chunk_total: 1 });
+
+    server.refuseWith = 550;
+    await sendMail(node.mailPort, { to: `${trigger.id}@hotel.example`, text: 'again' });
+    await eventually(async () => (await statusOf()) === 'delivery_failed', { everyMs: 100 });
+    const failed = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${trigger.id}`);
+    t.is(failed.json.data[0].last_error, 'The mail server did not take the mail.');
+    server.refuseWith = undefined;
+    const replay = await asOwner(node, 'POST', `/api/v1/deliveries/${failed.json.data[0].id}/replay`);
+    t.true(replay.status < 300, replay.text);
+    await eventually(async () => (await statusOf()) === 'delivered', { everyMs: 100 });
+  },
+);

@@ -1,0 +1,89 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { simpleParser } from 'mailparser';
+import { createTransport } from 'nodemailer';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { createTrigger, executionsOf } from '../support/triggers.js';
+
+async function answersOf(node: TestNode) {
+  const folder = join(node.dataDir, 'outbox');
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml'));
+  return Promise.all(names.map(async (name) => simpleParser(await readFile(join(folder, name)))));
+}
+
+test('mail is accepted once it is durable, answered in its thread, and runs once', async (t) => {
+  const port = await freePort();
+  const node = await startTestNode(t, { environment: { TROUPE_SMTP_IN_PORT: String(port) } });
+  const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
+  const sender = createTransport({ host: '127.0.0.1', port, ignoreTLS: true });
+  t.teardown(async () => sender.close());
+  const to = `${trigger.id}@agents.example`;
+  const mail = {
+    from: 'Ada <Ada@example.com>',
+    to,
+    subject: 'A question',
+    text: 'What time is it?',
+    messageId: '<first@example.com>',
+  };
+  await sender.sendMail(mail);
+  await sender.sendMail(mail);
+  const [answer] = await eventually(async () => {
+    const answers = await answersOf(node);
+    return answers.length > 0 ? answers : undefined;
+  });
+  t.is(answer?.subject, 'Re: A question');
+  t.is(answer?.text?.trim(), 'echo: What time is it?');
+  t.is(answer?.inReplyTo, '<first@example.com>');
+  t.is(answer?.from?.value[0]?.address, to);
+  t.is(answer?.headers.get('auto-submitted'), 'auto-replied');
+
+  // The answer to the answer belongs to the same conversation, and what it quotes is not asked again.
+  await sender.sendMail({
+    ...mail,
+    messageId: '<second@example.com>',
+    text: 'And the day?\n\nOn Monday the agent wrote:\n> echo: What time is it?\n',
+    inReplyTo: answer?.messageId,
+    references: ['<first@example.com>', String(answer?.messageId)],
+  });
+  await eventually(
+    async () =>
+      (await executionsOf(node, trigger)).filter(({ status }) => status === 'completed').length === 2,
+    { everyMs: 200 },
+  );
+  const [second, first] = await executionsOf(node, trigger);
+  t.is(second.input_preview, 'And the day?');
+  t.is(second.session_id, first.session_id);
+
+  // Programs are taken note of, and never answered.
+  await sender.sendMail({
+    ...mail,
+    messageId: '<auto@example.com>',
+    headers: { 'Auto-Submitted': 'auto-replied' },
+  });
+  await sender.sendMail({ ...mail, messageId: '<list@example.com>', headers: { Precedence: 'bulk' } });
+  await sender.sendMail({ ...mail, messageId: '<stranger@example.com>', from: 'eve@elsewhere.example' });
+  const executions = await executionsOf(node, trigger);
+  t.is(executions.length, 3);
+  t.like(executions[0], { status: 'blocked' });
+});
+
+test('mail for nobody is refused while it is sent', async (t) => {
+  const port = await freePort();
+  const node = await startTestNode(t, { environment: { TROUPE_SMTP_IN_PORT: String(port) } });
+  const webhook = await createTrigger(node, {});
+  const sender = createTransport({ host: '127.0.0.1', port, ignoreTLS: true });
+  t.teardown(async () => sender.close());
+  for (const to of [
+    'nobody@agents.example',
+    `${webhook.id}@agents.example`,
+    '6f0c1c7e-9d3a-4b52-8a51-0f6f8f1d2c3b@agents.example',
+  ]) {
+    const error = await t.throwsAsync(
+      sender.sendMail({ from: 'ada@example.com', to, subject: 'x', text: 'x' }),
+    );
+    t.is(error !== undefined && 'responseCode' in error ? error.responseCode : 0, 550, to);
+  }
+});

@@ -1,0 +1,98 @@
+import test, { type ExecutionContext } from 'ava';
+import { eventually } from '../support/eventually.js';
+import { type ImapServer, startImapServer } from '../support/imap-server.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { addSecret, asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
+
+const patience = { everyMs: 200, timeoutMs: 60_000 };
+
+function mailOf(id: string, text: string, headers = ''): string {
+  return `From: Ada <ada@example.com>\nTo: desk@hotel.example\nSubject: Rooms\nMessage-ID: <${id}@example.com>\n${headers}\n${text}\n`;
+}
+
+async function mailboxTrigger(
+  t: ExecutionContext,
+  node: TestNode,
+  server: ImapServer,
+  more = {},
+): Promise<TestTrigger> {
+  t.teardown(() => server.close());
+  await addSecret(node, 'mailbox', server.password);
+  const imap = {
+    host: '127.0.0.1',
+    port: server.port,
+    user: server.user,
+    secret_ref: 'mailbox',
+    mailbox: 'INBOX',
+  };
+  return createTrigger(node, { imap, reply: false, ...more }, 'email');
+}
+
+async function textsOf(node: TestNode, trigger: TestTrigger): Promise<string[]> {
+  return (await executionsOf(node, trigger))
+    .map(({ input_preview }) => String(input_preview))
+    .toSorted((one, other) => one.localeCompare(other));
+}
+
+test.serial(
+  'a mailbox is looked into: what comes after the trigger runs once, also numbered anew, and is marked as seen',
+  async (t) => {
+    const node = await startTestNode(t);
+    const server = await startImapServer();
+    server.deliver(mailOf('old', 'before'), new Date(Date.now() - 3_600_000));
+    const trigger = await mailboxTrigger(t, node, server);
+    await eventually(() => server.signIns > 0, patience);
+    const news = [
+      server.deliver(mailOf('one', 'first')),
+      server.deliver(mailOf('two', 'second', 'In-Reply-To: <one@example.com>\n')),
+      server.deliver(mailOf('list', 'news', 'Precedence: list\n')),
+    ];
+    await eventually(async () => (await textsOf(node, trigger)).length >= 2, patience);
+    t.deepEqual(await textsOf(node, trigger), ['first', 'second']);
+    const sessions = (await executionsOf(node, trigger)).map(({ session_id }) => session_id);
+    t.is(new Set(sessions).size, 1);
+    await eventually(() => news.every(({ flags }) => flags.has('\\Seen')), patience);
+    t.false(server.mails[0]?.flags.has('\\Seen'), 'what was there before is left alone');
+    const signIns = server.signIns;
+    server.renumber();
+    await eventually(() => server.signIns > signIns, { ...patience, timeoutMs: 90_000 });
+    server.deliver(mailOf('three', 'third'));
+    await eventually(async () => (await textsOf(node, trigger)).includes('third'), patience);
+    t.deepEqual(await textsOf(node, trigger), ['first', 'second', 'third']);
+  },
+);
+
+test.serial(
+  'a mailbox that refuses the password is told with the trigger, and logged once without the password',
+  async (t) => {
+    const node = await startTestNode(t);
+    const server = await startImapServer();
+    t.teardown(() => server.close());
+    await addSecret(node, 'wrong', 'not the password');
+    const imap = { host: '127.0.0.1', port: server.port, user: server.user, secret_ref: 'wrong' };
+    const trigger = await createTrigger(node, { imap }, 'email');
+    const seen = async () => (await asOwner(node, 'GET', `/api/triggers/${trigger.id}`)).json.data.source;
+    const source = await eventually(async () => {
+      const told = await seen();
+      return told?.failures > 0 && told;
+    }, patience);
+    t.is(source.last_error, 'The mailbox refused the user and password.');
+    t.false(node.log().includes('not the password'));
+  },
+);
+
+test.serial(
+  'a mailbox at an address that may not be called is refused where the trigger is made',
+  async (t) => {
+    const node = await startTestNode(t);
+    await addSecret(node, 'mailbox', 'x');
+    const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
+      agent_id: node.bootstrap.agent_id,
+      name: 'x',
+      trigger_type: 'email',
+      trigger_config: { imap: { host: '169.254.169.254', port: 993, user: 'x', secret_ref: 'mailbox' } },
+    });
+    t.is(status, 400);
+    t.is(json.details.field, 'trigger_config.imap.host');
+  },
+);

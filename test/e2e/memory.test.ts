@@ -1,0 +1,57 @@
+import test from 'ava';
+import { startConversations } from '../support/conversations.js';
+import { eventually } from '../support/eventually.js';
+import { startTestNode } from '../support/node.js';
+import { OpenAiServer } from '../support/vendors/openai-server.js';
+
+const notes = { summary: 'They talked of boats.', facts: ['Likes boats.'] };
+
+interface Asked {
+  readonly role: string;
+  readonly content: string;
+}
+
+test('what leaves the window is summed up, and what was learnt of a person is known in their next session', async (t) => {
+  const vendor = await new OpenAiServer().start();
+  t.teardown(() => vendor.stop());
+  const messagesOf = (body: Readonly<Record<string, unknown>>): Asked[] => body['messages'] as Asked[];
+  const isSummary = (messages: readonly Asked[]): boolean =>
+    JSON.stringify(messages[0]).includes('You keep the notes');
+  vendor.decide = ({ body }) =>
+    isSummary(messagesOf(body)) ? { pieces: [JSON.stringify(notes)] } : { pieces: ['Aye.'] };
+  const node = await startTestNode(t, {
+    environment: { OPENAI_API_KEY: 'sk-test', OPENAI_BASE_URL: vendor.baseUrl },
+  });
+  const talk = await startConversations(node);
+  const agentId = await talk.agent('openai.gpt-4.1-mini', {
+    metadata: { memory: { enabled: true, window_messages: 2, summarize_after: 4 } },
+  });
+  const { sessionId } = await talk.say({ message: 'my name is Ada', consumer_key: 'ada' }, { agentId });
+  const say = (message: string) => talk.say({ message, session_id: sessionId }, { agentId });
+  await say('I like boats');
+  await say('big ones');
+  await eventually(() => vendor.requests.some(({ body }) => isSummary(messagesOf(body))));
+  const remembered = () => talk.get('/api/v1/consumers/ada/memory');
+  await eventually(async () => (await remembered()).data.facts.length > 0);
+  t.deepEqual((await remembered()).data.facts, notes.facts);
+
+  await say('and small ones');
+  const last = messagesOf(vendor.requests.at(-1)?.body ?? {});
+  t.regex(last[0]?.content ?? '', /They talked of boats\./);
+  t.deepEqual(
+    last.slice(1).map(({ content }) => content),
+    ['big ones', 'Aye.', 'and small ones'],
+    'older messages are in the summary alone',
+  );
+
+  await talk.say({ message: 'hello from elsewhere', consumer_key: 'ada' }, { agentId });
+  const elsewhere = messagesOf(vendor.requests.at(-1)?.body ?? {});
+  t.regex(elsewhere[0]?.content ?? '', /Likes boats\./);
+  t.notRegex(elsewhere[0]?.content ?? '', /They talked of boats/);
+
+  const { client, bootstrap } = node;
+  await client.call('DELETE', '/api/v1/consumers/ada/memory', { key: bootstrap.api_key });
+  t.deepEqual((await remembered()).data, { consumer_key: 'ada', facts: [], updated_at: null });
+  await talk.say({ message: 'once more', consumer_key: 'ada' }, { agentId });
+  t.notRegex(messagesOf(vendor.requests.at(-1)?.body ?? {})[0]?.content ?? '', /Likes boats/);
+});

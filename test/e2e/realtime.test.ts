@@ -1,0 +1,55 @@
+import test from 'ava';
+import { eventually } from '../support/eventually.js';
+import { startTestNode } from '../support/node.js';
+import { openEvents, openSocket } from '../support/sockets.js';
+import { makeTenant } from '../support/tenants.js';
+
+const path = '/api/v1/realtime';
+
+test.serial('whoever may read sessions hears what changes in their tenant, on every node', async (t) => {
+  const first = await startTestNode(t);
+  const second = await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
+  const own = await makeTenant(first);
+  const other = await makeTenant(first);
+  const member = await openSocket(`${second.client.baseUrl}${path}`, { 'x-api-key': own.keys.member });
+  const editor = await openEvents(`${second.client.baseUrl}${path}/events`, {
+    authorization: `Bearer ${own.users.editor.token}`,
+    'x-tenant-id': own.tenantId,
+  });
+  const stranger = await openSocket(`${second.client.baseUrl}${path}`, { 'x-api-key': other.keys.owner });
+  const deny = '/api/v1/consumers/%2B49171555/deny';
+  t.is(
+    (await first.client.call('POST', deny, { key: own.keys.admin, body: { reason: 'spam' } })).status,
+    200,
+  );
+  await eventually(() => member.messages.length === 1 && editor.events().length === 1);
+  const told = JSON.parse(member.messages[0] ?? '') as Record<string, unknown>;
+  t.like(told, { type: 'consumer_denylist_changed', tenant_id: own.tenantId });
+  t.like(told['data'], { consumer_key: '+49171555', blocked: true });
+  t.false(JSON.stringify(told).includes('spam'), 'the reason is not for everybody');
+  t.deepEqual(stranger.messages, []);
+});
+
+test.serial('a socket is closed with 4401 within a second when its key is revoked', async (t) => {
+  const node = await startTestNode(t);
+  const { access_token: token, tenant_id: tenant, api_key: kept } = node.bootstrap;
+  const made = await node.client.call('POST', '/api/keys', { token, tenant, body: { name: 'short-lived' } });
+  const socket = await openSocket(`${node.client.baseUrl}${path}`, { 'x-api-key': made.json.data.api_key });
+  const other = await openSocket(`${node.client.baseUrl}${path}`, { 'x-api-key': kept });
+  t.is((await node.client.call('DELETE', `/api/keys/${made.json.data.id}`, { token, tenant })).status, 200);
+  const answeredAt = performance.now();
+  await eventually(() => socket.closedWith() !== undefined);
+  t.is(socket.closedWith(), 4401);
+  t.true(performance.now() - answeredAt < 1_000);
+  t.is(other.closedWith(), undefined);
+});
+
+test.serial('realtime events need a credential that is good for the tenant', async (t) => {
+  const node = await startTestNode(t);
+  const refused = async (headers: Record<string, string>) =>
+    (await fetch(`${node.client.baseUrl}${path}`, { headers })).status;
+  t.is(await refused({}), 401);
+  t.is(await refused({ 'x-api-key': 'svc_live_nobody' }), 401);
+  await t.throwsAsync(openSocket(`${node.client.baseUrl}${path}`));
+  await t.throwsAsync(openEvents(`${node.client.baseUrl}${path}/events`), { message: /^401 / });
+});

@@ -1,0 +1,147 @@
+// What a process leaves behind that dies at each step of a message's way, put into the store by hand.
+import test from 'ava';
+import type pg from 'pg';
+import { eventually } from '../support/eventually.js';
+import { startTestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
+import { answerJson, startToolServer } from '../support/tool-servers.js';
+import { createTrigger } from '../support/triggers.js';
+
+interface Step {
+  readonly died: string;
+  /** Turns the rows of a message that was answered into those of one that got so far. */
+  readonly statements: readonly string[];
+  /** Which chunks the callback gets from the node that comes after. */
+  readonly chunks: readonly string[];
+}
+
+const unsent = 'delete from delivery_attempts';
+const unfinished =
+  "update trigger_inbox set state = 'running', attempts = 1, due_at = now() - interval '1 second'";
+const pending = (change: string): string =>
+  `update deliveries set status = 'pending', finished_at = null, due_at = now() - interval '2 seconds', ${change}`;
+
+/** What has run is not refused any more: the turn that is joined was let in before. */
+const noTokensLeft = `update tenants set settings = '{"monthly_tokens": 1}'`;
+
+const steps: readonly Step[] = [
+  {
+    died: 'after the acknowledgement, before the session had the message',
+    statements: ['delete from deliveries', 'delete from executions', unfinished],
+    chunks: ['1', '2'],
+  },
+  {
+    died: 'after the turn, before the answer was put out',
+    statements: [
+      'delete from deliveries',
+      "update executions set delivery_status = 'none'",
+      unfinished,
+      noTokensLeft,
+    ],
+    chunks: ['1', '2'],
+  },
+  {
+    died: 'after the answer was put out, before anything was sent',
+    statements: [unsent, pending('chunk = 1, attempts = 0')],
+    chunks: ['1', '2'],
+  },
+  {
+    died: 'while a chunk was on its way',
+    statements: [
+      'delete from delivery_attempts where chunk = 2',
+      'update delivery_attempts set finished_at = null, status_code = null',
+      pending('chunk = 1, attempts = 1'),
+    ],
+    chunks: ['1', '2'],
+  },
+  {
+    died: 'between two chunks',
+    statements: ['delete from delivery_attempts where chunk = 2', pending('chunk = 2, attempts = 0')],
+    chunks: ['2'],
+  },
+  {
+    died: 'after its buffer was flushed, before the session had the message',
+    statements: [
+      'delete from deliveries',
+      'delete from executions',
+      `${unfinished} where key like 'buffer:%'`,
+    ],
+    chunks: ['1', '2'],
+  },
+  {
+    died: 'after the turn of a buffer, before the answer was put out',
+    statements: [
+      'delete from deliveries',
+      "update executions set delivery_status = 'none'",
+      `${unfinished} where key like 'buffer:%'`,
+      noTokensLeft,
+    ],
+    chunks: ['1', '2'],
+  },
+  {
+    died: 'while the message waited in its buffer',
+    statements: [
+      'delete from deliveries',
+      'delete from executions',
+      "delete from trigger_inbox where key like 'buffer:%'",
+      "update trigger_inbox set state = 'buffered', execution_id = null",
+      `insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
+        select tenant_id, trigger_id, session_id, 1, now() - interval '2 seconds', now() from trigger_inbox`,
+    ],
+    chunks: ['1', '2'],
+  },
+];
+
+async function counts(owner: pg.Client) {
+  const { rows } = await owner.query<{ executions: number; delivered: number; turns: number }>(`
+    select (select count(*)::int from executions where outcome = 'COMPLETED') as executions,
+      (select count(*)::int from deliveries where status = 'delivered') as delivered,
+      (select count(*)::int from executions where delivery_status = 'delivered') as turns`);
+  return rows[0];
+}
+
+for (const { died, statements, chunks } of steps) {
+  test.serial(`a process that died ${died} leaves nothing undone and nothing done twice`, async (t) => {
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const first = await startTestNode(t);
+    const buffered = died.includes('buffer');
+    const trigger = await createTrigger(first, {
+      auth: { type: 'none' },
+      session_strategy: { mode: 'derive', fields: ['user'] },
+      execution: {
+        mode: 'async',
+        callback: { url: receiver.url },
+        split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
+        message_buffer: { enabled: buffered, window_ms: 100 },
+      },
+    });
+    const message = `${'a'.repeat(80)} ${'b'.repeat(80)}`;
+    await first.client.call('POST', trigger.path, { body: { user: 'ada', message } });
+    const owner = await ownerView(first.databaseUrl);
+    t.teardown(() => owner.end());
+    await eventually(async () => (await counts(owner))?.turns === 1);
+    t.is(receiver.heard.length, 2);
+    await first.stop();
+    for (const statement of statements) await owner.query(statement);
+    t.not(
+      (await counts(owner))?.turns === 1 && (await counts(owner))?.delivered === 1,
+      true,
+      'it was undone',
+    );
+
+    const before = receiver.heard.length;
+    await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
+    await eventually(
+      async () => (await counts(owner))?.turns === 1 && (await counts(owner))?.delivered === 1,
+    );
+    t.deepEqual(await counts(owner), { executions: 1, delivered: 1, turns: 1 });
+    const { rows } = await owner.query<{ id: string; message: string }>(
+      "select id, input ->> 'message' as message from executions",
+    );
+    t.deepEqual(
+      receiver.heard.slice(before).map(({ headers }) => headers['idempotency-key']),
+      chunks.map((chunk) => `${rows[0]?.id}:${chunk}`),
+    );
+    t.is(rows[0]?.message, message);
+  });
+}

@@ -1,0 +1,55 @@
+import test from 'ava';
+import { eventually } from '../support/eventually.js';
+import { operatorToken, startTestNode } from '../support/node.js';
+import { answerJson, startToolServer } from '../support/tool-servers.js';
+import { asOwner, createTrigger, sendSigned } from '../support/triggers.js';
+
+test('the metrics tell what triggers took, refused, put together, sent and fired', async (t) => {
+  const node = await startTestNode(t);
+  let status = 503;
+  const receiver = await startToolServer(t, (_request, response) => {
+    answerJson(response, {}, status);
+    status = 200;
+  });
+  const buffer = await createTrigger(node, {
+    session_strategy: { mode: 'derive', fields: ['from'] },
+    execution: {
+      mode: 'async',
+      callback: { url: receiver.url },
+      message_buffer: { enabled: true, max_messages: 2 },
+    },
+  });
+  await sendSigned(node, buffer, { message: 'one', from: 'ada' });
+  await sendSigned(node, buffer, { message: 'two', from: 'ada' });
+  await sendSigned(node, buffer, { message: 'x' }, { 'x-webhook-signature': 'sha256=00' });
+  const listed = await createTrigger(node, {
+    sender_access: { mode: 'whitelist', identity_field: 'from', identifiers: ['ada@example.com'] },
+  });
+  await sendSigned(node, listed, { message: 'x', from: 'bob@example.com' });
+  await createTrigger(node, { cron: '* * * * * *', message: 'tick' }, 'schedule');
+  const value = (text: string, name: string): number =>
+    Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`troupe_triggers_${name} `))
+        ?.split(' ')[1] ?? 0,
+    );
+  const text = await eventually(async () => {
+    const metrics = await node.client.call('GET', '/metrics', { token: operatorToken });
+    const isWhole =
+      value(metrics.text, 'delivery_attempts_total{outcome="delivered"}') > 0 &&
+      value(metrics.text, 'schedule_lateness_seconds_count') > 0;
+    return isWhole && metrics.text;
+  });
+  t.is(value(text, 'accepted_total{type="webhook"}'), 2);
+  t.true(value(text, 'accepted_total{type="schedule"}') > 0);
+  t.is(value(text, 'buffered_total'), 2);
+  t.is(value(text, 'flushed_total'), 1);
+  t.is(value(text, 'refused_total{reason="invalid_signature"}'), 1);
+  t.is(value(text, 'refused_total{reason="gate"}'), 1);
+  t.is(value(text, 'delivery_attempts_total{outcome="repeated"}'), 1);
+  t.is(value(text, 'delivery_lag_seconds_count'), 1);
+  t.true(value(text, 'delivery_lag_seconds_sum') >= 0.5, 'the wait before the second attempt is part of it');
+  const { data } = (await asOwner(node, 'GET', '/api/v1/deliveries')).json;
+  t.is(data.length, 1);
+});

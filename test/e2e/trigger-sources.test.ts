@@ -1,0 +1,154 @@
+import test from 'ava';
+import { startShop } from '../support/databases.js';
+import { eventually } from '../support/eventually.js';
+import { startTestNode } from '../support/node.js';
+import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+
+test('a schedule fires at its times, once each, until it is switched off', async (t) => {
+  const node = await startTestNode(t);
+  const trigger = await createTrigger(
+    node,
+    { cron: '* * * * * *', message: 'tick', context: { place: 'here' } },
+    'schedule',
+  );
+  const detail = await asOwner(node, 'GET', `/api/triggers/${trigger.id}`);
+  t.is(detail.json.data.next_runs.length, 3);
+  await eventually(
+    async () =>
+      (await executionsOf(node, trigger)).filter(({ status }) => status === 'completed').length >= 3,
+    { everyMs: 200 },
+  );
+  const executions = await executionsOf(node, trigger);
+  t.true(executions.every(({ input_preview }) => input_preview === 'tick'));
+  await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
+  const afterwards = (await executionsOf(node, trigger)).length;
+  const other = await createTrigger(node, { cron: '* * * * * *', message: 'tock' }, 'schedule');
+  await eventually(async () => (await executionsOf(node, other)).length >= 2, { everyMs: 200 });
+  t.true((await executionsOf(node, trigger)).length <= afterwards + 1, 'at most what was under way');
+});
+
+test('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
+  const node = await startTestNode(t);
+  const refusedField = async (trigger_config: Record<string, unknown>) => {
+    const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
+      agent_id: node.bootstrap.agent_id,
+      name: 'x',
+      trigger_type: 'schedule',
+      trigger_config: { message: 'x', ...trigger_config },
+    });
+    t.is(status, 400);
+    return json.details.field;
+  };
+  t.is(await refusedField({ cron: 'every day' }), 'trigger_config.cron');
+  t.is(await refusedField({ cron: '0 0 30 2 *' }), 'trigger_config.cron');
+  t.is(await refusedField({ cron: '0 9 * * *', timezone: 'Mars/Olympus' }), 'trigger_config.timezone');
+});
+
+test('new rows of a table start conversations, once each, and none that was there before', async (t) => {
+  const { place, client } = await startShop(t);
+  const node = await startTestNode(t);
+  await client.query('create table visits (id bigint primary key, guest text, kind text)');
+  await client.query("insert into visits values (1, 'old', 'vip')");
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  const config = {
+    database_config_id: made.json.data.id,
+    table: 'public.visits',
+    cursor_column: 'id',
+    filter: { kind: 'vip' },
+    poll_ms: 100,
+    channel: 'visits',
+    message_template: 'Guest {{ guest }} ({{ id }})',
+  };
+  const trigger = await createTrigger(node, config, 'db_event');
+  await client.query("insert into visits values (2, 'Ada', 'vip'), (3, 'Eve', 'other'), (5, 'Bob', 'vip')");
+  const seen = async () =>
+    (await executionsOf(node, trigger))
+      .map(({ input_preview }) => String(input_preview))
+      .toSorted((one, other) => one.localeCompare(other));
+  await eventually(async () => (await seen()).length >= 2, { everyMs: 200 });
+  t.deepEqual(await seen(), ['Guest Ada (2)', 'Guest Bob (5)']);
+  // Committed late, below the cursor: found by a look at the stretch behind it.
+  await client.query("insert into visits values (4, 'Late', 'vip')");
+  await eventually(async () => (await seen()).includes('Guest Late (4)'), {
+    what: 'the row that came late',
+    everyMs: 300,
+  });
+  t.is((await seen()).length, 3);
+});
+
+test('a table or column that is not there is refused by field', async (t) => {
+  const { place } = await startShop(t);
+  const node = await startTestNode(t);
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  const refusedField = async (trigger_config: Record<string, unknown>) => {
+    const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
+      agent_id: node.bootstrap.agent_id,
+      name: 'x',
+      trigger_type: 'db_event',
+      trigger_config: {
+        database_config_id: made.json.data.id,
+        cursor_column: 'id',
+        message_template: 'x',
+        ...trigger_config,
+      },
+    });
+    t.is(status, 400);
+    return json.details.field;
+  };
+  t.is(await refusedField({ table: 'public.nothing' }), 'trigger_config.table');
+  t.is(await refusedField({ table: 'pg_catalog.pg_class' }), 'trigger_config.table');
+  t.is(
+    await refusedField({ table: 'public.x', database_config_id: '6f0c1c7e-9d3a-4b52-8a51-0f6f8f1d2c3b' }),
+    'trigger_config.database_config_id',
+  );
+});
+
+test('changed rows start conversations and new ones do not, where only changes are waited for', async (t) => {
+  const { place, client } = await startShop(t);
+  const node = await startTestNode(t);
+  await client.query(`create table tasks (id int primary key, title text, changed timestamptz not null default now());
+    create table notes (id uuid primary key default gen_random_uuid(), title text, made timestamptz not null default now(),
+      changed timestamptz not null default now());
+    insert into tasks (id, title) values (1, 'old'); insert into notes (title) values ('old')`);
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  const common = {
+    database_config_id: made.json.data.id,
+    events: ['update'],
+    cursor_column: 'changed',
+    poll_ms: 100,
+    message_template: '{{ title }}',
+  };
+  const triggers = [
+    await createTrigger(node, { ...common, table: 'tasks' }, 'db_event'),
+    await createTrigger(node, { ...common, table: 'notes', created_column: 'made' }, 'db_event'),
+  ];
+  const seen = async () => {
+    const all = await Promise.all(triggers.map(async (trigger) => executionsOf(node, trigger)));
+    return all.map((executions) => executions.map(({ input_preview }) => String(input_preview)).toReversed());
+  };
+  const changed = 'changed = clock_timestamp()';
+  await client.query(`insert into tasks (id, title, changed) values (2, 'new', clock_timestamp());
+    insert into notes (title, made, changed) values ('new', clock_timestamp(), clock_timestamp());
+    update tasks set title = 'old, changed', ${changed} where id = 1;
+    update notes set title = 'old, changed', ${changed} where title = 'old'`);
+  await eventually(async () => (await seen()).every(({ length }) => length === 1), { everyMs: 200 });
+  await client.query(`update tasks set title = 'new, changed', ${changed} where id = 2;
+    update notes set title = 'new, changed', ${changed} where title = 'new'`);
+  await eventually(async () => (await seen()).every(({ length }) => length >= 2), { everyMs: 200 });
+  t.deepEqual(await seen(), [
+    ['old, changed', 'new, changed'],
+    ['old, changed', 'new, changed'],
+  ]);
+});

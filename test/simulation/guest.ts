@@ -1,0 +1,27 @@
+import type { Kind } from '../../cluster/activation/kind.js';
+import type { ClusterNode } from '../../cluster/node/node.js';
+import type { StoreFaults } from '../../cluster/simulation/fence-store.js';
+import type { SimulatedHost } from '../../cluster/simulation/host.js';
+import type { Transit } from '../../cluster/simulation/member-store.js';
+
+/** Actors of the product on simulated nodes, with rows of their own in the simulated store. */
+export interface Guest {
+  join(way: GuestWay): GuestNode;
+  /** What a replica that lags would hold. */
+  copy(): () => void;
+}
+
+/** A process, and its ways to the store. */
+export interface GuestWay {
+  readonly host: SimulatedHost;
+  readonly faults: StoreFaults;
+  readonly transit: Transit;
+}
+
+export interface GuestNode {
+  readonly kinds: readonly Kind[];
+  started(node: ClusterNode): void;
+  /** Of a process that stops in order: what is done before its actors end, and after. */
+  stopping(node: ClusterNode): Promise<void>;
+  stopped(): Promise<void>;
+}

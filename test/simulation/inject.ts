@@ -1,0 +1,90 @@
+import { failoverMs, type Fault } from './faults.js';
+import type { World } from './world.js';
+
+/** Lets one fault happen now, and end by itself. */
+export function inject(world: World, fault: Fault): void {
+  const later = (forMs: number, action: () => void): void => {
+    world.time.after(forMs, action);
+  };
+  const hostAt = (place: number) => world.places[place]?.host;
+  switch (fault.kind) {
+    case 'kill':
+      world.kill(fault.node);
+      break;
+    case 'vanish':
+      world.kill(fault.node, { vanish: true });
+      break;
+    case 'drain':
+      world.drain(fault.node);
+      break;
+    case 'freeze':
+    case 'pause': {
+      const host = hostAt(fault.node);
+      if (fault.kind === 'pause') host?.pause();
+      else host?.freeze();
+      later(fault.forMs, () => host?.thaw());
+      break;
+    }
+    case 'cut':
+    case 'cut_one_way': {
+      const one = hostAt(fault.node)?.name ?? '';
+      const other = hostAt(fault.other)?.name ?? '';
+      world.network.cut(one, other);
+      if (fault.kind === 'cut') world.network.cut(other, one);
+      later(fault.forMs, () => {
+        world.network.heal(one, other);
+        world.network.heal(other, one);
+      });
+      break;
+    }
+    case 'members_away':
+      count(world.membersAway, fault.node, 1);
+      later(fault.forMs, () => count(world.membersAway, fault.node, -1));
+      break;
+    case 'store_away':
+      count(world.storeAway, fault.node, 1);
+      later(fault.forMs, () => count(world.storeAway, fault.node, -1));
+      break;
+    case 'lease_removed':
+      world.removeLease(fault.node);
+      break;
+    case 'slow_store':
+      world.storeDelayMs.set(fault.node, fault.delayMs);
+      later(fault.forMs, () => world.storeDelayMs.delete(fault.node));
+      break;
+    case 'unknown_commits':
+      world.unknownCommits += 1;
+      later(fault.forMs, () => {
+        world.unknownCommits -= 1;
+      });
+      break;
+    case 'slow_network':
+      world.network.latencyMs = [20, 120];
+      later(fault.forMs, () => {
+        world.network.latencyMs = [0.2, 2];
+      });
+      break;
+    case 'store_failover':
+      world.failOver(fault.lagMs, failoverMs);
+      break;
+    case 'poison':
+      world.poison();
+      break;
+    case 'members_flushed':
+      world.members.flush();
+      break;
+    case 'members_failover': {
+      const restore = world.members.copy();
+      later(fault.lagMs, restore);
+      break;
+    }
+    case 'wall_clock':
+      hostAt(fault.node)?.setWallOffset(fault.offsetMs);
+      break;
+  }
+}
+
+function count(away: Map<number, number>, node: number | 'all', change: number): void {
+  const place = node === 'all' ? -1 : node;
+  away.set(place, (away.get(place) ?? 0) + change);
+}

@@ -1,0 +1,182 @@
+// A client of turns: reads the events of one, and goes on at another node when the connection is lost.
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface SeenEvent {
+  readonly id: number;
+  readonly type: string;
+  readonly data: { readonly type: string; readonly [name: string]: unknown };
+}
+
+export interface TurnReading {
+  readonly executionId: string;
+  readonly sessionId: string;
+  readonly events: readonly SeenEvent[];
+  /** The text as a client puts it together from its pieces. */
+  readonly text: string;
+  /** What the `response` event said. */
+  readonly response: string | undefined;
+  readonly outcomes: readonly string[];
+  /** How often the connection was lost. */
+  readonly cuts: number;
+}
+
+export class RefusedTurn extends Error {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+
+  constructor({ status, headers }: Response, body: string) {
+    super(`the turn was refused: ${status} ${body}`);
+    this.status = status;
+    this.headers = headers;
+    this.body = body;
+  }
+}
+
+export interface ReadOptions {
+  /** Where to ask; the next one is taken when a connection is lost. */
+  readonly urls: () => readonly string[];
+  readonly key: string;
+  readonly agentId: string;
+  readonly body: object;
+  /** Ends the connection after so many events, to go on elsewhere. */
+  readonly cutAfter?: number;
+  readonly onEvent?: (event: SeenEvent) => void;
+  readonly patienceMs?: number;
+}
+
+/** Begins a turn and reads it to its end. */
+export async function readTurn(options: ReadOptions): Promise<TurnReading> {
+  const { urls, key, agentId, body } = options;
+  const state = new Reading(options);
+  const endsAt = performance.now() + (options.patienceMs ?? 120_000);
+  let at = Math.floor(Math.random() * 100);
+  const url = (): string => {
+    const all = urls();
+    return all[at++ % all.length] ?? '';
+  };
+  await state.read(
+    fetch(`${url()}/api/v2/agents/${agentId}/stream`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: state.signal(),
+    }),
+    true,
+  );
+  while (!state.done) {
+    if (performance.now() > endsAt) throw new Error(`the turn ${state.executionId} has no end`);
+    await state.read(
+      fetch(`${url()}/api/v1/executions/${state.executionId}/stream`, {
+        headers: { 'x-api-key': key, 'last-event-id': String(state.lastId) },
+        signal: state.signal(),
+      }),
+      false,
+    );
+    if (!state.done) await delay(50);
+  }
+  return state.result();
+}
+
+class Reading {
+  executionId = '';
+  sessionId = '';
+  lastId = 0;
+  done = false;
+  readonly #options: ReadOptions;
+  readonly #events: SeenEvent[] = [];
+  readonly #outcomes: string[] = [];
+  #text = '';
+  #response: string | undefined;
+  #cuts = -1;
+  #seenHere = 0;
+  #abort = new AbortController();
+
+  constructor(options: ReadOptions) {
+    this.#options = options;
+  }
+
+  signal(): AbortSignal {
+    this.#abort = new AbortController();
+    this.#seenHere = 0;
+    return this.#abort.signal;
+  }
+
+  async read(asking: Promise<Response>, first: boolean): Promise<void> {
+    this.#cuts += 1;
+    try {
+      const response = await asking;
+      if (response.status !== 200) {
+        const text = await response.text();
+        // While a node starts or leaves it says so; the next one is asked.
+        if (!first && response.status >= 500) return;
+        throw new RefusedTurn(response, text);
+      }
+      let rest = '';
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body ?? []) {
+        rest += decoder.decode(chunk, { stream: true });
+        const frames = rest.split('\n\n');
+        rest = frames.pop() ?? '';
+        for (const frame of frames) this.#take(frame);
+        // Aborted in the moment of its end, a body may never say so.
+        if (this.#abort.signal.aborted) break;
+      }
+    } catch (error) {
+      if (error instanceof RefusedTurn || this.executionId === '') throw error;
+    }
+  }
+
+  result(): TurnReading {
+    return {
+      executionId: this.executionId,
+      sessionId: this.sessionId,
+      events: this.#events,
+      text: this.#text,
+      response: this.#response,
+      outcomes: this.#outcomes,
+      cuts: this.#cuts,
+    };
+  }
+
+  #take(frame: string): void {
+    const data = /^data: (.*)$/m.exec(frame)?.[1];
+    if (data === undefined || this.done || this.#abort.signal.aborted) return;
+    const event: SeenEvent = {
+      id: Number(/^id: (\d+)$/m.exec(frame)?.[1]),
+      type: /^event: (.*)$/m.exec(frame)?.[1] ?? '',
+      data: JSON.parse(data),
+    };
+    // Of the connection, not of the turn.
+    if (event.type === 'error' && event.id === this.lastId) return;
+    if (event.id <= this.lastId) throw new Error(`event ${event.id} came after ${this.lastId}`);
+    this.lastId = event.id;
+    this.#events.push(event);
+    this.#read(event);
+    this.#options.onEvent?.(event);
+    this.#seenHere += 1;
+    if (this.#seenHere === this.#options.cutAfter && !this.done) this.#abort.abort();
+  }
+
+  #read({ type, data }: SeenEvent): void {
+    switch (type) {
+      case 'metadata':
+        this.executionId = String(data['execution_id']);
+        this.sessionId = String(data['session_id']);
+        break;
+      case 'status':
+        if (data['state'] === 'restarted') this.#text = '';
+        break;
+      case 'delta':
+        this.#text += String(data['content']);
+        break;
+      case 'response':
+        this.#response = String(data['content']);
+        break;
+      case 'done':
+        this.done = true;
+        this.#outcomes.push(String(data['outcome']));
+        break;
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// Sessions with MCP servers between calls: kept, kept apart, given back.
+import test, { type ExecutionContext } from 'ava';
+import { systemTime, type Time } from '../../../cluster/index.js';
+import { type SchemaToolCall, ToolError } from '../../../src/agents/index.js';
+import { SchemaTools } from '../../../src/agents/tools/schema-tools.js';
+import { tenantScope } from '../../../src/context/tenant-scope.js';
+import { createEgress, type Egress } from '../../../src/egress/index.js';
+import { createExpressions } from '../../../src/expressions/index.js';
+import { eventually } from '../../support/eventually.js';
+import { startSessionServer } from '../../support/session-server.js';
+import { agentOf } from '../../support/turns.js';
+
+const nothingStored = {
+  find: () => Promise.resolve(undefined),
+  resolve: () => Promise.reject(new Error('no tool here names a secret')),
+};
+
+interface Caller {
+  call(tool?: string, more?: Partial<SchemaToolCall>): Promise<string>;
+  readonly tools: SchemaTools;
+}
+
+function callerOf(
+  t: ExecutionContext,
+  url: string,
+  { time = systemTime, egress }: { readonly time?: Time; readonly egress?: Egress } = {},
+): Caller {
+  const way = egress ?? createEgress({ allow: ['127.0.0.1/32'] });
+  const tools = new SchemaTools({
+    vault: nothingStored,
+    egress: way,
+    expressions: createExpressions(),
+    time,
+  });
+  t.teardown(async () => {
+    await tools.stop();
+    await way.close();
+  });
+  const [schema] = agentOf({
+    schemas: [{ name: 'server', type: 'mcp', editor_schema: { mcp: { url, call_timeout_ms: 5_000 } } }],
+  }).snapshot.schemas;
+  if (schema === undefined) throw new Error('the agent has no schema');
+  return {
+    tools,
+    async call(tool = 'echo', more = {}) {
+      const answer = await tools.call({
+        scope: tenantScope('00000000-0000-4000-8000-000000000001'),
+        schema,
+        approved: null,
+        tool,
+        args: { text: 'hi' },
+        context: {},
+        strict: false,
+        signal: new AbortController().signal,
+        ...more,
+      });
+      return answer.text;
+    },
+  };
+}
+
+/** Timers that the test sets off. */
+function heldTimers(): { readonly time: Time; fire(ms: number): void } {
+  const timers = new Set<{ readonly ms: number; readonly action: () => void }>();
+  return {
+    time: {
+      ...systemTime,
+      after(ms, action) {
+        const timer = { ms, action };
+        timers.add(timer);
+        return { cancel: () => void timers.delete(timer) };
+      },
+    },
+    fire(ms) {
+      for (const timer of timers) {
+        if (timer.ms !== ms) continue;
+        timers.delete(timer);
+        timer.action();
+      }
+    },
+  };
+}
+
+test('calls one after the other go on in the session of the first', async (t) => {
+  const server = await startSessionServer(t);
+  const { call } = callerOf(t, server.url);
+  for (let number = 0; number < 3; number += 1) t.is(await call(), '{"text":"hi"}');
+  t.is(server.opened.length, 1);
+  t.deepEqual(server.called, [server.opened[0], server.opened[0], server.opened[0]]);
+  t.deepEqual(server.ended, []);
+});
+
+test('calls at once have a session each, of which no more than eight are kept', async (t) => {
+  const server = await startSessionServer(t);
+  const { call } = callerOf(t, server.url);
+  await Promise.all(Array.from({ length: 12 }, () => call()));
+  t.is(new Set(server.called).size, 12);
+  await eventually(() => server.ended.length === 4);
+  await Promise.all(Array.from({ length: 8 }, () => call()));
+  t.is(server.opened.length, 12);
+});
+
+test('another tenant never speaks in the session of the first', async (t) => {
+  const server = await startSessionServer(t);
+  const { call } = callerOf(t, server.url);
+  await call();
+  await call('echo', { scope: tenantScope('00000000-0000-4000-8000-000000000002') });
+  t.is(new Set(server.called).size, 2);
+});
+
+test('a server that has forgotten the session is greeted anew, and the call is made once', async (t) => {
+  const server = await startSessionServer(t);
+  const { call } = callerOf(t, server.url);
+  await call();
+  server.forget();
+  t.is(await call(), '{"text":"hi"}');
+  t.deepEqual(server.called, [...server.opened]);
+  t.is(server.opened.length, 2);
+});
+
+test('a session that rests for a minute is given back, and so are all when the node stops', async (t) => {
+  const server = await startSessionServer(t);
+  const timers = heldTimers();
+  const { call, tools } = callerOf(t, server.url, { time: timers.time });
+  await call();
+  timers.fire(60_000);
+  await eventually(() => server.ended.length === 1);
+  await call();
+  t.is(server.opened.length, 2);
+  await tools.stop();
+  t.deepEqual(server.ended, [...server.opened]);
+});
+
+test('a call that is cut off ends its session, and no other call goes on in it', async (t) => {
+  const server = await startSessionServer(t);
+  const { call } = callerOf(t, server.url);
+  const leaving = new AbortController();
+  const hanging = call('hang', { signal: leaving.signal });
+  await eventually(() => server.called.length === 1);
+  leaving.abort();
+  await t.throwsAsync(hanging, { instanceOf: ToolError });
+  await eventually(() => server.ended.length === 1);
+  await call();
+  t.is(server.opened.length, 2);
+  t.is(server.called[1], server.opened[1]);
+});
+
+test('a name that leads to a forbidden address by now is not connected to, though its session was kept', async (t) => {
+  const server = await startSessionServer(t);
+  let address = '127.0.0.1';
+  const egress = createEgress({ allow: ['127.0.0.1/32'], lookup: () => Promise.resolve([address]) });
+  const { call } = callerOf(t, server.url.replace('127.0.0.1', 'innocent.example.com'), { egress });
+  await call();
+  address = '127.0.0.2';
+  const error = await t.throwsAsync(call(), { instanceOf: ToolError });
+  t.is(error?.failure, 'forbidden-address');
+  t.is(server.called.length, 1);
+});

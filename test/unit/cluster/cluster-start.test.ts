@@ -1,0 +1,29 @@
+import test, { type ExecutionContext } from 'ava';
+import { ClusterError } from '../../../cluster/errors.js';
+import { openClusteredNode } from '../../../cluster/node/clustered-node.js';
+import { databaseOfFile } from '../../support/database.js';
+import { freePort } from '../../support/free-port.js';
+import { PrivateRedis } from '../../support/redis.js';
+
+const database = databaseOfFile(test);
+
+async function refused(t: ExecutionContext, redisUrl: string, databaseUrl: string) {
+  const port = await freePort();
+  const node = { cluster: 'start', secret: 'secret', host: '127.0.0.1', port, roles: ['worker'] as const };
+  const opening = openClusteredNode({ ...node, redisUrl, databaseUrl, kinds: [] });
+  return t.throwsAsync(opening, { instanceOf: ClusterError });
+}
+
+test('a node that cannot reach Redis at its start says so', async (t) => {
+  const error = await refused(t, `redis://127.0.0.1:${await freePort()}`, database.url);
+  t.is(error?.tag, 'membership_unavailable');
+  t.regex(error?.message ?? '', /Redis/);
+});
+
+test('a node that cannot reach PostgreSQL at its start says so', async (t) => {
+  const redis = await PrivateRedis.start({ persist: false });
+  t.teardown(() => redis.stop());
+  const error = await refused(t, redis.url, `postgres://nobody@127.0.0.1:${await freePort()}/nothing`);
+  t.is(error?.tag, 'store_unavailable');
+  t.regex(error?.message ?? '', /PostgreSQL/);
+});

@@ -1,0 +1,80 @@
+import test from 'ava';
+import { clusterConfig } from '../../../../cluster/config.js';
+import type { BusyStamp } from '../../../../cluster/fencing/fence.js';
+import { GroupCommit } from '../../../../cluster/fencing/group-commit.js';
+import { PostgresFenceStore } from '../../../../cluster/fencing/postgres/fence-store.js';
+import { processId } from '../../../../cluster/ids/ids.js';
+import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
+import { activated, activation, counterAddress } from '../../../contracts/fence-store.js';
+import { databaseOfFile } from '../../../support/database.js';
+import { createSumTables, sumTables } from '../../../support/sum-tables.js';
+
+const database = databaseOfFile(test);
+test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
+
+function tensAndOnes() {
+  const config = clusterConfig();
+  const store = new PostgresFenceStore(
+    // The order of the writes can be read from what becomes of them.
+    { ...sumTables, combine: (earlier, later) => ({ ...later, sum: earlier.sum * 10 + later.sum }) },
+    {
+      databaseUrl: database.url,
+      role: 'troupe_writer',
+      statementTimeoutMs: config.statementTimeoutMs,
+      connectTimeoutMs: config.connectTimeoutMs,
+    },
+  );
+  return { store, group: new GroupCommit(store, config, systemTime, systemRandom) };
+}
+
+test('writes of one actor that wait together are one write where its tables combine them', async (t) => {
+  const { store, group } = tensAndOnes();
+  t.teardown(() => store.close());
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const holder = group.holder(fence);
+  const write = (sum: number) =>
+    holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, undefined);
+  t.deepEqual(
+    await Promise.all([write(1), write(2), holder.write(undefined, undefined), write(4)]),
+    [124, 124, 124, 124],
+  );
+  t.is(Number(holder.fence.revision), 1);
+  // What is asked for while that one is under way waits for it, and then goes together.
+  const first = write(8);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.deepEqual(await Promise.all([first, write(5), write(6)]), [8, 56, 56]);
+  t.is(Number(holder.fence.revision), 3);
+});
+
+test('writes that went together fall together, each of them is told, and the next is made', async (t) => {
+  const { store, group } = tensAndOnes();
+  t.teardown(() => store.close());
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const holder = group.holder(fence);
+  const write = (sum: number) =>
+    holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, undefined);
+  const fallen = await Promise.allSettled([write(6), write(-100), write(1)]);
+  t.deepEqual(
+    fallen.map((each) => each.status === 'rejected' && /broke a rule/.test(String(each.reason))),
+    [true, true, true],
+  );
+  t.is(await write(5), 5);
+  t.is(Number(holder.fence.revision), 1);
+});
+
+test('a stamp among writes that go together holds, whichever of them brought it', async (t) => {
+  const { store, group } = tensAndOnes();
+  t.teardown(() => store.close());
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const holder = group.holder(fence);
+  const busy = { set: 'busy', process: processId('p1'), forMs: 60_000 } as const;
+  const write = (sum: number, stamp?: BusyStamp) =>
+    holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, stamp);
+  t.deepEqual(await Promise.all([write(1), write(2, busy), write(3)]), [123, 123, 123]);
+  t.is((await store.activate(activation(address, 'b'))).outcome, 'busy');
+  t.deepEqual(await Promise.all([write(4, busy), write(5, { set: 'free' }), write(6)]), [456, 456, 456]);
+  t.is((await activated(store, address, 'c')).loaded, 456);
+});

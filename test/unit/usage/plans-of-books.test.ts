@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { openBatchWriters, openStore } from '../../../src/storage/index.js';
+import { Ledger, type OpenedRow } from '../../../src/usage/index.js';
+import { booksTarget, toldNothing } from '../../../src/usage/usage.store.js';
+import { insertTenant } from '../../support/callers.js';
+import { databaseOfFile } from '../../support/database.js';
+import { eventually } from '../../support/eventually.js';
+import { ownerView } from '../../support/owner-view.js';
+import { closed, opened } from '../../support/usage-rows.js';
+
+const database = databaseOfFile(test);
+
+test('a row is closed by its key, beside hundreds that stay open, also where the first plan was made for empty tables', async (t) => {
+  const databaseUrl = database.url;
+  const store = await openStore({ databaseUrl });
+  const { tenantId } = await insertTenant(store);
+  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
+  const ledger = new Ledger({ writers, store, time: systemTime, report: t.log });
+  const first = opened(tenantId);
+  await ledger.open(first);
+  await ledger.close(closed(first));
+  const [staying, ending] = [400, 200];
+  const openedAt = (at: number): OpenedRow =>
+    opened(tenantId, { opened_at: new Date(Date.UTC(2026, 10, 20) + at).toISOString() });
+  await Promise.all(Array.from({ length: staying }, (_, at) => ledger.open(openedAt(at))));
+  const rows = Array.from({ length: ending }, (_, at) => openedAt(staying + at));
+  await Promise.all(rows.map((row) => ledger.open(row)));
+  for (const row of rows) await ledger.close(closed(row));
+  // What was read is told of at the latest when connections end.
+  await writers.close();
+  await store.close();
+  const owner = await ownerView(databaseUrl);
+  t.teardown(() => owner.end());
+  const reads = async (): Promise<{ scans: number; rows: number }> => {
+    const { rows: found } = await owner.query<{ scans: number; rows: number }>(
+      `select sum(idx_scan)::int as scans,
+         (sum(idx_tup_read) + (select seq_tup_read from pg_stat_user_tables where relname = 'usage_rows'))::int as rows
+       from pg_stat_user_indexes where relname = 'usage_rows'`,
+    );
+    return found[0] ?? { scans: 0, rows: 0 };
+  };
+  await eventually(async () => (await reads()).scans >= ending);
+  const read = (await reads()).rows;
+  t.true(read < 10 * ending, `${read} rows were read to close ${ending}`);
+});
+
+test('openings go without the parts that closings need, and one closing among them takes all', (t) => {
+  const row = opened(randomUUID());
+  const closing = { ...closed(row), ...toldNothing };
+  const short = booksTarget.shorter?.([row, row]);
+  t.regex(short?.text ?? '', /^insert into usage_rows/);
+  t.notRegex(short?.text ?? '', /quota_months|calls/);
+  t.is(booksTarget.shorter?.([row, closing]), undefined);
+});

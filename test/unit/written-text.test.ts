@@ -1,0 +1,31 @@
+import test from 'ava';
+import { writtenText } from '../../src/triggers/mail/written-text.js';
+
+test('what programs put below a message is cut: signature, quote with its line, and the mail before', (t) => {
+  t.is(writtenText('Hello\r\n\r\n-- \r\nAda\r\nHotel'), 'Hello');
+  t.is(
+    writtenText('Yes.\n\nOn Fri, 20 Nov 2026 Ada\n<ada@example.com> wrote:\n\n> Do you?\n>\n> Ada\n'),
+    'Yes.',
+  );
+  t.is(writtenText('Ja.\n\nAm 20.11.2026 um 10:00 schrieb Ada:\n> Wirklich?'), 'Ja.');
+  t.is(writtenText('So?\n\nOn Monday the agent wrote:\n> No.'), 'So?');
+  t.is(writtenText('Fine.\n\n-----Original Message-----\nFrom: Ada\nHi'), 'Fine.');
+  t.is(writtenText('Ok\n\nFrom: Ada\nSent: Friday\nTo: Bob\nSubject: Rooms\n\nHi'), 'Ok');
+});
+
+test('what may be part of the message stays: answers between quotes, lists, forwarded mails, a lone quote', (t) => {
+  const between = '> First?\nYes.\n> Second?\nNo.';
+  t.is(writtenText(between), between);
+  t.is(writtenText('We need:\n- beds\n--\n- keys'), 'We need:\n- beds\n--\n- keys');
+  const forwarded = 'From: Ada\nSent: Friday\nTo: Bob\n\nHi';
+  t.is(writtenText(forwarded), forwarded);
+  t.is(writtenText('> only this'), '> only this');
+  t.is(writtenText('The menu:\n\n> fish'), 'The menu:');
+});
+
+test('a text made to be slow is cut quickly', (t) => {
+  const started = performance.now();
+  writtenText(`On ${'1 '.repeat(50_000)}:\n${'>\n'.repeat(20_000)}`);
+  writtenText(`${'From: '.repeat(20_000)}\n`.repeat(3));
+  t.true(performance.now() - started < 2_000);
+});
