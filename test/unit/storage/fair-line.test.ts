@@ -5,6 +5,7 @@ import pg from 'pg';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { FairLine, insertTarget, openBatchWriters, StoreError } from '../../../src/storage/index.js';
 import { databaseOfFile } from '../../support/database.js';
+import { countSentRows } from '../../support/sent-rows.js';
 
 const database = databaseOfFile(test);
 
@@ -40,34 +41,26 @@ test('a tenant that brings fifty times its share delays no row of another by mor
     grant select, insert on accepted to troupe_writer`);
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   t.teardown(() => writers.close());
-  const target = {
-    ...insertTarget<Row>({
-      table: 'accepted',
-      columns: { tenant_id: 'uuid', id: 'uuid' },
-      key: ['tenant_id', 'id'],
-    }),
-    shareOf: ({ tenant_id }: Row) => tenant_id,
-  };
-  const writer = writers.writer(target, { rowsMax: 20, depthMax: 3_000 });
+  const inserts = insertTarget<Row>({
+    table: 'accepted',
+    columns: { tenant_id: 'uuid', id: 'uuid' },
+    key: ['tenant_id', 'id'],
+  });
+  const sent = countSentRows({ ...inserts, shareOf: ({ tenant_id }: Row) => tenant_id });
+  const writer = writers.writer(sent.target, { rowsMax: 20, depthMax: 3_000 });
   const hot = randomUUID();
   const calm = randomUUID();
-  let written = 0;
-  const write = async (tenant_id: string): Promise<void> => {
-    await writer.write({ tenant_id, id: randomUUID() });
-    written += 1;
-  };
-  const load = Array.from({ length: 1_500 }, () => write(hot));
-  await t.throwsAsync(write(hot), { instanceOf: StoreError, message: /rows of one wait already/ });
-  // Waiting is counted in rows that were written meanwhile, which no noise of the machine changes.
-  const waits = await Promise.all(
-    Array.from({ length: 30 }, async () => {
-      const before = written;
-      await write(calm);
-      return written - before;
-    }),
-  );
-  // Two batches of twenty may be on their way; in the others every second row is the calm one's.
-  t.true(Math.max(...waits) <= 2 * 20 + 2 * 30 + 20, `waited for ${Math.max(...waits)} rows`);
+  const row = (tenant_id: string): Row => ({ tenant_id, id: randomUUID() });
+  const load = Array.from({ length: 1_500 }, () => writer.write(row(hot)));
+  await t.throwsAsync(writer.write(row(hot)), {
+    instanceOf: StoreError,
+    message: /rows of one wait already/,
+  });
+  const calmRows = Array.from({ length: 30 }, () => row(calm));
+  await Promise.all(calmRows.map((each) => writer.write(each)));
+  const longest = Math.max(...calmRows.map((each) => sent.before(each)));
+  // Every second row is the calm one's, and the last may go with a batch of twenty.
+  t.true(longest <= 2 * 30 + 20, `waited for ${longest} rows`);
   await Promise.all(load);
-  t.is(written, 1_530);
+  t.is(sent.count(), 1_530);
 });
