@@ -151,10 +151,25 @@ export class Exchange {
     this.status = status;
     this.#response.cork(() => {
       this.#writeHead(status, head);
-      if (this.head.method === 'HEAD') this.#response.endWithoutBody(Buffer.byteLength(body), close);
+      if (this.head.method === 'HEAD') this.#endHead(Buffer.byteLength(body), close);
       else this.#response.end(body, close);
     });
     this.#finish();
+  }
+
+  /** Of a body that is left out only its length is told. */
+  #endHead(length: number, close: boolean): void {
+    if (!close) this.#response.writeHeader('Content-Length', String(length));
+    this.#endWithoutBody(length, close);
+  }
+
+  /**
+   * With a length the native side waits for that many bytes, and breaks the connection off at the next request; of
+   * `undefined` it makes a length of 2^63. So it is told nothing, unless it is to close the connection anyway.
+   */
+  #endWithoutBody(length: number, close: boolean): void {
+    if (close) this.#response.endWithoutBody(length, true);
+    else this.#response.endWithoutBody();
   }
 
   /** An answer of headers alone. */
@@ -165,7 +180,7 @@ export class Exchange {
       this.#response.writeStatus(statusLines[status] ?? String(status));
       this.#response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
       for (const [name, value] of headers) this.#response.writeHeader(name, value);
-      this.#response.endWithoutBody(undefined, close);
+      this.#endWithoutBody(0, close);
     });
     this.#finish();
   }

@@ -7,8 +7,10 @@ export function numberCursor(number: number): string {
 
 export function numberAfter(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
-  const number = Number(Buffer.from(cursor, 'base64url').toString('utf8'));
-  if (!Number.isSafeInteger(number) || number < 0)
+  const text = Buffer.from(cursor, 'base64url').toString('utf8');
+  const number = Number(text);
+  // Empty text would count as 0, and so begin the list anew.
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
     throw invalidField('cursor', 'is not a cursor of this list');
   return number;
 }
