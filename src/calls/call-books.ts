@@ -26,8 +26,8 @@ export class CallBooks {
   readonly #reserved = new Map<string, number>();
   readonly #startedAtMs: number;
   #startedAt = '';
-  /** Of the present attempt. */
-  #openedAt = '';
+  /** The row of the present attempt. */
+  #opened: OpenedRow | undefined;
   #mayUsePool: boolean;
   #told = false;
 
@@ -58,7 +58,7 @@ export class CallBooks {
     }
     if (order.ready === undefined) await this.#open(row);
     else await this.#openBeside(row, order.ready);
-    this.#openedAt = row.opened_at;
+    this.#opened = row;
     if (this.#startedAt === '') this.#startedAt = row.opened_at;
   };
 
@@ -95,14 +95,17 @@ export class CallBooks {
   async #book(report: AttemptReport): Promise<void> {
     const { ledger, time } = this.#parts;
     this.#reports.push(report);
-    const row = closedRow(this.#order, report, this.#openedAt, time.wallMs());
+    const opened = this.#opened;
+    if (opened === undefined) throw new Error('An attempt that has ended was opened');
+    const row = closedRow(this.#order, report, opened.opened_at, time.wallMs());
     try {
-      if (report.outcome !== 'completed') await ledger.close(row);
+      if (report.outcome !== 'completed') await ledger.close(row, undefined, opened);
       // A complete answer is the end of its call, so both are written at once.
-      else if (this.#reports.length > 1) await Promise.all([ledger.close(row), this.end()]);
+      else if (this.#reports.length > 1)
+        await Promise.all([ledger.close(row, undefined, opened), this.end()]);
       else {
         this.#told = true;
-        await ledger.close(row, toldOf(this.#order, report, this.#responseMs()));
+        await ledger.close(row, toldOf(this.#order, report, this.#responseMs()), opened);
       }
     } finally {
       // Also where the store did not take it yet: it is closed with these figures later.

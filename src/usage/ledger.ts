@@ -9,6 +9,7 @@ import { type BatchWriter, type BatchWriters, type Store, StoreError } from '../
 import { type CallRow, callTarget, preparePartitions } from './calls.store.js';
 import { type UntoldSpan, untoldTarget } from './untold.store.js';
 import {
+  type Booked,
   booksTarget,
   type ClosedRow,
   type ClosingRow,
@@ -47,13 +48,19 @@ const sweepRowsMax = 500;
  */
 const lateMax = 50_000;
 
+/** What ends an attempt, and what it was opened with, where that may have to be written again. */
+interface Closing {
+  readonly row: ClosingRow;
+  readonly opened: OpenedRow | undefined;
+}
+
 export class Ledger {
   readonly #parts: LedgerParts;
-  readonly #books: BatchWriter<OpenedRow | ClosingRow, 'booked'>;
+  readonly #books: BatchWriter<OpenedRow | ClosingRow, Booked>;
   readonly #orphans: BatchWriter<Orphan & { readonly closed_at: string }, 'closed'>;
   readonly #telling: BatchWriter<CallRow, 'told'>;
   /** Closings that the store did not take, by attempt. */
-  readonly #late = new Map<string, ClosingRow>();
+  readonly #late = new Map<string, Closing>();
   /** Calls that it did not hear of, by call. */
   readonly #untold = new Map<string, CallRow>();
   #partitionsAtMs = Number.NEGATIVE_INFINITY;
@@ -72,14 +79,18 @@ export class Ledger {
     this.#untoldSpans = parts.writers.writer(untoldTarget, { deadlineMs: bookingMsMax });
   }
 
-  /** Resolves once the row is durable. What cannot be booked is not done: a store that is away refuses the call. */
-  async open(row: OpenedRow): Promise<void> {
+  /**
+   * Resolves once the row is there, whatever becomes of this process. What cannot be booked is not done: a store that is
+   * away refuses the call.
+   */
+  async open(opened: OpenedRow): Promise<void> {
     try {
-      await this.#books.write(row);
+      await this.#books.write(opened);
     } catch (error) {
       // It may have been written all the same; then it must not be taken for a call that was made.
       if (error instanceof StoreError && error.failure === 'outcome-unknown') {
-        this.#closeLater(closing(neverSent(row, new Date(this.#parts.time.wallMs())), toldNothing));
+        const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
+        this.#closeLater({ row, opened: undefined });
       }
       throw refusal(error);
     }
@@ -92,21 +103,34 @@ export class Ledger {
 
   /**
    * Resolves once the row and the counter of its month are durable, and with them what is `told` of the call, if this
-   * was its only attempt.
+   * was its only attempt. A row that PostgreSQL has lost is written again from what it was `opened` with.
    */
-  async close(row: ClosedRow, told: ToldRow = toldNothing): Promise<void> {
-    const both = closing(row, told);
+  async close(row: ClosedRow, told: ToldRow = toldNothing, opened?: OpenedRow): Promise<void> {
+    const both = { row: closing(row, told), opened };
     try {
-      await this.#books.write(both);
+      await this.#close(both);
     } catch (error) {
       if (told !== toldNothing && !mayPass(error)) {
         // What cannot be told, since its tenant is gone, can still be closed.
         this.#parts.report('telling of a model call', error);
-        return this.close(row);
+        return this.close(row, toldNothing, opened);
       }
       this.#closeLater(both);
       throw refusal(error);
     }
+  }
+
+  async #close({ row, opened }: Closing): Promise<void> {
+    if ((await this.#books.write(row)) === 'booked' || opened === undefined) return;
+    try {
+      await this.#books.write(opened);
+    } catch (error) {
+      if (mayPass(error)) throw error;
+      // It is not lost: its tenant is gone, and its rows with it.
+      this.#parts.report('opening a usage row again', error);
+      return;
+    }
+    await this.#books.write(row);
   }
 
   /**
@@ -139,9 +163,9 @@ export class Ledger {
   /** Answers how many rows it closed. */
   async sweep(): Promise<number> {
     let closed = 0;
-    for (const row of this.#late.values()) {
-      await this.#catchUp('closing a usage row', () => this.#books.write(row));
-      this.#late.delete(row.attempt_id);
+    for (const [attemptId, late] of this.#late) {
+      await this.#catchUp('closing a usage row', () => this.#close(late));
+      this.#late.delete(attemptId);
       closed += 1;
     }
     for (const row of this.#untold.values()) {
@@ -200,8 +224,8 @@ export class Ledger {
     this.#partitionsAtMs = time.monotonicMs();
   }
 
-  #closeLater(row: ClosingRow): void {
-    if (this.#late.size < lateMax) this.#late.set(row.attempt_id, row);
+  #closeLater(late: Closing): void {
+    if (this.#late.size < lateMax) this.#late.set(late.row.attempt_id, late);
   }
 }
 

@@ -114,11 +114,27 @@ const closingColumns = {
 
 export type ClosingRow = ClosedRow & ToldRow;
 
-/** For a call that is begun alone: the other parts would be prepared for nothing. */
+const keepFirst = 'on conflict (tenant_id, attempt_id) do nothing';
+
+/**
+ * For openings without closings, of which the other parts would be prepared for nothing. Committed and not flushed: what
+ * an opening is for is the death of a process, and after that the row is there. Only where PostgreSQL itself goes down
+ * within a moment may it be lost; then the closing, which is flushed, finds no row and says so.
+ */
 const opening = {
   name: 'open_books',
-  text: `${insertText('usage_rows', openedColumns)} on conflict (tenant_id, attempt_id) do nothing`,
+  text: `insert into usage_rows (${Object.keys(openedColumns).join(', ')})
+    select given.* from (select set_config('synchronous_commit', 'off', true)) as unflushed,
+      ${unnestText(openedColumns)} as given
+    ${keepFirst}`,
 };
+
+/** The parameters of closings follow those of openings, the keys first. */
+const closingsFrom = Object.keys(openedColumns).length + 1;
+const closingKeys = `unnest($${closingsFrom}::uuid[], $${closingsFrom + 1}::uuid[]) as key (tenant_id, attempt_id)`;
+
+/** `missing`: there is no row that could be closed. */
+export type Booked = 'booked' | 'missing';
 
 /**
  * Opens rows, closes others, adds what the platform paid for to the month's counter, and tells of the calls that ended
@@ -130,13 +146,13 @@ const opening = {
  * tenant alone among all of that tenant's, where the keys are fewer bytes. With a thousand open rows a batch took five
  * times as long, measured.
  */
-export const booksTarget: BatchTarget<OpenedRow | ClosingRow, 'booked'> = {
+export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Booked> = {
   name: 'write_books',
   text: `with opened as (
-      ${opening.text}
+      ${insertText('usage_rows', openedColumns)} ${keepFirst}
     ),
     given (${Object.keys(closingColumns).join(', ')}) as (
-      select * from ${unnestText(closingColumns, Object.keys(openedColumns).length)}
+      select * from ${unnestText(closingColumns, closingsFrom - 1)}
     ),
     closed as (
       update usage_rows u set ${Object.keys(closedColumns)
@@ -158,8 +174,13 @@ export const booksTarget: BatchTarget<OpenedRow | ClosingRow, 'booked'> = {
         cache_write_tokens, cost, response_time_ms, input_preview, output_preview
       from closed where response_time_ms is not null
       on conflict (tenant_id, started_at, call_id) do nothing returning *
-    )
-    ${hoursAdded}`,
+    ),
+    hours as (${hoursAdded})
+    select attempt_id::text from ${closingKeys}
+    where (select count(*) from closed) < cardinality($${closingsFrom}::uuid[])
+      and not exists (
+        select from usage_rows u where u.tenant_id = key.tenant_id and u.attempt_id = key.attempt_id
+      )`,
   shorter: (rows) =>
     rows.some(isClosing) ? undefined : { ...opening, values: columnValues(openedColumns, rows) },
   bytesOf: (row) =>
@@ -171,8 +192,14 @@ export const booksTarget: BatchTarget<OpenedRow | ClosingRow, 'booked'> = {
     ),
     ...columnValues(closingColumns, rows.filter(isClosing)),
   ],
-  outcomes: (rows) => rows.map(() => 'booked'),
+  outcomes: (rows, returned) => {
+    if (returned.length === 0) return rows.map(() => 'booked');
+    const missing = new Set(returned.map((row) => missingRow.parse(row).attempt_id));
+    return rows.map((row) => (isClosing(row) && missing.has(row.attempt_id) ? 'missing' : 'booked'));
+  },
 };
+
+const missingRow = z.object({ attempt_id: z.string() });
 
 function isClosing(row: OpenedRow | ClosingRow): row is ClosingRow {
   return 'outcome' in row;

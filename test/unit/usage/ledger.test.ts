@@ -156,6 +156,55 @@ test('an answer of the store that was lost changes nothing in the sums', async (
   t.deepEqual(await months(tenantId), { '2026-11-01': 15 });
 });
 
+test('an attempt whose opening PostgreSQL has lost is booked whole by its closing, counted and told of once', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  t.teardown(() => proxy.close());
+  const ledger = await ledgerOn(t);
+  const impatient = await ledgerOn(t, proxy.url, fastTime);
+  const tenantId = await newTenant();
+  const [lost, kept, late] = [opened(tenantId), opened(tenantId), opened(tenantId)];
+  await Promise.all([lost, kept, late].map((row) => ledger.open(row)));
+  for (const { attempt_id } of [lost, late]) {
+    await owner.query('delete from usage_rows where tenant_id = $1 and attempt_id = $2', [
+      tenantId,
+      attempt_id,
+    ]);
+  }
+  const told = { response_time_ms: 7, input_preview: 'asked', output_preview: 'answered' };
+  for (let round = 0; round < 2; round += 1) {
+    await Promise.all([lost, kept].map((row) => ledger.close(closed(row), told, row)));
+  }
+  proxy.mode = 'down';
+  await t.throwsAsync(impatient.close(closed(late), told, late), { instanceOf: PlatformError });
+  proxy.mode = 'open';
+  await impatient.sweep();
+  const row = { outcome: 'completed', usage_source: 'reported', input: 10, output: 5, cost: 0 };
+  t.deepEqual(await rowsOf(tenantId), [row, row, row]);
+  t.deepEqual(await months(tenantId), { '2026-11-01': 3 * 15 });
+  const { rows: calls, hours } = await toldOf(tenantId);
+  t.is(calls[0]?.calls, 3);
+  t.deepEqual(hours, calls);
+  const { rows: whole } = await owner.query(
+    'select call_id, month::text, input_estimate::int as estimate from usage_rows where attempt_id = $1',
+    [lost.attempt_id],
+  );
+  t.deepEqual(whole, [{ call_id: lost.call_id, month: lost.month, estimate: lost.input_estimate }]);
+});
+
+test('an attempt that nobody opened, or whose tenant is gone, is closed as nothing', async (t) => {
+  const ledger = await ledgerOn(t);
+  const [gone, there] = [await newTenant(), await newTenant()];
+  const [left, never] = [opened(gone), opened(there)];
+  await ledger.open(left);
+  await owner.query('delete from tenants where id = $1', [gone]);
+  await ledger.close(closed(left), undefined, left);
+  await ledger.takeBack(never);
+  for (const tenantId of [gone, there]) {
+    t.deepEqual(await rowsOf(tenantId), []);
+    t.deepEqual(await months(tenantId), {});
+  }
+});
+
 test('calls are told of once, and their hours count each of them once, however often they are repeated', async (t) => {
   const ledger = await ledgerOn(t);
   const tenants = await Promise.all([newTenant(), newTenant()]);

@@ -54,3 +54,33 @@ test('openings go without the parts that closings need, and one closing among th
   t.notRegex(short?.text ?? '', /quota_months|calls/);
   t.is(booksTarget.shorter?.([row, closing]), undefined);
 });
+
+test('openings are committed without a flush, and with one closing among them all are flushed', async (t) => {
+  const owner = await ownerView(database.url);
+  t.teardown(() => owner.end());
+  const store = await openStore({ databaseUrl: database.url });
+  const { tenantId } = await insertTenant(store);
+  await store.close();
+  const row = opened(tenantId);
+  const setting = async (): Promise<string> => {
+    const { rows } = await owner.query<{ synchronous_commit: string }>('show synchronous_commit');
+    return rows[0]?.synchronous_commit ?? '';
+  };
+  const flushes = async (rows: Parameters<typeof booksTarget.values>[0]): Promise<string> => {
+    const { text, values } = booksTarget.shorter?.(rows) ?? {
+      text: booksTarget.text,
+      values: booksTarget.values(rows),
+    };
+    await owner.query('begin');
+    await owner.query(text, values);
+    const flushed = await setting();
+    await owner.query('rollback');
+    return flushed;
+  };
+  const closing = { ...closed(row), ...toldNothing };
+  t.is(await setting(), 'on');
+  t.is(await flushes([row]), 'off');
+  t.is(await flushes([row, opened(tenantId)]), 'off');
+  t.is(await flushes([row, closing]), 'on');
+  t.is(await flushes([closing]), 'on');
+});
