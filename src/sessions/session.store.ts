@@ -2,10 +2,11 @@
  * The actor's side of the store: what it loads when it begins, and how the writes of many sessions become a few
  * statements of one transaction.
  */
-import type { PostgresTables, WritingStatement } from '../../cluster/index.js';
+import type { PostgresTables } from '../../cluster/index.js';
 import { factsStatement, touchStatement } from '../consumers/index.js';
 import { realtimeStatement } from '../realtime/index.js';
 import { combinedWrite } from './combined-write.js';
+import { listed, type RowsStatement, type Table, upsert } from './row-statements.js';
 import type {
   ExecutionRow,
   MessageRow,
@@ -16,19 +17,6 @@ import type {
   SessionWritten,
   StepRow,
 } from './rows.js';
-
-type Columns = Readonly<Record<string, string>>;
-
-interface Table {
-  readonly name: string;
-  readonly columns: Columns;
-  readonly key: readonly string[];
-  /** What a later write of the same row changes. */
-  readonly changes: readonly string[];
-  /** Which rows may still change. */
-  readonly guard?: string;
-  readonly returning?: string;
-}
 
 const sessions: Table = {
   name: 'sessions',
@@ -190,48 +178,25 @@ const logs: Table = {
   changes: ['events', 'expires_at'],
 };
 
-type Upsert = Omit<WritingStatement, 'values'>;
-
-function upsert(table: Table): Upsert {
-  const names = Object.keys(table.columns);
-  const typed = names.map((name) => `${name} ${table.columns[name]}`);
-  const sets = table.changes.map((name) => `${name} = excluded.${name}`);
-  const conflict =
-    sets.length === 0
-      ? 'do nothing'
-      : `do update set ${sets.join(', ')}${table.guard === undefined ? '' : ` where ${table.guard}`}`;
-  const text = (parameter: number, condition: string): string =>
-    `insert into ${table.name} (${names.join(', ')})
-      select ${names.join(', ')} from jsonb_to_recordset($${parameter}::jsonb) as w (${typed.join(', ')})
-      where ${condition}
-      on conflict (${table.key.join(', ')}) ${conflict}
-      ${table.returning === undefined ? '' : `returning ${table.returning}`}`;
-  return {
-    name: `session_${table.name}`,
-    text: text(1, 'true'),
-    part: { name: `written_${table.name}`, text, answers: table.returning !== undefined },
-  };
-}
-
-const upserts = {
+const statements = {
   sessions: upsert(sessions),
   messages: upsert(messages),
   executions: upsert(executions),
   steps: upsert(steps),
   logs: upsert(logs),
-} as const;
-
-const erased = {
-  executions: {
+  touches: listed(touchStatement),
+  facts: listed(factsStatement),
+  erasedExecutions: listed({
     name: 'session_erase_executions',
     text: `delete from executions e using jsonb_to_recordset($1::jsonb) as w (tenant_id uuid, id uuid)
       where e.tenant_id = w.tenant_id and e.session_id = w.id`,
-  },
-  sessions: {
+  }),
+  erasedSessions: listed({
     name: 'session_erase',
     text: `delete from sessions s using jsonb_to_recordset($1::jsonb) as w (tenant_id uuid, id uuid)
       where s.tenant_id = w.tenant_id and s.id = w.id`,
-  },
+  }),
+  told: listed(realtimeStatement),
 } as const;
 
 /** As many as the longest memory window; what is older is in the summary or not remembered. */
@@ -266,13 +231,9 @@ export const sessionTables: PostgresTables<SessionLoad, SessionLoaded, SessionWr
     steps: (row?.['steps'] ?? []) as readonly StepRow[],
   }),
   combine: combinedWrite,
-  write: (writes) =>
-    partsOf(writes)
-      .filter(({ rows }) => rows.length > 0)
-      .map(({ statement, rows }) => ({ ...statement, values: [JSON.stringify(rows)] })),
+  write: (writes) => partsOf(writes).map(({ statement, rows }) => statement(rows)),
   results(writes, answers) {
-    const parts = partsOf(writes).filter(({ rows }) => rows.length > 0);
-    const place = parts.findIndex(({ statement }) => statement === upserts.executions);
+    const place = partsOf(writes).findIndex(({ statement }) => statement === statements.executions);
     const written = new Set((answers[place] ?? []).map((row) => String(row['id'])));
     return writes.map(({ executions: given = [] }) => ({
       finishedBefore: new Set(given.map(({ id }) => id).filter((id) => !written.has(id))),
@@ -280,23 +241,27 @@ export const sessionTables: PostgresTables<SessionLoad, SessionLoaded, SessionWr
   },
 };
 
-function partsOf(
-  writes: readonly SessionWrite[],
-): readonly { readonly statement: Upsert; readonly rows: readonly unknown[] }[] {
+interface PartRows {
+  readonly statement: RowsStatement;
+  readonly rows: readonly object[];
+}
+
+function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
   const all = <Row>(pick: (write: SessionWrite) => readonly Row[] | undefined): Row[] =>
     writes.flatMap((write) => pick(write) ?? []);
   const eraseds = all((write) => (write.erase === undefined ? undefined : [write.erase]));
-  return [
-    { statement: upserts.sessions, rows: all((w) => (w.session === undefined ? undefined : [w.session])) },
-    { statement: upserts.messages, rows: all((write) => write.messages) },
-    { statement: upserts.executions, rows: all((write) => write.executions) },
-    { statement: upserts.steps, rows: all((write) => write.steps) },
-    { statement: upserts.logs, rows: all((write) => write.logs) },
-    { statement: touchStatement, rows: all((write) => write.touches) },
-    { statement: factsStatement, rows: all((write) => write.facts) },
-    { statement: erased.executions, rows: eraseds },
-    { statement: erased.sessions, rows: eraseds },
+  const parts: readonly PartRows[] = [
+    { statement: statements.sessions, rows: all((w) => (w.session === undefined ? undefined : [w.session])) },
+    { statement: statements.messages, rows: all((write) => write.messages) },
+    { statement: statements.executions, rows: all((write) => write.executions) },
+    { statement: statements.steps, rows: all((write) => write.steps) },
+    { statement: statements.logs, rows: all((write) => write.logs) },
+    { statement: statements.touches, rows: all((write) => write.touches) },
+    { statement: statements.facts, rows: all((write) => write.facts) },
+    { statement: statements.erasedExecutions, rows: eraseds },
+    { statement: statements.erasedSessions, rows: eraseds },
     // Recorders of changes wait for each other from here to the commit.
-    { statement: realtimeStatement, rows: all((write) => write.told) },
+    { statement: statements.told, rows: all((write) => write.told) },
   ];
+  return parts.filter(({ rows }) => rows.length > 0);
 }

@@ -6,12 +6,12 @@
  */
 import type { Row, Statement } from './connections.js';
 
-/** How a statement of one parameter stands as a part of a larger one. */
+/** How a statement stands as a part of a larger one. */
 export interface Part {
   /** Unique among the parts of one write. */
   readonly name: string;
-  /** With its parameter numbered so, and a condition that its writing must be under. */
-  text(parameter: number, condition: string): string;
+  /** With its parameters numbered from there on, and a condition that its writing must be under. */
+  text(firstParameter: number, condition: string): string;
   /** Whether it answers rows. */
   readonly answers: boolean;
 }
@@ -36,14 +36,14 @@ export class OneStatement {
 
   /** Undefined where one of the statements must stand by itself. */
   of(claim: Claim, statements: readonly WritingStatement[]): Statement | undefined {
-    const parts: Part[] = [];
+    const parts: PlacedPart[] = [];
     const values = [...claim.values];
     for (const { part, values: given } of statements) {
       if (part === undefined) return undefined;
-      parts.push(part);
+      parts.push({ part, firstParameter: values.length + 1 });
       values.push(...given);
     }
-    const key = [claim.name, ...parts.map(({ name }) => name)].join(' ');
+    const key = [claim.name, ...parts.map(({ part }) => part.name)].join(' ');
     let made = this.#texts.get(key);
     if (made === undefined) {
       made = { name: `${claim.name}_${this.#texts.size + 1}`, text: textOf(claim, parts) };
@@ -53,11 +53,16 @@ export class OneStatement {
   }
 }
 
-function textOf(claim: Claim, parts: readonly Part[]): string {
+interface PlacedPart {
+  readonly part: Part;
+  readonly firstParameter: number;
+}
+
+function textOf(claim: Claim, parts: readonly PlacedPart[]): string {
   const relations = parts.map(
-    ({ name, text }, place) => `${name} as (${text(claim.values.length + place + 1, underClaim)})`,
+    ({ part, firstParameter }) => `${part.name} as (${part.text(firstParameter, underClaim)})`,
   );
-  const answers = parts.flatMap(({ name, answers: isAnswered }) =>
+  const answers = parts.flatMap(({ part: { name, answers: isAnswered } }) =>
     isAnswered ? [`(select json_agg(${name}) from ${name}) as ${name}`] : [],
   );
   return `with ${[claim.parts, ...relations].join(',\n')}
