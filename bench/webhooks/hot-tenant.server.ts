@@ -6,12 +6,13 @@ import { z } from 'zod';
 import { startEmbeddedPostgres } from '../../src/storage/index.js';
 import { serveBench } from '../support/servers.js';
 import { operatorToken, startWholeNode } from '../support/whole-node.js';
+import { asyncTrigger } from './trigger.js';
 
 // The whole product with three tenants: a calm one whose messages run at once, a hot one that may send what the calm
 // one may, and a hot one that may send what it likes, whose messages wait in buffers so that its turns are not measured.
-const receiver = process.env['BENCH_RECEIVER'];
+const receiver = process.env['BENCH_RECEIVER'] ?? '';
 const perMinute = Number(process.env['BENCH_PER_MINUTE']);
-if (receiver === undefined) throw new Error('BENCH_RECEIVER is where answers go');
+if (receiver === '') throw new Error('BENCH_RECEIVER is where answers go');
 const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
 const database = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), flush: false });
 const node = await startWholeNode(database.connectionString, { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' });
@@ -43,19 +44,7 @@ async function makeTenant(requestsPerMinute: number, buffered: boolean) {
   const agent = { name: 'bench', llm_config: { model: 'sim.echo' } };
   const { id: agentId } = made.parse(await post('/api/agents', agent, owner)).data;
   await post(`/api/agents/${agentId}/publish`, {}, owner);
-  const trigger = {
-    agent_id: agentId,
-    name: 'bench',
-    trigger_type: 'webhook',
-    trigger_config: {
-      session_strategy: { mode: 'derive', fields: ['user'] },
-      execution: {
-        mode: 'async',
-        callback: { url: receiver },
-        message_buffer: { enabled: buffered, window_ms: 60_000, max_messages: 100 },
-      },
-    },
-  };
+  const trigger = asyncTrigger(agentId, receiver, buffered);
   return madeTrigger.parse(await post('/api/triggers', trigger, owner)).data;
 }
 

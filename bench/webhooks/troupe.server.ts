@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/storage/index.js';
 import { serveBench } from '../support/servers.js';
 import { startWholeNode } from '../support/whole-node.js';
+import { asyncTrigger } from './trigger.js';
 
 // The whole product, with a buffer, so that what is measured is the accepting and hardly any turn.
 const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
@@ -16,19 +17,7 @@ const response = await fetch(`http://127.0.0.1:${node.port}/api/triggers`, {
     authorization: `Bearer ${node.owner.token}`,
     'x-tenant-id': node.owner.tenantId,
   },
-  body: JSON.stringify({
-    agent_id: node.owner.agentId,
-    name: 'bench',
-    trigger_type: 'webhook',
-    trigger_config: {
-      session_strategy: { mode: 'derive', fields: ['user'] },
-      execution: {
-        mode: 'async',
-        callback: { url: 'http://127.0.0.1:9999/nobody' },
-        message_buffer: { enabled: true, window_ms: 60_000, max_messages: 100 },
-      },
-    },
-  }),
+  body: JSON.stringify(asyncTrigger(node.owner.agentId, 'http://127.0.0.1:9999/nobody', true)),
 });
 const { data } = (await response.json()) as { data: { id: string; webhook_secret: string } };
 const facts = { path: `/api/triggers/webhook/${data.id}`, secret: data.webhook_secret };

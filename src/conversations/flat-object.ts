@@ -13,6 +13,9 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Makes the refusal of a field: those who read the same object for another endpoint have other words for it. */
+export type Refuse = (field: string, issue: string) => PlatformError;
+
 /**
  * An object of scalars. Names that are not allowed are dropped and reported before their value is looked at; a null
  * says that there is no value, and is dropped in silence.
@@ -22,21 +25,22 @@ export function readFlatObject(
   value: unknown,
   isForbidden: (name: string) => boolean,
   ignored: IgnoredFields,
+  refuse: Refuse = invalid,
 ): FlatObject {
-  if (!isObject(value)) throw invalid(field, 'must be an object');
+  if (!isObject(value)) throw refuse(field, 'must be an object');
   const kept: [string, Scalar][] = [];
   for (const [name, item] of Object.entries(value)) {
     if (isForbidden(name)) ignored.add(`${field}.${name}`, 'reserved_key');
-    else if (item !== null) kept.push([name, readScalar(`${field}.${name}`, item)]);
+    else if (item !== null) kept.push([name, readScalar(`${field}.${name}`, item, refuse)]);
   }
   return Object.fromEntries(kept);
 }
 
-function readScalar(field: string, value: unknown): Scalar {
+function readScalar(field: string, value: unknown, refuse: Refuse): Scalar {
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   // JSON can write numbers that no double holds; they would be stored as null.
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw invalid(shortened(field), 'must be a text, a finite number, a boolean or null');
+  throw refuse(shortened(field), 'must be a text, a finite number, a boolean or null');
 }
 
 function shortened(field: string): string {

@@ -1,5 +1,5 @@
 import { redactFlat } from './declared-context.js';
-import { bytesOf, type FlatObject, invalid, readFlatObject } from './flat-object.js';
+import { bytesOf, type FlatObject, invalid, readFlatObject, type Refuse } from './flat-object.js';
 import type { IgnoredFields } from './ignored-fields.js';
 import { isPrototypeName } from './names.js';
 
@@ -13,20 +13,20 @@ export interface Correlation {
   readonly traceId: string | undefined;
 }
 
-/** The limits are judged before secrets are replaced. */
-export function readMetadata(value: unknown, ignored: IgnoredFields): Correlation {
-  const metadata = readFlatObject('metadata', value, isPrototypeName, ignored);
+/** The limits are judged before secrets are replaced. Refused in the words of invocation, where no others are given. */
+export function readMetadata(value: unknown, ignored: IgnoredFields, refuse: Refuse = invalid): Correlation {
+  const metadata = readFlatObject('metadata', value, isPrototypeName, ignored, refuse);
   const entries = Object.entries(metadata);
   if (entries.length > metadataLimits.keysMax)
-    throw invalid('metadata', `must have at most ${metadataLimits.keysMax} keys`);
+    throw refuse('metadata', `must have at most ${metadataLimits.keysMax} keys`);
   for (const [name, item] of entries) {
     if (!keyPattern.test(name))
-      throw invalid('metadata', "keys must have 1 to 64 letters, digits, '_', '.' or '-'");
+      throw refuse('metadata', "keys must have 1 to 64 letters, digits, '_', '.' or '-'");
     if (typeof item === 'string' && item.length > metadataLimits.textCharactersMax)
-      throw invalid(`metadata.${name}`, `must have at most ${metadataLimits.textCharactersMax} characters`);
+      throw refuse(`metadata.${name}`, `must have at most ${metadataLimits.textCharactersMax} characters`);
   }
   if (bytesOf(metadata) > metadataLimits.bytesMax)
-    throw invalid('metadata', `must have at most ${metadataLimits.bytesMax} bytes as JSON`);
+    throw refuse('metadata', `must have at most ${metadataLimits.bytesMax} bytes as JSON`);
   const stored = redactFlat(metadata);
   const traceId = metadata['trace_id'];
   // A value that was replaced names nothing: every such one would be equal.

@@ -8,7 +8,7 @@ import {
   privilegesOf,
   readMetadata,
 } from '../conversations/index.js';
-import { PlatformError } from '../errors.js';
+import { invalidField } from '../errors.js';
 import {
   declare,
   done,
@@ -274,15 +274,5 @@ function readConsumerKey(caller: TenantCaller, value: unknown, ignored: IgnoredF
 /** By the rules for a turn's, refused with the code that endpoints other than invocation have for it. */
 function readSessionMetadata(value: unknown, ignored: IgnoredFields): FlatObject {
   if (value === undefined || value === null) return {};
-  try {
-    return readMetadata(value, ignored).metadata;
-  } catch (cause) {
-    if (!(cause instanceof PlatformError) || cause.code !== 'VALIDATION_ERROR') throw cause;
-    const { message, details } = cause;
-    throw new PlatformError('validation_error', {
-      message,
-      ...(details !== undefined && { details }),
-      cause,
-    });
-  }
+  return readMetadata(value, ignored, invalidField).metadata;
 }

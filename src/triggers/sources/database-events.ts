@@ -125,6 +125,7 @@ export class DatabaseEvents {
   async stop(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
+    // One that could not be opened has said so to whoever opened it.
     await Promise.all(open.map((one) => one.then(({ reader }) => reader.close()).catch(() => undefined)));
   }
 
