@@ -44,7 +44,9 @@ async function removeLeftovers() {
     const pid = Number(
       /^(\d+)-/.exec(name.startsWith(directoryPrefix) ? name.slice(directoryPrefix.length) : '')?.[1],
     );
-    if (pid > 0 && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+    if (!(pid > 0) || isAlive(pid)) continue;
+    // What another account left is not ours to remove, and another run may be removing it just now.
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

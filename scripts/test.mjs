@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
 import { build } from './build.mjs';
 import { provideDatabase } from './test-database.mjs';
+import { TestSummary } from './test-summary.mjs';
 
 build();
 const run = randomBytes(4).toString('hex');
@@ -30,24 +30,19 @@ try {
 }
 process.exit(interrupted ? 130 : status);
 
-/** Shows what ava prints, and closes with one plain line that counts the tests. */
+/** Shows what ava prints, once more in short what failed, and closes with one plain line that counts the tests. */
 function runAva(environment) {
   child = spawn(process.execPath, [ava, ...process.argv.slice(2)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { FORCE_COLOR: process.stdout.isTTY ? '1' : '0', ...process.env, ...environment },
   });
-  const counts = { passed: 0, failed: 0 };
-  // Counted as they come: where tests failed, ava's own last lines do not say how many passed.
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const [mark] = stripVTControlCharacters(line).trimStart();
-    if (mark === '✔') counts.passed += 1;
-    if (mark === '✘') counts.failed += 1;
-  });
+  const summary = new TestSummary();
+  createInterface({ input: child.stdout }).on('line', (line) => summary.take(line));
   child.stdout.pipe(process.stdout, { end: false });
   return new Promise((resolve) => {
     child.on('close', (code) => {
-      const failed = code === 0 ? 0 : Math.max(1, counts.failed);
-      process.stdout.write(`\n${counts.passed} passed, ${failed} failed\n`);
+      const failed = code === 0 ? 0 : Math.max(1, summary.failed);
+      process.stdout.write(`${summary.text}\n${summary.passed} passed, ${failed} failed\n`);
       resolve(code ?? 1);
     });
   });
