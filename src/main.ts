@@ -14,6 +14,13 @@ export interface NodeParts {
   readonly log: Log;
   /** The machine's clock when left out. */
   readonly time?: Time;
+  /**
+   * Whether requests are refused while the event loop runs late; so it is when left out. Not for a process that does
+   * other work besides: what is late there need not be the node.
+   */
+  readonly sheds?: boolean;
+  /** How long an answer of Redis to what would not be missed is waited for; its own bound when left out. */
+  readonly sharedAnswerMsMax?: number;
 }
 
 export interface RunningNode {
@@ -62,6 +69,8 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     nodeId,
     log: parts.log,
     time,
+    sheds: parts.sheds ?? true,
+    sharedAnswerMsMax: parts.sharedAnswerMsMax,
     lose,
     dataDir,
     publicUrl: () => baseUrl,

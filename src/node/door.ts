@@ -86,6 +86,7 @@ export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subject
       wallMs: () => ground.time.wallMs(),
     },
   );
+  if (!ground.sheds) edge.overload.stop();
   atEnd(endStreamsWithCredentials(edge.streams, keys, feed));
   // Made last and closed first: running requests finish while everything below still works.
   atEnd(async (signal) => {

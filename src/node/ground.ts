@@ -13,6 +13,8 @@ export interface Ground {
   /** The node lost its place among the others. */
   readonly lose: () => void;
   readonly time: Time;
+  readonly sheds: boolean;
+  readonly sharedAnswerMsMax: number | undefined;
   readonly dataDir: string;
   /** Empty until the node listens. */
   readonly publicUrl: () => string;

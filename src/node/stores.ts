@@ -14,7 +14,7 @@ import type { Ground } from './ground.js';
 
 export type Stores = Awaited<ReturnType<typeof openStores>>;
 
-export async function openStores({ settings, time, report, atEnd }: Ground) {
+export async function openStores({ settings, time, sharedAnswerMsMax, report, atEnd }: Ground) {
   const databaseUrl = settings.databaseUrl ?? '';
   await migrate({ databaseUrl, acceptNewer: true });
   const store = await openStore({ databaseUrl });
@@ -34,7 +34,12 @@ export async function openStores({ settings, time, report, atEnd }: Ground) {
   const shared =
     redisUrl === undefined
       ? undefined
-      : openSharedValues({ redisUrl, time, onProblem: (error) => report('using what nodes share', error) });
+      : openSharedValues({
+          redisUrl,
+          time,
+          onProblem: (error) => report('using what nodes share', error),
+          ...(sharedAnswerMsMax !== undefined && { answerMsMax: sharedAnswerMsMax }),
+        });
   atEnd(() => shared?.close());
   return { store, reads, writers, feed, shared };
 }

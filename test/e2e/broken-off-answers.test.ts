@@ -37,7 +37,7 @@ async function answerUnderWay(t: ExecutionContext, node: TestNode) {
 }
 
 for (const verb of ['handoff', 'suspend']) {
-  test(`an answer on its way out is broken off before a ${verb} is answered`, async (t) => {
+  test.serial(`an answer on its way out is broken off before a ${verb} is answered`, async (t) => {
     const node = await startTestNode(t);
     const { receiver, sessionId, delivery } = await answerUnderWay(t, node);
     const { status } = await asOwner(node, 'POST', `/api/v1/sessions/${sessionId}/${verb}`, {});
@@ -53,7 +53,7 @@ for (const verb of ['handoff', 'suspend']) {
   });
 }
 
-test('an answer on its way to somebody who is denied is broken off', async (t) => {
+test.serial('an answer on its way to somebody who is denied is broken off', async (t) => {
   const node = await startTestNode(t);
   const { receiver, delivery } = await answerUnderWay(t, node);
   await asOwner(node, 'POST', '/api/v1/consumers/ada%40example.com/deny', {});

@@ -5,7 +5,7 @@ import { startTestNode } from '../support/node.js';
 import { answerJson, startToolServer } from '../support/tool-servers.js';
 import { addSecret, asOwner, createTrigger, executionOf, executionsOf } from '../support/triggers.js';
 
-test('an answer goes out in signed chunks, in order, each with its key and credential', async (t) => {
+test.serial('an answer goes out in signed chunks, in order, each with its key and credential', async (t) => {
   const node = await startTestNode(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   await addSecret(node, 'receiver', 'user:pass');
@@ -64,7 +64,7 @@ test('an answer goes out in signed chunks, in order, each with its key and crede
   );
 });
 
-test('a failed chunk stops the rest and is visible, and a replay starts there', async (t) => {
+test.serial('a failed chunk stops the rest and is visible, and a replay starts there', async (t) => {
   const node = await startTestNode(t);
   let broken = true;
   const receiver = await startToolServer(t, (request, response) =>
@@ -107,33 +107,36 @@ test('a failed chunk stops the rest and is visible, and a replay starts there', 
   t.is(again.status, 409);
 });
 
-test('an attempt that may be repeated is, with the same key, and the receiver says how soon', async (t) => {
-  const node = await startTestNode(t);
-  const receiver = await startToolServer(t, (_request, response) => {
-    if (receiver.heard.length > 1) return answerJson(response, {});
-    response.writeHead(429, { 'retry-after': '1' });
-    response.end();
-  });
-  const trigger = await createTrigger(node, {
-    auth: { type: 'none' },
-    execution: { mode: 'async', callback: { url: receiver.url } },
-  });
-  const ack = await node.client.call('POST', trigger.path, { body: { message: 'once' } });
-  const execution = await eventually(async () => {
-    const found = await executionOf(node, trigger, ack.json.execution_id);
-    return found?.delivery_status === 'delivered' ? found : undefined;
-  });
-  t.deepEqual(
-    execution.deliveries.map((one: Record<string, unknown>) => [one['attempt'], one['status_code']]),
-    [
-      [1, 429],
-      [2, 200],
-    ],
-  );
-  t.is(receiver.heard[0]?.headers['idempotency-key'], receiver.heard[1]?.headers['idempotency-key']);
-});
+test.serial(
+  'an attempt that may be repeated is, with the same key, and the receiver says how soon',
+  async (t) => {
+    const node = await startTestNode(t);
+    const receiver = await startToolServer(t, (_request, response) => {
+      if (receiver.heard.length > 1) return answerJson(response, {});
+      response.writeHead(429, { 'retry-after': '1' });
+      response.end();
+    });
+    const trigger = await createTrigger(node, {
+      auth: { type: 'none' },
+      execution: { mode: 'async', callback: { url: receiver.url } },
+    });
+    const ack = await node.client.call('POST', trigger.path, { body: { message: 'once' } });
+    const execution = await eventually(async () => {
+      const found = await executionOf(node, trigger, ack.json.execution_id);
+      return found?.delivery_status === 'delivered' ? found : undefined;
+    });
+    t.deepEqual(
+      execution.deliveries.map((one: Record<string, unknown>) => [one['attempt'], one['status_code']]),
+      [
+        [1, 429],
+        [2, 200],
+      ],
+    );
+    t.is(receiver.heard[0]?.headers['idempotency-key'], receiver.heard[1]?.headers['idempotency-key']);
+  },
+);
 
-test('messages that come together are answered together', async (t) => {
+test.serial('messages that come together are answered together', async (t) => {
   const node = await startTestNode(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, {
@@ -142,7 +145,7 @@ test('messages that come together are answered together', async (t) => {
     execution: {
       mode: 'async',
       callback: { url: receiver.url },
-      message_buffer: { enabled: true, window_ms: 400, max_messages: 3, concat_separator: ' | ' },
+      message_buffer: { enabled: true, window_ms: 3_000, max_messages: 3, concat_separator: ' | ' },
     },
   });
   const send = (user: string, message: string, headers = {}) =>

@@ -35,14 +35,14 @@ async function follow(
   return printed;
 }
 
-test('what the guide to signed webhooks says works', async (t) => {
+test.serial('what the guide to signed webhooks says works', async (t) => {
   const node = await startTestNode(t);
   const trigger = await createTrigger(node, { context_mapping: { customer: '$.customer.name' } });
   const [answer = ''] = await follow('send-a-signed-webhook', node, trigger);
   t.is(JSON.parse(answer).agent_response, 'echo: Where is my order?');
 });
 
-test('what the guide to Twilio says works', async (t) => {
+test.serial('what the guide to Twilio says works', async (t) => {
   const node = await startTestNode(t);
   await addSecret(node, 'twilio', 'AC1:token');
   const trigger = await createTrigger(node, {
@@ -52,7 +52,7 @@ test('what the guide to Twilio says works', async (t) => {
   t.is(answer, '<Response><Message>echo: Hello</Message></Response>');
 });
 
-test('what the guide to WhatsApp says works', async (t) => {
+test.serial('what the guide to WhatsApp says works', async (t) => {
   const meta = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const node = await startTestNode(t, { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } });
   await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAA', app_secret: 'shh' }));
@@ -66,7 +66,7 @@ test('what the guide to WhatsApp says works', async (t) => {
   t.is((await executionsOf(node, trigger)).length, 1);
 });
 
-test('what the guide to mail says works', async (t) => {
+test.serial('what the guide to mail says works', async (t) => {
   const node = await startMailNode(t);
   const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
   await follow('mail-channel', node, trigger, { MAIL_PORT: String(node.mailPort) });

@@ -23,7 +23,7 @@ function twilioSignature(url: string, form: URLSearchParams): string {
   return createHmac('sha1', 'auth-token-of-tests').update(signed).digest('base64');
 }
 
-test('a message of Twilio is answered in the response, once', async (t) => {
+test.serial('a message of Twilio is answered in the response, once', async (t) => {
   const node = await startTestNode(t);
   await addSecret(node, 'twilio', twilioSecret);
   const trigger = await createTrigger(node, {
@@ -56,132 +56,143 @@ test('a message of Twilio is answered in the response, once', async (t) => {
   t.like(session.json.data, { consumer_key: '+4917155501', consumer_display_name: 'Ada', channel: 'twilio' });
 });
 
-test('a message of Twilio in async mode is answered through its API, and so is what a person writes', async (t) => {
-  const twilio = await startToolServer(t, (_request, response) => answerJson(response, { sid: 'SM9' }, 201));
-  const node = await startTestNode(t, { environment: { TROUPE_TWILIO_BASE_URL: twilio.url } });
-  await addSecret(node, 'twilio', twilioSecret);
-  const trigger = await createTrigger(node, {
-    channel: { type: 'twilio', auth: { type: 'basic', secret_ref: 'twilio' } },
-    execution: { mode: 'async', ack_response: { body: '<Response></Response>', content_type: 'text/xml' } },
-  });
-  const form = twilioForm('SM1', 'hi');
-  const ack = await node.client.call('POST', trigger.path, {
-    body: form.toString(),
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded',
-      'x-twilio-signature': twilioSignature(`${node.node.baseUrl}${trigger.path}`, form),
-    },
-  });
-  t.is(`${ack.status} ${ack.text}`, '202 <Response></Response>');
-  await eventually(() => twilio.heard.length === 1);
-  const [sent] = twilio.heard;
-  t.is(sent?.path, '/2010-04-01/Accounts/AC123/Messages.json');
-  t.is(sent?.headers['authorization'], `Basic ${Buffer.from(twilioSecret).toString('base64')}`);
-  t.deepEqual(Object.fromEntries(new URLSearchParams(sent?.body)), {
-    To: 'whatsapp:+4917155501',
-    From: 'whatsapp:+14155238886',
-    Body: 'echo: hi',
-  });
-
-  const execution = await eventually(async () =>
-    (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivered'),
-  );
-  const path = `/api/v1/sessions/${execution.session_id}/manual-message`;
-  const write = (message: string, key: string) =>
-    node.client.call('POST', path, {
-      key: node.bootstrap.api_key,
-      body: { message },
-      headers: { 'idempotency-key': key },
-    });
-  t.is((await write('hello', 'k1')).json.error, 'INVALID_SESSION_STATE');
-  await asOwner(node, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
-  const written = await write('a person here', 'k1');
-  t.is(written.status, 200, written.text);
-  t.deepEqual((await write('a person here', 'k1')).json, written.json);
-  t.is((await write('something else', 'k1')).status, 409);
-  await asOwner(node, 'POST', `/api/v1/sessions/${execution.session_id}/resume`);
-  t.deepEqual((await write('a person here', 'k1')).json, written.json, 'also once the agent leads again');
-  t.is(twilio.heard.length, 2, 'the repeat sent nothing');
-  t.is(new URLSearchParams(twilio.heard[1]?.body).get('Body'), 'a person here');
-  const messages = await asOwner(node, 'GET', `/api/v1/sessions/${execution.session_id}/messages`);
-  t.like(messages.json.data.at(-1), {
-    role: 'assistant',
-    content: 'a person here',
-    id: written.json.data.message_id,
-  });
-});
-
-test('a session that no trigger knows cannot be written to, nor one without a way out, nor by a way that is broken', async (t) => {
-  const node = await startTestNode(t);
-  const { agent_id } = node.bootstrap;
-  const opened = await asOwner(node, 'POST', '/api/sessions', { agent_id });
-  const id = opened.json.data.session_id;
-  await asOwner(node, 'POST', `/api/v1/sessions/${id}/handoff`, {});
-  const refused = await asOwner(node, 'POST', `/api/v1/sessions/${id}/manual-message`, { message: 'x' });
-  t.is(`${refused.status} ${refused.json.error}`, '422 NO_TRIGGER_HISTORY');
-  const trigger = await createTrigger(node, {
-    auth: { type: 'none' },
-    session_strategy: { mode: 'derive', fields: ['user'] },
-  });
-  await node.client.call('POST', trigger.path, { body: { message: 'hi', user: 'ada' } });
-  const [execution] = await executionsOf(node, trigger);
-  await asOwner(node, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
-  const path = `/api/v1/sessions/${execution.session_id}/manual-message`;
-  const silent = await asOwner(node, 'POST', path, { message: 'x' });
-  t.is(`${silent.status} ${silent.json.error}`, '422 NO_CALLBACK_CONFIG');
-  const broken = await startToolServer(t, (_request, response) => answerJson(response, {}, 500));
-  const callback = { url: broken.url };
-  await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
-    trigger_config: { execution: { callback } },
-  });
-  const failed = await asOwner(node, 'POST', path, { message: 'x' });
-  t.is(`${failed.status} ${failed.json.error}`, '502 DELIVERY_FAILED');
-});
-
-test('WhatsApp proves the address, sends signed messages, and is answered through its API', async (t) => {
-  const meta = await startToolServer(t, (_request, response) =>
-    answerJson(response, { messages: [{ id: 'wamid.9' }] }),
-  );
-  const node = await startTestNode(t, { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } });
-  await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAAtest', app_secret: 'app-secret' }));
-  const trigger = await createTrigger(node, {
-    channel: { type: 'whatsapp_cloud', auth: { type: 'bearer', secret_ref: 'whatsapp' } },
-  });
-  const challenge = (token: string) =>
-    node.client.call(
-      'GET',
-      `${trigger.path}?${new URLSearchParams({ 'hub.mode': 'subscribe', 'hub.verify_token': token, 'hub.challenge': '1158201444' }).toString()}`,
+test.serial(
+  'a message of Twilio in async mode is answered through its API, and so is what a person writes',
+  async (t) => {
+    const twilio = await startToolServer(t, (_request, response) =>
+      answerJson(response, { sid: 'SM9' }, 201),
     );
-  t.is((await challenge(trigger.secret)).text, '1158201444');
-  t.is((await challenge('wrong')).status, 401);
-  const value = {
-    metadata: { phone_number_id: '555' },
-    contacts: [{ wa_id: '4917155501', profile: { name: 'Ada' } }],
-    messages: [{ id: 'wamid.1', from: '4917155501', type: 'text', text: { body: 'hi' } }],
-  };
-  const payload = (of: object) =>
-    JSON.stringify({ object: 'whatsapp_business_account', entry: [{ changes: [{ value: of }] }] });
-  const send = (body: string) =>
-    node.client.call('POST', trigger.path, {
-      body,
+    const node = await startTestNode(t, { environment: { TROUPE_TWILIO_BASE_URL: twilio.url } });
+    await addSecret(node, 'twilio', twilioSecret);
+    const trigger = await createTrigger(node, {
+      channel: { type: 'twilio', auth: { type: 'basic', secret_ref: 'twilio' } },
+      execution: { mode: 'async', ack_response: { body: '<Response></Response>', content_type: 'text/xml' } },
+    });
+    const form = twilioForm('SM1', 'hi');
+    const ack = await node.client.call('POST', trigger.path, {
+      body: form.toString(),
       headers: {
-        'x-hub-signature-256': `sha256=${createHmac('sha256', 'app-secret').update(body).digest('hex')}`,
+        'content-type': 'application/x-www-form-urlencoded',
+        'x-twilio-signature': twilioSignature(`${node.node.baseUrl}${trigger.path}`, form),
       },
     });
-  t.is((await node.client.call('POST', trigger.path, { body: payload(value) })).status, 401);
-  t.is((await send(payload(value))).status, 200);
-  t.is((await send(payload(value))).status, 200);
-  t.is((await send(payload({ statuses: [{ id: 'wamid.9', status: 'read' }] }))).status, 200);
-  await eventually(async () =>
-    (await executionsOf(node, trigger)).some((one) => one.delivery_status === 'delivered'),
-  );
-  t.is((await executionsOf(node, trigger)).length, 1);
-  t.is(meta.heard.length, 1);
-  t.regex(meta.heard[0]?.path ?? '', /^\/v\d+\.0\/555\/messages$/);
-  t.is(meta.heard[0]?.headers['authorization'], 'Bearer EAAtest');
-  t.like(JSON.parse(meta.heard[0]?.body ?? ''), {
-    messaging_product: 'whatsapp',
-    to: '4917155501',
-    text: { body: 'echo: hi' },
-  });
-});
+    t.is(`${ack.status} ${ack.text}`, '202 <Response></Response>');
+    await eventually(() => twilio.heard.length === 1);
+    const [sent] = twilio.heard;
+    t.is(sent?.path, '/2010-04-01/Accounts/AC123/Messages.json');
+    t.is(sent?.headers['authorization'], `Basic ${Buffer.from(twilioSecret).toString('base64')}`);
+    t.deepEqual(Object.fromEntries(new URLSearchParams(sent?.body)), {
+      To: 'whatsapp:+4917155501',
+      From: 'whatsapp:+14155238886',
+      Body: 'echo: hi',
+    });
+
+    const execution = await eventually(async () =>
+      (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivered'),
+    );
+    const path = `/api/v1/sessions/${execution.session_id}/manual-message`;
+    const write = (message: string, key: string) =>
+      node.client.call('POST', path, {
+        key: node.bootstrap.api_key,
+        body: { message },
+        headers: { 'idempotency-key': key },
+      });
+    t.is((await write('hello', 'k1')).json.error, 'INVALID_SESSION_STATE');
+    await asOwner(node, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
+    const written = await write('a person here', 'k1');
+    t.is(written.status, 200, written.text);
+    t.deepEqual((await write('a person here', 'k1')).json, written.json);
+    t.is((await write('something else', 'k1')).status, 409);
+    await asOwner(node, 'POST', `/api/v1/sessions/${execution.session_id}/resume`);
+    t.deepEqual((await write('a person here', 'k1')).json, written.json, 'also once the agent leads again');
+    t.is(twilio.heard.length, 2, 'the repeat sent nothing');
+    t.is(new URLSearchParams(twilio.heard[1]?.body).get('Body'), 'a person here');
+    const messages = await asOwner(node, 'GET', `/api/v1/sessions/${execution.session_id}/messages`);
+    t.like(messages.json.data.at(-1), {
+      role: 'assistant',
+      content: 'a person here',
+      id: written.json.data.message_id,
+    });
+  },
+);
+
+test.serial(
+  'a session that no trigger knows cannot be written to, nor one without a way out, nor by a way that is broken',
+  async (t) => {
+    const node = await startTestNode(t);
+    const { agent_id } = node.bootstrap;
+    const opened = await asOwner(node, 'POST', '/api/sessions', { agent_id });
+    const id = opened.json.data.session_id;
+    await asOwner(node, 'POST', `/api/v1/sessions/${id}/handoff`, {});
+    const refused = await asOwner(node, 'POST', `/api/v1/sessions/${id}/manual-message`, { message: 'x' });
+    t.is(`${refused.status} ${refused.json.error}`, '422 NO_TRIGGER_HISTORY');
+    const trigger = await createTrigger(node, {
+      auth: { type: 'none' },
+      session_strategy: { mode: 'derive', fields: ['user'] },
+    });
+    await node.client.call('POST', trigger.path, { body: { message: 'hi', user: 'ada' } });
+    const [execution] = await executionsOf(node, trigger);
+    await asOwner(node, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
+    const path = `/api/v1/sessions/${execution.session_id}/manual-message`;
+    const silent = await asOwner(node, 'POST', path, { message: 'x' });
+    t.is(`${silent.status} ${silent.json.error}`, '422 NO_CALLBACK_CONFIG');
+    const broken = await startToolServer(t, (_request, response) => answerJson(response, {}, 500));
+    const callback = { url: broken.url };
+    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+      trigger_config: { execution: { callback } },
+    });
+    const failed = await asOwner(node, 'POST', path, { message: 'x' });
+    t.is(`${failed.status} ${failed.json.error}`, '502 DELIVERY_FAILED');
+  },
+);
+
+test.serial(
+  'WhatsApp proves the address, sends signed messages, and is answered through its API',
+  async (t) => {
+    const meta = await startToolServer(t, (_request, response) =>
+      answerJson(response, { messages: [{ id: 'wamid.9' }] }),
+    );
+    const node = await startTestNode(t, { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } });
+    await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAAtest', app_secret: 'app-secret' }));
+    const trigger = await createTrigger(node, {
+      channel: { type: 'whatsapp_cloud', auth: { type: 'bearer', secret_ref: 'whatsapp' } },
+    });
+    const challenge = (token: string) =>
+      node.client.call(
+        'GET',
+        `${trigger.path}?${new URLSearchParams({ 'hub.mode': 'subscribe', 'hub.verify_token': token, 'hub.challenge': '1158201444' }).toString()}`,
+      );
+    t.is((await challenge(trigger.secret)).text, '1158201444');
+    t.is((await challenge('wrong')).status, 401);
+    const value = {
+      metadata: { phone_number_id: '555' },
+      contacts: [{ wa_id: '4917155501', profile: { name: 'Ada' } }],
+      messages: [{ id: 'wamid.1', from: '4917155501', type: 'text', text: { body: 'hi' } }],
+    };
+    const payload = (of: object) =>
+      JSON.stringify({ object: 'whatsapp_business_account', entry: [{ changes: [{ value: of }] }] });
+    const send = (body: string) =>
+      node.client.call('POST', trigger.path, {
+        body,
+        headers: {
+          'x-hub-signature-256': `sha256=${createHmac('sha256', 'app-secret').update(body).digest('hex')}`,
+        },
+      });
+    t.is((await node.client.call('POST', trigger.path, { body: payload(value) })).status, 401);
+    t.is((await send(payload(value))).status, 200);
+    t.is((await send(payload(value))).status, 200);
+    t.is((await send(payload({ statuses: [{ id: 'wamid.9', status: 'read' }] }))).status, 200);
+    await eventually(async () =>
+      (await executionsOf(node, trigger)).some((one) => one.delivery_status === 'delivered'),
+    );
+    t.is((await executionsOf(node, trigger)).length, 1);
+    t.is(meta.heard.length, 1);
+    t.regex(meta.heard[0]?.path ?? '', /^\/v\d+\.0\/555\/messages$/);
+    t.is(meta.heard[0]?.headers['authorization'], 'Bearer EAAtest');
+    t.like(JSON.parse(meta.heard[0]?.body ?? ''), {
+      messaging_product: 'whatsapp',
+      to: '4917155501',
+      text: { body: 'echo: hi' },
+    });
+  },
+);

@@ -2,37 +2,40 @@ import test from 'ava';
 import { startShop } from '../support/databases.js';
 import { startTestNode } from '../support/node.js';
 
-test('a tenant configures a database on this machine, tries it and reads its schema where loopback is allowed', async (t) => {
-  const { place } = await startShop(t);
-  const { client, bootstrap, log } = await startTestNode(t);
-  const caller = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
-  const connection = { ...place, password: place.password };
-  const tried = await client.call('POST', '/api/db/test-postgres', { ...caller, body: connection });
-  t.is(tried.status, 200, tried.text);
-  t.true(tried.json.tested_table_accessible);
-  const found = await client.call('POST', '/api/db/discover-postgres-schema', {
-    ...caller,
-    body: connection,
-  });
-  t.deepEqual(
-    found.json.schemas.map(({ name }: { name: string }) => name),
-    ['public', 'stock'],
-  );
-  const made = await client.call('POST', '/api/database-configs', {
-    ...caller,
-    body: { name: 'shop', provider: 'postgresql', connection_config: connection, is_primary: true },
-  });
-  t.is(made.status, 201, made.text);
-  const at = `/api/database-configs/${made.json.data.id}`;
-  const read = await client.call('POST', `${at}/refresh-schema`, caller);
-  t.is(read.status, 200, read.text);
-  t.false((await client.call('GET', `${at}/freshness`, caller)).json.needs_refresh);
-  const deleted = await client.call('DELETE', at, caller);
-  t.deepEqual([deleted.status, deleted.json.success], [200, true]);
-  if (place.password.length > 8) t.false(log().includes(place.password));
-});
+test.serial(
+  'a tenant configures a database on this machine, tries it and reads its schema where loopback is allowed',
+  async (t) => {
+    const { place } = await startShop(t);
+    const { client, bootstrap, log } = await startTestNode(t);
+    const caller = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
+    const connection = { ...place, password: place.password };
+    const tried = await client.call('POST', '/api/db/test-postgres', { ...caller, body: connection });
+    t.is(tried.status, 200, tried.text);
+    t.true(tried.json.tested_table_accessible);
+    const found = await client.call('POST', '/api/db/discover-postgres-schema', {
+      ...caller,
+      body: connection,
+    });
+    t.deepEqual(
+      found.json.schemas.map(({ name }: { name: string }) => name),
+      ['public', 'stock'],
+    );
+    const made = await client.call('POST', '/api/database-configs', {
+      ...caller,
+      body: { name: 'shop', provider: 'postgresql', connection_config: connection, is_primary: true },
+    });
+    t.is(made.status, 201, made.text);
+    const at = `/api/database-configs/${made.json.data.id}`;
+    const read = await client.call('POST', `${at}/refresh-schema`, caller);
+    t.is(read.status, 200, read.text);
+    t.false((await client.call('GET', `${at}/freshness`, caller)).json.needs_refresh);
+    const deleted = await client.call('DELETE', at, caller);
+    t.deepEqual([deleted.status, deleted.json.success], [200, true]);
+    if (place.password.length > 8) t.false(log().includes(place.password));
+  },
+);
 
-test('a database on this machine is refused where loopback is not allowed', async (t) => {
+test.serial('a database on this machine is refused where loopback is not allowed', async (t) => {
   const { place } = await startShop(t);
   const { client, bootstrap } = await startTestNode(t, { environment: { TROUPE_EGRESS_ALLOW: '' } });
   const caller = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };

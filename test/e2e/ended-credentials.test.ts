@@ -64,7 +64,7 @@ test.serial('an open stream is broken off when its user signs out', async (t) =>
 test.serial('an open stream is broken off when its key expires', async (t) => {
   const node = await startTestNode(t);
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
-  const body = { name: 'ends soon', expiresInDays: 3 / 86_400 };
+  const body = { name: 'ends soon', expiresInDays: 10 / 86_400 };
   const made = await node.client.call('POST', '/api/keys', { token, tenant, body });
   const stream = await openStream(t, node, '/api/v3/llm/public/call', {
     'x-api-key': made.json.data.api_key,

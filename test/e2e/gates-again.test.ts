@@ -31,7 +31,7 @@ const gates = [
 ];
 
 for (const { gate, outcome, close } of gates) {
-  test(`messages in a buffer run nothing when the ${gate} closes before the flush`, async (t) => {
+  test.serial(`messages in a buffer run nothing when the ${gate} closes before the flush`, async (t) => {
     const node = await startTestNode(t);
     const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
     const trigger = await createTrigger(node, {
@@ -60,10 +60,10 @@ for (const { gate, outcome, close } of gates) {
     t.is(receiver.heard.length, 1);
   });
 
-  test(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
+  test.serial(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
     const node = await startTestNode(t);
     const receiver = await startToolServer(t, (_request, response) => {
-      response.writeHead(429, { 'retry-after': '2' });
+      response.writeHead(429, { 'retry-after': '6' });
       response.end();
     });
     const trigger = await createTrigger(node, {

@@ -14,7 +14,7 @@ async function answersOf(node: TestNode) {
   return Promise.all(names.map(async (name) => simpleParser(await readFile(join(folder, name)))));
 }
 
-test('mail is accepted once it is durable, answered in its thread, and runs once', async (t) => {
+test.serial('mail is accepted once it is durable, answered in its thread, and runs once', async (t) => {
   const port = await freePort();
   const node = await startTestNode(t, { environment: { TROUPE_SMTP_IN_PORT: String(port) } });
   const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
@@ -70,7 +70,7 @@ test('mail is accepted once it is durable, answered in its thread, and runs once
   t.like(executions[0], { status: 'blocked' });
 });
 
-test('mail for nobody is refused while it is sent', async (t) => {
+test.serial('mail for nobody is refused while it is sent', async (t) => {
   const port = await freePort();
   const node = await startTestNode(t, { environment: { TROUPE_SMTP_IN_PORT: String(port) } });
   const webhook = await createTrigger(node, {});

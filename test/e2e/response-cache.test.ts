@@ -9,14 +9,17 @@ import { OpenAiServer } from '../support/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
 
+/** Longer than a Redis on a busy machine stays away: what two nodes share is found, however long it takes. */
+const patient = { sharedAnswerMsMax: 20_000 };
+
 /** Two nodes of one installation, which share a database and a Redis; another one may join them. */
-async function startPair(t: ExecutionContext, server: OpenAiServer) {
+async function startPair(t: ExecutionContext, server: OpenAiServer, patience: Partial<typeof patient> = {}) {
   const redis = await PrivateRedis.start();
   t.teardown(() => redis.stop());
-  const environment = { ...openAiAt(server), REDIS_URL: redis.url };
-  const one = await startTestNode(t, { environment });
+  const options = { environment: { ...openAiAt(server), REDIS_URL: redis.url }, ...patience };
+  const one = await startTestNode(t, options);
   const { databaseUrl, dataDir } = one;
-  const another = () => startTestNode(t, { environment, databaseUrl, dataDir });
+  const another = () => startTestNode(t, { ...options, databaseUrl, dataDir });
   return { one, other: await another(), redis, another };
 }
 
@@ -161,7 +164,7 @@ test.serial('when it fails, the others go their own ways at once', async (t) => 
 
 test.serial("a node gives another node's answer again, and forgets it after the hour", async (t) => {
   const server = await startVendor(t, new OpenAiServer());
-  const { one, other } = await startPair(t, server);
+  const { one, other } = await startPair(t, server, patient);
   const mine = await makeTenant(one);
   await untilShared(one, other);
   const before = server.requests.length;
@@ -183,7 +186,7 @@ test.serial("a node gives another node's answer again, and forgets it after the 
 
 test.serial('of a hundred identical calls at three nodes one goes to the vendor', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
-  const { one, other, another } = await startPair(t, server);
+  const { one, other, another } = await startPair(t, server, patient);
   const third = await another();
   await untilShared(one, other);
   await untilShared(other, third);
@@ -210,12 +213,18 @@ test.serial('a Redis that is slow or away is a miss, and no error and no wait', 
     }
     return performance.now() - startedAt;
   };
+  // What the calls cost by themselves on this machine, and how busy it is, shows beside a Redis that answers.
+  const wellMs = await round('well');
   redis.freeze();
   const frozenMs = await round('frozen');
   redis.thaw();
   await redis.kill();
   const deadMs = await round('dead');
-  t.true(frozenMs < 5_000 && deadMs < 5_000, `frozen ${frozenMs} ms, dead ${deadMs} ms`);
+  const boundMs = 5_000 + 3 * wellMs;
+  t.true(
+    frozenMs < boundMs && deadMs < boundMs,
+    `well ${wellMs} ms, frozen ${frozenMs} ms, dead ${deadMs} ms`,
+  );
   t.true(
     (await ask(one, { model, temperature: 0, query: 'dead 3' })).json.cached,
     'this node still knows it',

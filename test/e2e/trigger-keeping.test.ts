@@ -22,7 +22,7 @@ async function connect(t: ExecutionContext, { databaseUrl, bootstrap }: TestNode
   return client;
 }
 
-test('a mail runs once, also when its message is long forgotten in the inbox', async (t) => {
+test.serial('a mail runs once, also when its message is long forgotten in the inbox', async (t) => {
   const port = await freePort();
   const node = await startTestNode(t, { environment: { TROUPE_SMTP_IN_PORT: String(port) } });
   const rows = await connect(t, node);
@@ -51,7 +51,7 @@ test('a mail runs once, also when its message is long forgotten in the inbox', a
   t.deepEqual(texts, ['second', 'first']);
 });
 
-test('answers, mails and ways back are removed when they are old, and not before', async (t) => {
+test.serial('answers, mails and ways back are removed when they are old, and not before', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const node = await startTestNode(t);
   const rows = await connect(t, node);
@@ -101,40 +101,43 @@ test('answers, mails and ways back are removed when they are old, and not before
   t.is((await left('trigger_replies', 'session_id')).length, 1);
 });
 
-test('what triggers keep opens after the master key was changed and the former one is gone', async (t) => {
-  const [before = '', after = ''] = [3, 4].map((byte) => Buffer.alloc(32, byte).toString('base64'));
-  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-  const first = await startTestNode(t, { environment: { TROUPE_MASTER_KEY: before } });
-  const { databaseUrl, dataDir } = first;
-  const trigger = await createTrigger(first, {
-    session_strategy: { mode: 'derive', fields: ['from'] },
-    execution: {
-      mode: 'async',
-      callback: { url: receiver.url },
-      message_buffer: { enabled: true, max_messages: 2 },
-    },
-  });
-  for (const message of ['one', 'two']) await sendSigned(first, trigger, { message, from: 'ada' });
-  const execution = await eventually(async () =>
-    (await executionsOf(first, trigger)).find((one) => one.delivery_status === 'delivered'),
-  );
-  await first.stop();
-  const rotation = runProgram('bin/troupe.mjs', ['vault', 'rotate'], {
-    DATABASE_URL: databaseUrl,
-    TROUPE_DATA_DIR: dataDir,
-    TROUPE_MASTER_KEY: after,
-    TROUPE_MASTER_KEYS_PREVIOUS: before,
-  });
-  t.is(await rotation.ended, 0, rotation.output());
-  const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
-  const whole = await executionOf(last, trigger, execution.id);
-  t.deepEqual(
-    whole.buffered_messages.map(({ message }: { message: string }) => message),
-    ['one', 'two'],
-  );
-  await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
-  const written = await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/manual-message`, {
-    message: 'a person here',
-  });
-  t.is(written.status, 200, written.text);
-});
+test.serial(
+  'what triggers keep opens after the master key was changed and the former one is gone',
+  async (t) => {
+    const [before = '', after = ''] = [3, 4].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const first = await startTestNode(t, { environment: { TROUPE_MASTER_KEY: before } });
+    const { databaseUrl, dataDir } = first;
+    const trigger = await createTrigger(first, {
+      session_strategy: { mode: 'derive', fields: ['from'] },
+      execution: {
+        mode: 'async',
+        callback: { url: receiver.url },
+        message_buffer: { enabled: true, max_messages: 2 },
+      },
+    });
+    for (const message of ['one', 'two']) await sendSigned(first, trigger, { message, from: 'ada' });
+    const execution = await eventually(async () =>
+      (await executionsOf(first, trigger)).find((one) => one.delivery_status === 'delivered'),
+    );
+    await first.stop();
+    const rotation = runProgram('bin/troupe.mjs', ['vault', 'rotate'], {
+      DATABASE_URL: databaseUrl,
+      TROUPE_DATA_DIR: dataDir,
+      TROUPE_MASTER_KEY: after,
+      TROUPE_MASTER_KEYS_PREVIOUS: before,
+    });
+    t.is(await rotation.ended, 0, rotation.output());
+    const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
+    const whole = await executionOf(last, trigger, execution.id);
+    t.deepEqual(
+      whole.buffered_messages.map(({ message }: { message: string }) => message),
+      ['one', 'two'],
+    );
+    await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
+    const written = await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/manual-message`, {
+      message: 'a person here',
+    });
+    t.is(written.status, 200, written.text);
+  },
+);

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
 import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
 
-test('a schedule fires at its times, once each, until it is switched off', async (t) => {
+test.serial('a schedule fires at its times, once each, until it is switched off', async (t) => {
   const node = await startTestNode(t);
   const trigger = await createTrigger(
     node,
@@ -27,7 +27,7 @@ test('a schedule fires at its times, once each, until it is switched off', async
   t.true((await executionsOf(node, trigger)).length <= afterwards + 1, 'at most what was under way');
 });
 
-test('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
+test.serial('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
   const node = await startTestNode(t);
   const refusedField = async (trigger_config: Record<string, unknown>) => {
     const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
@@ -44,43 +44,46 @@ test('a cron line or zone that means nothing, or never comes, is refused by fiel
   t.is(await refusedField({ cron: '0 9 * * *', timezone: 'Mars/Olympus' }), 'trigger_config.timezone');
 });
 
-test('new rows of a table start conversations, once each, and none that was there before', async (t) => {
-  const { place, client } = await startShop(t);
-  const node = await startTestNode(t);
-  await client.query('create table visits (id bigint primary key, guest text, kind text)');
-  await client.query("insert into visits values (1, 'old', 'vip')");
-  const made = await asOwner(node, 'POST', '/api/database-configs', {
-    name: 'shop',
-    provider: 'postgresql',
-    connection_config: place,
-  });
-  const config = {
-    database_config_id: made.json.data.id,
-    table: 'public.visits',
-    cursor_column: 'id',
-    filter: { kind: 'vip' },
-    poll_ms: 100,
-    channel: 'visits',
-    message_template: 'Guest {{ guest }} ({{ id }})',
-  };
-  const trigger = await createTrigger(node, config, 'db_event');
-  await client.query("insert into visits values (2, 'Ada', 'vip'), (3, 'Eve', 'other'), (5, 'Bob', 'vip')");
-  const seen = async () =>
-    (await executionsOf(node, trigger))
-      .map(({ input_preview }) => String(input_preview))
-      .toSorted((one, other) => one.localeCompare(other));
-  await eventually(async () => (await seen()).length >= 2, { everyMs: 200 });
-  t.deepEqual(await seen(), ['Guest Ada (2)', 'Guest Bob (5)']);
-  // Committed late, below the cursor: found by a look at the stretch behind it.
-  await client.query("insert into visits values (4, 'Late', 'vip')");
-  await eventually(async () => (await seen()).includes('Guest Late (4)'), {
-    what: 'the row that came late',
-    everyMs: 300,
-  });
-  t.is((await seen()).length, 3);
-});
+test.serial(
+  'new rows of a table start conversations, once each, and none that was there before',
+  async (t) => {
+    const { place, client } = await startShop(t);
+    const node = await startTestNode(t);
+    await client.query('create table visits (id bigint primary key, guest text, kind text)');
+    await client.query("insert into visits values (1, 'old', 'vip')");
+    const made = await asOwner(node, 'POST', '/api/database-configs', {
+      name: 'shop',
+      provider: 'postgresql',
+      connection_config: place,
+    });
+    const config = {
+      database_config_id: made.json.data.id,
+      table: 'public.visits',
+      cursor_column: 'id',
+      filter: { kind: 'vip' },
+      poll_ms: 100,
+      channel: 'visits',
+      message_template: 'Guest {{ guest }} ({{ id }})',
+    };
+    const trigger = await createTrigger(node, config, 'db_event');
+    await client.query("insert into visits values (2, 'Ada', 'vip'), (3, 'Eve', 'other'), (5, 'Bob', 'vip')");
+    const seen = async () =>
+      (await executionsOf(node, trigger))
+        .map(({ input_preview }) => String(input_preview))
+        .toSorted((one, other) => one.localeCompare(other));
+    await eventually(async () => (await seen()).length >= 2, { everyMs: 200 });
+    t.deepEqual(await seen(), ['Guest Ada (2)', 'Guest Bob (5)']);
+    // Committed late, below the cursor: found by a look at the stretch behind it.
+    await client.query("insert into visits values (4, 'Late', 'vip')");
+    await eventually(async () => (await seen()).includes('Guest Late (4)'), {
+      what: 'the row that came late',
+      everyMs: 300,
+    });
+    t.is((await seen()).length, 3);
+  },
+);
 
-test('a table or column that is not there is refused by field', async (t) => {
+test.serial('a table or column that is not there is refused by field', async (t) => {
   const { place } = await startShop(t);
   const node = await startTestNode(t);
   const made = await asOwner(node, 'POST', '/api/database-configs', {
@@ -111,44 +114,49 @@ test('a table or column that is not there is refused by field', async (t) => {
   );
 });
 
-test('changed rows start conversations and new ones do not, where only changes are waited for', async (t) => {
-  const { place, client } = await startShop(t);
-  const node = await startTestNode(t);
-  await client.query(`create table tasks (id int primary key, title text, changed timestamptz not null default now());
+test.serial(
+  'changed rows start conversations and new ones do not, where only changes are waited for',
+  async (t) => {
+    const { place, client } = await startShop(t);
+    const node = await startTestNode(t);
+    await client.query(`create table tasks (id int primary key, title text, changed timestamptz not null default now());
     create table notes (id uuid primary key default gen_random_uuid(), title text, made timestamptz not null default now(),
       changed timestamptz not null default now());
     insert into tasks (id, title) values (1, 'old'); insert into notes (title) values ('old')`);
-  const made = await asOwner(node, 'POST', '/api/database-configs', {
-    name: 'shop',
-    provider: 'postgresql',
-    connection_config: place,
-  });
-  const common = {
-    database_config_id: made.json.data.id,
-    events: ['update'],
-    cursor_column: 'changed',
-    poll_ms: 100,
-    message_template: '{{ title }}',
-  };
-  const triggers = [
-    await createTrigger(node, { ...common, table: 'tasks' }, 'db_event'),
-    await createTrigger(node, { ...common, table: 'notes', created_column: 'made' }, 'db_event'),
-  ];
-  const seen = async () => {
-    const all = await Promise.all(triggers.map(async (trigger) => executionsOf(node, trigger)));
-    return all.map((executions) => executions.map(({ input_preview }) => String(input_preview)).toReversed());
-  };
-  const changed = 'changed = clock_timestamp()';
-  await client.query(`insert into tasks (id, title, changed) values (2, 'new', clock_timestamp());
+    const made = await asOwner(node, 'POST', '/api/database-configs', {
+      name: 'shop',
+      provider: 'postgresql',
+      connection_config: place,
+    });
+    const common = {
+      database_config_id: made.json.data.id,
+      events: ['update'],
+      cursor_column: 'changed',
+      poll_ms: 100,
+      message_template: '{{ title }}',
+    };
+    const triggers = [
+      await createTrigger(node, { ...common, table: 'tasks' }, 'db_event'),
+      await createTrigger(node, { ...common, table: 'notes', created_column: 'made' }, 'db_event'),
+    ];
+    const seen = async () => {
+      const all = await Promise.all(triggers.map(async (trigger) => executionsOf(node, trigger)));
+      return all.map((executions) =>
+        executions.map(({ input_preview }) => String(input_preview)).toReversed(),
+      );
+    };
+    const changed = 'changed = clock_timestamp()';
+    await client.query(`insert into tasks (id, title, changed) values (2, 'new', clock_timestamp());
     insert into notes (title, made, changed) values ('new', clock_timestamp(), clock_timestamp());
     update tasks set title = 'old, changed', ${changed} where id = 1;
     update notes set title = 'old, changed', ${changed} where title = 'old'`);
-  await eventually(async () => (await seen()).every(({ length }) => length === 1), { everyMs: 200 });
-  await client.query(`update tasks set title = 'new, changed', ${changed} where id = 2;
+    await eventually(async () => (await seen()).every(({ length }) => length === 1), { everyMs: 200 });
+    await client.query(`update tasks set title = 'new, changed', ${changed} where id = 2;
     update notes set title = 'new, changed', ${changed} where title = 'new'`);
-  await eventually(async () => (await seen()).every(({ length }) => length >= 2), { everyMs: 200 });
-  t.deepEqual(await seen(), [
-    ['old, changed', 'new, changed'],
-    ['old, changed', 'new, changed'],
-  ]);
-});
+    await eventually(async () => (await seen()).every(({ length }) => length >= 2), { everyMs: 200 });
+    t.deepEqual(await seen(), [
+      ['old, changed', 'new, changed'],
+      ['old, changed', 'new, changed'],
+    ]);
+  },
+);
