@@ -5,6 +5,7 @@ import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster } from './process-cluster.js';
 
 test.serial('links that are cut, and silent for seconds, lose nothing and cost no member', async (t) => {
+  t.timeout(300_000);
   const cluster = await ProcessCluster.start(t, { workers: 1 });
   const proxies: TcpProxy[] = [];
   // The others are dialed through a proxy each, by the edge and by their peers.

@@ -17,6 +17,7 @@ for (const [what, persist] of [
   ['restarted with its data', true],
 ] as const) {
   test.serial(`a Redis that was killed, and after 8 s ${what}, costs no call`, async (t) => {
+    t.timeout(300_000);
     const cluster = await ProcessCluster.start(t, { workers: 3, redis: { persist }, config: patient });
     const before = cluster.workers.map((worker) => worker.viewNumber);
     const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));
@@ -54,6 +55,7 @@ for (const [what, persist] of [
 }
 
 test.serial('a flushed Redis costs no call and no member', async (t) => {
+  t.timeout(300_000);
   const cluster = await ProcessCluster.start(t, { workers: 3 });
   const before = cluster.workers.map((worker) => worker.viewNumber);
   const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));

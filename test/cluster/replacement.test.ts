@@ -27,6 +27,7 @@ const noiseMs = 1_500;
 
 /** One process after the other is killed under load; a fresh one takes its place before the next. */
 async function killed(t: ExecutionContext, seesExits: boolean): Promise<void> {
+  t.timeout(300_000);
   const cluster = await ProcessCluster.start(t, { workers: 3, seesExits });
   const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));
   const load = new Load(t, cluster, keys, 20_000);

@@ -4,6 +4,7 @@ import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster } from './process-cluster.js';
 
 test.serial('a rolling restart of every process fails no call that may be repeated', async (t) => {
+  t.timeout(300_000);
   const cluster = await ProcessCluster.start(t, { workers: 3 });
   const keys = Array.from({ length: 30 }, (_, index) => `rolling-${index}`);
   const load = new Load(t, cluster, keys, 30_000);

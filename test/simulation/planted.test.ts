@@ -87,6 +87,8 @@ const plants: readonly {
 
 for (const { plant, found, ...given } of plants) {
   test(`the planted bug ${plant} is found`, async (t) => {
+    // All run side by side in one process, so that even the first ends late on a slow machine.
+    t.timeout(600_000);
     const violations: string[] = [];
     for (let seed = 1; seed <= 12 && !violations.some((text) => found.test(text)); seed += 1) {
       violations.push(...(await run({ seed, ...given, plants: [plant] })).violations);
@@ -99,6 +101,7 @@ for (const { plant, found, ...given } of plants) {
 }
 
 test('a failing schedule shrinks to the faults that matter, and runs alike every time', async (t) => {
+  t.timeout(600_000);
   const plant = 'ack_before_commit' as const;
   const noise: Fault[] = [
     { atMs: 100, kind: 'wall_clock', node: 2, offsetMs: 500 },

@@ -206,6 +206,8 @@ const schedules: readonly {
 
 for (const { title, ...given } of schedules) {
   test(`no promise is broken when ${title}`, async (t) => {
+    // All run side by side in one process, so that even the first ends late on a slow machine.
+    t.timeout(600_000);
     for (const seed of [2, 3, 6]) {
       const verdict = await run({ seed, ...given });
       t.deepEqual(verdict.violations, [], `seed ${seed}`);

@@ -9,7 +9,7 @@ try {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       // Slow on purpose: PostgreSQL must still be there while a node drains.
-      setTimeout(() => void postgres.stop().then(() => process.exit(0)), 300);
+      setTimeout(() => void postgres.stop().then(() => process.exit(0)), 2_000);
     });
   }
 } catch (error) {

@@ -50,7 +50,8 @@ export async function startRealtime(
   });
   const leave = async (): Promise<void> => {
     realtime.stop();
-    await edge.close();
+    // Far longer than a test would wait: that streams end at once shows.
+    await edge.server.close(AbortSignal.timeout(60_000));
   };
   database.atEnd(async () => {
     await leave();

@@ -153,7 +153,7 @@ test.serial(
   async (t) => {
     const scope = await insertTenant(rig.store);
     servers.openai.script({ pieces: ['a', 'b'], hangAfter: 1 });
-    const soon = orderOf(scope, {}, { turnDeadlineMs: systemTime.monotonicMs() + 300 });
+    const soon = orderOf(scope, {}, { turnDeadlineMs: systemTime.monotonicMs() + 2_000 });
     const late = await refusal(t, run(soon));
     t.like(late.details, { clock: 'turn' });
     const asked = servers.openai.requests.length;

@@ -51,10 +51,10 @@ test('a name that points to a forbidden address is refused when it is called, an
   const { egress, port, reached } = await world(t, new Map([['inner.test', [[secret]]]]));
   const url = `http://inner.test:${port}/`;
   t.notThrows(() => egress.checkUrl(url, 'url'));
-  const error = await t.throwsAsync(egress.fetchGuarded({ url, timeoutMs: 5_000 }), forbidden);
+  const error = await t.throwsAsync(egress.fetchGuarded({ url, timeoutMs: 60_000 }), forbidden);
   t.like(error, { failure: 'forbidden_target', retry: 'never', neverSent: true });
   await t.throwsAsync(egress.checkResolved(url, 'url'), { message: /^url: points to a host that may not/ });
-  await t.throwsAsync(egress.connectGuarded('inner.test', port, { timeoutMs: 5_000 }), forbidden);
+  await t.throwsAsync(egress.connectGuarded('inner.test', port, { timeoutMs: 60_000 }), forbidden);
   await t.throwsAsync(egress.permittedAddresses('inner.test', port), forbidden);
   t.deepEqual(reached, []);
 });
@@ -64,12 +64,12 @@ test('a name that changes its mind after it was judged does not get the connecti
   const zone: Zone = new Map([['rebind.test', [[open], [secret]]]]);
   const { egress, port, reached, asked } = await world(t, zone);
   const url = `http://rebind.test:${port}/`;
-  const first = await egress.fetchGuarded({ url, timeoutMs: 5_000 });
+  const first = await egress.fetchGuarded({ url, timeoutMs: 60_000 });
   t.is(first.body.toString(), open);
   t.is(asked.filter((name) => name === 'rebind.test').length, 2, 'one question for each family');
   await egress.close();
   const later = createEgress({ allow: [`${open}/32`], lookup: () => Promise.resolve([secret]) });
-  await t.throwsAsync(later.fetchGuarded({ url, timeoutMs: 5_000 }), forbidden);
+  await t.throwsAsync(later.fetchGuarded({ url, timeoutMs: 60_000 }), forbidden);
   await later.close();
   t.deepEqual(reached, []);
 });
@@ -77,12 +77,12 @@ test('a name that changes its mind after it was judged does not get the connecti
 test('each new connection judges the name anew', async (t) => {
   const zone: Zone = new Map([['rebind.test', [[open], [secret]]]]);
   const { egress, port, reached } = await world(t, zone);
-  const socket = await egress.connectGuarded('rebind.test', port, { timeoutMs: 5_000 });
+  const socket = await egress.connectGuarded('rebind.test', port, { timeoutMs: 60_000 });
   t.is(socket.remoteAddress, open);
   socket.destroy();
-  await t.throwsAsync(egress.connectGuarded('rebind.test', port, { timeoutMs: 5_000 }), forbidden);
+  await t.throwsAsync(egress.connectGuarded('rebind.test', port, { timeoutMs: 60_000 }), forbidden);
   await t.throwsAsync(
-    egress.fetchGuarded({ url: `http://rebind.test:${port}/`, timeoutMs: 5_000 }),
+    egress.fetchGuarded({ url: `http://rebind.test:${port}/`, timeoutMs: 60_000 }),
     forbidden,
   );
   t.deepEqual(reached, []);
@@ -92,7 +92,7 @@ test('of several addresses of a name only those that are permitted are tried', a
   const zone: Zone = new Map([['mixed.test', [[secret, open]]]]);
   const { egress, port, reached } = await world(t, zone);
   for (let round = 0; round < 5; round += 1) {
-    const socket = await egress.connectGuarded('mixed.test', port, { timeoutMs: 5_000 });
+    const socket = await egress.connectGuarded('mixed.test', port, { timeoutMs: 60_000 });
     t.is(socket.remoteAddress, open);
     socket.destroy();
   }
@@ -102,7 +102,7 @@ test('of several addresses of a name only those that are permitted are tried', a
 
 test('localhost is this machine, and nobody is asked', async (t) => {
   const { egress, port, asked } = await world(t, new Map());
-  const answer = await egress.fetchGuarded({ url: `http://localhost:${port}/`, timeoutMs: 5_000 });
+  const answer = await egress.fetchGuarded({ url: `http://localhost:${port}/`, timeoutMs: 60_000 });
   t.is(answer.body.toString(), open);
   t.deepEqual(asked, []);
 });
@@ -111,11 +111,11 @@ test('a name server that never answers costs its own call alone', async (t) => {
   const { egress, port } = await world(t, new Map([['quick.test', [[open]]]]));
   const startedAt = performance.now();
   const slow = Array.from({ length: 20 }, (_, index) =>
-    egress.fetchGuarded({ url: `http://silent${index}.test:${port}/`, timeoutMs: 500 }),
+    egress.fetchGuarded({ url: `http://silent${index}.test:${port}/`, timeoutMs: 2_000 }),
   );
   const ends = Promise.allSettled(slow);
   t.is(
-    (await egress.fetchGuarded({ url: `http://quick.test:${port}/`, timeoutMs: 5_000 })).body.toString(),
+    (await egress.fetchGuarded({ url: `http://quick.test:${port}/`, timeoutMs: 60_000 })).body.toString(),
     open,
   );
   for (const end of await ends) {
@@ -123,7 +123,8 @@ test('a name server that never answers costs its own call alone', async (t) => {
       end.status === 'rejected' && end.reason instanceof EgressError && end.reason.failure === 'timeout',
     );
   }
-  t.true(performance.now() - startedAt < 10_000);
+  // One after the other they would take 40 s.
+  t.true(performance.now() - startedAt < 30_000);
 });
 
 test('a connection can be waited for only so long, and be called off', async (t) => {
@@ -145,14 +146,14 @@ test('a plain connection carries bytes, and one that is refused says so without 
   await once(echo, 'listening');
   const { port } = echo.address() as AddressInfo;
   const egress = createEgress({ allow: [`${open}/32`], lookup: () => Promise.resolve([open]) });
-  const socket = await egress.connectGuarded('echo.test', port, { timeoutMs: 5_000 });
+  const socket = await egress.connectGuarded('echo.test', port, { timeoutMs: 60_000 });
   socket.write('hello');
   const [heard] = (await once(socket, 'data')) as [Buffer];
   t.is(heard.toString(), 'hello');
   socket.destroy();
   echo.close();
   await once(echo, 'close');
-  const refused = await t.throwsAsync(egress.connectGuarded('echo.test', port, { timeoutMs: 5_000 }));
+  const refused = await t.throwsAsync(egress.connectGuarded('echo.test', port, { timeoutMs: 60_000 }));
   t.is(refused?.message, 'The connection to echo.test failed (ECONNREFUSED).');
   t.like(refused, { failure: 'connection_failed', retry: 'later', neverSent: true });
 });

@@ -36,7 +36,7 @@ test.serial(
     const other = await started(t, new AnthropicServer());
     server.script({ hangAfter: 0 }, { hangBeforeHeaders: true });
     const done = await call([target(openai, server), target(claude, other)], {
-      limits: limits({ firstSignalMs: 150 }),
+      limits: limits({ firstSignalMs: 1_000 }),
       ports: keptPools(t),
     });
     t.is(done.outcome.kind, 'failed');
@@ -94,7 +94,7 @@ test.serial('an answer that is not streamed has no first-signal clock, only the 
   server.script({ hangBeforeHeaders: true });
   const done = await call([target(openai, server)], {
     request: { stream: false },
-    limits: limits({ firstSignalMs: 50, callMs: 400 }),
+    limits: limits({ firstSignalMs: 50, callMs: 2_000 }),
   });
   t.is(done.outcome.error?.clock, 'call');
   t.is(done.reports.length, 1);

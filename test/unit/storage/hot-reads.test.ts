@@ -143,7 +143,7 @@ test('a plan that a migration made stale is made anew', async (t) => {
 test('a connection that falls silent ends the read as unavailable', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
-  const hot = open(t, { databaseUrl: proxy.url, statementTimeoutMs: 100, connectionsMax: 1 });
+  const hot = open(t, { databaseUrl: proxy.url, statementTimeoutMs: 1_000, connectionsMax: 1 });
   const [tenant = ''] = tenants;
   t.is((await hot.inTenant(tenantScope(tenant), allFacts, [])).length, 1);
   proxy.mode = 'silent';

@@ -27,7 +27,7 @@ test.serial.before(async () => {
   bench = await startTurns(database, { vendors });
   hasty = await startTurns(database, {
     vendors,
-    clocks: { firstSignalMs: 250, idleMs: 250, callMs: 1_200 },
+    clocks: { firstSignalMs: 1_000, idleMs: 1_000, callMs: 3_000 },
   });
 });
 

@@ -160,7 +160,7 @@ test.serial('readers of a turn that is run again see its tools and thoughts rebu
 });
 
 test.serial('the time that earlier processes worked counts, the time between them does not', async (t) => {
-  const start = bench.start(agentOf({ llm: { model } }), 'do it', { deadlineMs: 2_000 });
+  const start = bench.start(agentOf({ llm: { model } }), 'do it', { deadlineMs: 20_000 });
   const step = { number: 1, kind: 'model', name: 'agent.tool-loop', state: 'started', detail: null } as const;
   const recordedFor = (ms: number): RecordedStep[] => [
     { ...step, startedAt: new Date(0).toISOString(), finishedAt: new Date(ms).toISOString() },
@@ -169,10 +169,10 @@ test.serial('the time that earlier processes worked counts, the time between the
   const early = { ...start, attempt: 2, recorded: recordedFor(100) };
   t.is((await bench.turns.run(early, new RecordingPorts())).content, 'in time');
   openai.script({ pieces: ['x'], hangBeforeHeaders: true });
-  const late = { ...start, attempt: 2, recorded: recordedFor(1_950) };
+  const late = { ...start, attempt: 2, recorded: recordedFor(19_950) };
   const end = await bench.turns.run(late, new RecordingPorts());
   t.like(end, { outcome: 'TIMEOUT', timeoutClock: 'turn' });
-  t.true(end.latencyMs < 1_900, `${end.latencyMs} ms`);
+  t.true(end.latencyMs < 15_000, `${end.latencyMs} ms`);
 });
 
 test.serial('a tool that was begun and may not be called again is told as unknown', async (t) => {

@@ -118,10 +118,10 @@ test.serial('a sub-agent that is too slow is told as such, and the turn goes on'
     saying('Without the expert.'),
   );
   const ports = new RecordingPorts();
-  const agent = parentOf(child, { security_policy: { child_timeout_ms: 300 } });
+  const agent = parentOf(child, { security_policy: { child_timeout_ms: 2_000 } });
   const end = await bench.turns.run(bench.start(agent, 'ask'), ports);
   t.like(end, { outcome: 'COMPLETED', content: 'Without the expert.' });
-  t.regex(lastResults(openai)[0] ?? '', /did not answer in time \(300 ms\)\. So far it said:\nhalf/);
+  t.regex(lastResults(openai)[0] ?? '', /did not answer in time \(2000 ms\)\. So far it said:\nhalf/);
   t.is(ports.recorded().find(({ name }) => name === 'expert')?.state, 'timeout');
 });
 

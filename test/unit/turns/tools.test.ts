@@ -344,7 +344,7 @@ test.serial('a cancel closes the connection to the tool within a second', async 
 test.serial('the clock of the turn ends it in the middle of a tool', async (t) => {
   const slow = await startToolServer(t, () => undefined);
   openai.script(calling(['slow', {}]));
-  const { end } = await run([api('slow', slow.url)], { deadlineMs: 800 });
+  const { end } = await run([api('slow', slow.url)], { deadlineMs: 3_000 });
   t.like(end, { outcome: 'TIMEOUT', timeoutClock: 'turn' });
   t.like(end.steps.at(-1), { kind: 'tool', state: 'timeout' });
 });
