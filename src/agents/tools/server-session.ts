@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Egress } from '../../egress/index.js';
 import type { McpServer } from '../schemas/editor-schema.js';
+import { greetingAnswered } from './server-greeting.js';
 
 const answerBytesMax = 4 * 1024 * 1024;
 /** How long a server is waited for that is told of the end of its session. */
@@ -49,11 +50,11 @@ export class ServerSession {
   private constructor({ server, headers, egress, timeoutMs, signal }: ServerAccess) {
     this.#limits = { timeoutMs, signal };
     this.#transport = new StreamableHTTPClientTransport(new URL(server.url), {
-      fetch: (url, init) => {
+      fetch: async (url, init) => {
         // A stream of what the server might say by itself would hold a connection for nobody.
-        if (init?.method === 'GET') return Promise.resolve(new Response(null, { status: 405 }));
+        if (init?.method === 'GET') return new Response(null, { status: 405 });
         const limits = { ...this.#limits, bodyBytesMax: answerBytesMax, redirectsMax: 0 };
-        return egress.fetchLike(limits)(url, init);
+        return greetingAnswered(init?.body, await egress.fetchLike(limits)(url, init));
       },
       requestInit: { headers: { ...headers } },
       reconnectionOptions: {

@@ -1,4 +1,5 @@
 // Sessions with MCP servers between calls: kept, kept apart, given back.
+import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { systemTime, type Time } from '../../../cluster/index.js';
 import { type SchemaToolCall, ToolError } from '../../../src/agents/index.js';
@@ -8,6 +9,7 @@ import { createEgress, type Egress } from '../../../src/egress/index.js';
 import { createExpressions } from '../../../src/expressions/index.js';
 import { eventually } from '../../support/eventually.js';
 import { startSessionServer } from '../../support/session-server.js';
+import { answerJson, startToolServer } from '../../support/tool-servers.js';
 import { agentOf } from '../../support/turns.js';
 
 const nothingStored = {
@@ -37,7 +39,7 @@ function callerOf(
     await way.close();
   });
   const [schema] = agentOf({
-    schemas: [{ name: 'server', type: 'mcp', editor_schema: { mcp: { url, call_timeout_ms: 5_000 } } }],
+    schemas: [{ name: 'server', type: 'mcp', editor_schema: { mcp: { url, call_timeout_ms: 120_000 } } }],
   }).snapshot.schemas;
   if (schema === undefined) throw new Error('the agent has no schema');
   return {
@@ -156,3 +158,33 @@ test('a name that leads to a forbidden address by now is not connected to, thoug
   t.is(error?.failure, 'forbidden-address');
   t.is(server.called.length, 1);
 });
+
+/** How a server that knows the handshake and its tools alone answers everything else. */
+const plainEnds = {
+  'accepts it and says nothing': (response: ServerResponse) => response.writeHead(202).end(),
+  'ends without a word': (response: ServerResponse) => response.writeHead(200).end(),
+  'falls over it': (response: ServerResponse) => response.writeHead(500).end('TypeError'),
+};
+for (const [what, end] of Object.entries(plainEnds)) {
+  test(`a server of an earlier revision is used, although it ${what} when greeted as one of today`, async (t) => {
+    const { url } = await startToolServer(t, ({ body }, response) => {
+      const { id, method, params } = JSON.parse(body === '' ? '{}' : body) as PlainRequest;
+      const serverInfo = { name: 'plain', version: '1' };
+      const results: Readonly<Record<string, object>> = {
+        initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo },
+        'tools/call': { content: [{ type: 'text', text: 'found' }] },
+      };
+      const result = results[method ?? ''];
+      if (result === undefined && id === undefined) response.writeHead(202).end();
+      else if (result === undefined) end(response);
+      else answerJson(response, { jsonrpc: '2.0', id, result });
+    });
+    t.is(await callerOf(t, `${url}/mcp`).call(), 'found');
+  });
+}
+
+interface PlainRequest {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly protocolVersion?: string };
+}
