@@ -16,9 +16,10 @@ export type BatchTarget<Row, Outcome> = {
   shareOf?(row: Row): string;
   /** One array for each column. */
   values(rows: readonly Row[]): unknown[];
-  /** A cheaper statement for a row that goes alone, with the same answer: to take lists apart costs as much as a row. */
-  readonly alone?: { readonly name: string; readonly text: string; values(row: Row): unknown[] };
-  /** A cheaper statement for rows of which none needs all that the other does, with the same answer. */
+  /**
+   * A cheaper statement for rows of which none needs all that the other does, with the same answer. For a row that goes
+   * alone too: to take lists apart costs as much as a row.
+   */
   shorter?(
     rows: readonly Row[],
   ): { readonly name: string; readonly text: string; readonly values: unknown[] } | undefined;
@@ -30,13 +31,8 @@ export function statementOf<Row, Outcome>(
   target: BatchTarget<Row, Outcome>,
   rows: readonly Row[],
 ): { readonly name: string; readonly text: string; readonly values: unknown[] } {
-  const shorter = target.shorter?.(rows);
-  if (shorter !== undefined) return shorter;
-  const { name, text, alone } = target;
-  const [first, ...others] = rows;
-  return alone === undefined || first === undefined || others.length > 0
-    ? { name, text, values: target.values(rows) }
-    : { name: alone.name, text: alone.text, values: alone.values(first) };
+  const { name, text } = target;
+  return target.shorter?.(rows) ?? { name, text, values: target.values(rows) };
 }
 
 /** `present`: it was there already, from an earlier attempt or a repeated request. */

@@ -172,17 +172,29 @@ export function isUnderWay(
 
 const dueLine = z.object({ tenant_id: z.uuid(), session_id: z.uuid() });
 
-/** Sessions with something to send that nobody looks after. */
+/** Sessions with something to send that nobody looks after: of each tenant the one that waits longest, then the next. */
 export function dueLines(
   tx: DirectoryTransaction,
   lateMs: number,
   rowsMax: number,
 ): Promise<readonly z.output<typeof dueLine>[]> {
   return tx.any(sql.type(dueLine)`
-    select distinct tenant_id, session_id from (
-      select tenant_id, session_id from deliveries
-      where status = 'pending' and due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond'
-      order by due_at limit ${rowsMax}) due`);
+    with recursive tenants as (
+      (select tenant_id from deliveries where status = 'pending' order by tenant_id limit 1)
+      union all
+      select (select d.tenant_id from deliveries d where d.status = 'pending' and d.tenant_id > t.tenant_id
+        order by d.tenant_id limit 1)
+      from tenants t where t.tenant_id is not null
+    )
+    select l.tenant_id, l.session_id from tenants t cross join lateral (
+      select o.tenant_id, o.session_id, min(o.due_at) as due_at, row_number() over (order by min(o.due_at)) as turn
+      from (
+        select d.tenant_id, d.session_id, d.due_at from deliveries d
+        where d.tenant_id = t.tenant_id and d.status = 'pending'
+          and d.due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond'
+        order by d.due_at limit ${rowsMax}) o
+      group by o.tenant_id, o.session_id) l
+    order by l.turn, l.due_at limit ${rowsMax}`);
 }
 
 const deliveryRow = z.object({

@@ -36,8 +36,8 @@ export interface Acceptance {
 /** A window that a process left behind is found so long after its end. */
 export const windowLateMs = 500;
 
-/** Lists, one for each column. */
-const many = `
+/** Many of many tenants: lists, one for each column. */
+const given = `
       select tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash,
         substring($8::bytea from sealed_at for sealed_bytes) as sealed, answer, hold_ms, keep_ms, asks, position
       from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $9::int4[],
@@ -45,18 +45,12 @@ const many = `
         as g (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed_at, sealed_bytes,
           answer, hold_ms, keep_ms, asks, position)`;
 
-const one = `
-      select $1::uuid as tenant_id, $2::uuid as trigger_id, $3::text as key, $4::uuid as session_id,
-        $5::uuid as execution_id, $6::text as state, $7::text as payload_hash, $8::bytea as sealed, $9::jsonb as answer,
-        $10::int8 as hold_ms, $11::int8 as keep_ms, $12::bool as asks, 1::int8 as position`;
-
 /**
  * Many messages of many tenants in one statement, with the question whether people took their sessions over and with
  * the buffers that they fall into. Times are PostgreSQL's. Windows are locked in the order of their keys, so that two
  * batches never wait for each other in a circle.
  */
-function accepting(given: string): string {
-  return `
+const many = `
     with given as (${given}
     ), taken as (
       select g.position from given g join sessions s on s.tenant_id = g.tenant_id and s.id = g.session_id
@@ -85,29 +79,70 @@ function accepting(given: string): string {
     from inserted i left join windows w
       on i.state = 'buffered' and (w.tenant_id, w.trigger_id, w.session_id) = (i.tenant_id, i.trigger_id, i.session_id)
     union all select null, null, null, null, position from taken`;
+
+/**
+ * The same for one message, which needs no lists, no order and no sums: a plain accept is a seventh quicker. One that
+ * waits in no buffer has nothing to do with windows.
+ */
+function single(parts: string, messages: string): string {
+  return `
+    with taken as (
+      select 1 as position from sessions s
+      where $12::bool and s.tenant_id = $1::uuid and s.id = $4::uuid and s.control_mode <> 'engaged'
+        and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
+    ), inserted as (
+      insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
+        answer, attempts, due_at, expires_at)
+      select $1::uuid, $2::uuid, $3::text, $4::uuid, $5::uuid, $6::text, $7::text, $8::bytea, $9::jsonb, 1,
+        clock_timestamp() + $10::int8 * interval '1 millisecond',
+        clock_timestamp() + $11::int8 * interval '1 millisecond'
+      where not exists (select from taken)
+      on conflict (tenant_id, trigger_id, key) do nothing
+      returning due_at, seq
+    )${parts}
+    select $2::text as trigger_id, $3::text as key, seq, ${messages} as messages, null::int8 as taken from inserted
+    union all select null, null, null, null, position from taken`;
 }
+
+const oneBuffered = {
+  name: 'trigger_inbox_one_buffered',
+  text: single(
+    `, windows as (
+      insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
+      select $1::uuid, $2::uuid, $4::uuid, 1, due_at, due_at + interval '${windowLateMs} milliseconds' from inserted
+      on conflict (tenant_id, trigger_id, session_id) do update
+        set messages = trigger_windows.messages + 1, due_at = excluded.due_at
+      returning messages
+    )`,
+    '(select messages from windows)',
+  ),
+};
+
+const oneAtOnce = { name: 'trigger_inbox_one_at_once', text: single('', '0') };
 
 export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
   name: 'batch_trigger_inbox',
-  text: accepting(many),
-  alone: {
-    name: 'trigger_inbox_alone',
-    text: accepting(one),
-    values: (row) => [
-      row.tenant_id,
-      row.trigger_id,
-      row.key,
-      row.session_id,
-      row.execution_id,
-      row.state,
-      row.payload_hash,
-      row.sealed,
-      row.answer,
-      row.hold_ms,
-      row.keep_ms,
-      row.asks,
-    ],
-  },
+  text: many,
+  shorter: ([row, ...others]) =>
+    row === undefined || others.length > 0
+      ? undefined
+      : {
+          ...(row.state === 'buffered' ? oneBuffered : oneAtOnce),
+          values: [
+            row.tenant_id,
+            row.trigger_id,
+            row.key,
+            row.session_id,
+            row.execution_id,
+            row.state,
+            row.payload_hash,
+            row.sealed,
+            row.answer,
+            row.hold_ms,
+            row.keep_ms,
+            row.asks,
+          ],
+        },
   shareOf: ({ tenant_id }) => tenant_id,
   bytesOf: ({ sealed, key }) => sealed.byteLength + key.length + 256,
   values: (rows) => {

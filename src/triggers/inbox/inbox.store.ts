@@ -125,18 +125,36 @@ const claimedRow = z.object({
 
 export type ClaimedRow = z.output<typeof claimedRow>;
 
-/** Takes rows that nobody looks after, counting the attempt before it is made. */
+/**
+ * Takes rows that nobody looks after, counting the attempt before it is made: the oldest of each tenant first, then the
+ * next of each.
+ */
 export function claimLeftBehind(
   tx: DirectoryTransaction,
   holdMs: number,
   rowsMax: number,
 ): Promise<readonly ClaimedRow[]> {
   return tx.any(sql.type(claimedRow)`
+    with recursive tenants as (
+      (select tenant_id from trigger_inbox where state = 'running' order by tenant_id limit 1)
+      union all
+      -- From each to the next: as many steps in the index as there are tenants, however many rows they have.
+      select (select i.tenant_id from trigger_inbox i where i.state = 'running' and i.tenant_id > t.tenant_id
+        order by i.tenant_id limit 1)
+      from tenants t where t.tenant_id is not null
+    ), due as (
+      select d.* from tenants t cross join lateral (
+        select i.tenant_id, i.trigger_id, i.key, i.due_at, row_number() over (order by i.due_at) as turn
+        from trigger_inbox i
+        where i.tenant_id = t.tenant_id and i.state = 'running' and i.due_at <= clock_timestamp()
+        order by i.due_at limit ${rowsMax}) d
+      order by d.turn, d.due_at limit ${rowsMax}
+    )
     update trigger_inbox i set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where (tenant_id, trigger_id, key) in (
-      select tenant_id, trigger_id, key from trigger_inbox
-      where state = 'running' and due_at <= clock_timestamp() order by due_at limit ${rowsMax}
-      for update skip locked)
+      select r.tenant_id, r.trigger_id, r.key from due join trigger_inbox r using (tenant_id, trigger_id, key)
+      where r.state = 'running' and r.due_at <= clock_timestamp()
+      for update of r skip locked)
     returning tenant_id, trigger_id, key, seq, session_id, execution_id, ${partsOf}, attempts,
       (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
 }

@@ -3,25 +3,26 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
-import { openBatchWriters } from '../../../src/storage/index.js';
+import { z } from 'zod';
+import { openBatchWriters, openStore, sql } from '../../../src/storage/index.js';
 import {
   type AcceptedRow,
   type Acceptance,
   acceptTarget,
 } from '../../../src/triggers/inbox/accept-target.js';
+import { insertTenant } from '../../support/callers.js';
 import { databaseOfFile } from '../../support/database.js';
 
 const database = databaseOfFile(test);
 
-function message(
-  where: Pick<AcceptedRow, 'tenant_id' | 'trigger_id' | 'session_id'>,
-  key: string,
-): AcceptedRow {
+type Place = Pick<AcceptedRow, 'tenant_id' | 'trigger_id' | 'session_id'>;
+
+function message(where: Place, key: string, state: 'buffered' | 'running' = 'buffered'): AcceptedRow {
   return {
     ...where,
     key,
-    execution_id: null,
-    state: 'buffered',
+    execution_id: state === 'buffered' ? null : randomUUID(),
+    state,
     asks: true,
     payload_hash: 'hash',
     sealed: Buffer.from([0, 1, 255]),
@@ -63,4 +64,55 @@ test('a message that comes alone is accepted as those that come together', async
   );
   t.is(rows.length, 1, 'all four alike');
   t.like(rows[0], { messages: 4, session_id: where.session_id, state: 'buffered', attempts: 1, kept: '30' });
+});
+
+test('one that runs at once is accepted alone as those that come together', async (t) => {
+  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  database.atEnd(() => writers.close());
+  const inbox = writers.writer(acceptTarget);
+  const where = { tenant_id: randomUUID(), trigger_id: randomUUID(), session_id: randomUUID() };
+  const inTurn: Acceptance[] = [];
+  for (const key of ['a', 'b', 'a']) inTurn.push(await inbox.write(message(where, key, 'running')));
+  const together = await Promise.all(['c', 'd'].map((key) => inbox.write(message(where, key, 'running'))));
+  const seen = [...inTurn, ...together].map(({ fate, buffered }) => `${fate} ${buffered}`);
+  t.deepEqual(seen, ['accepted 0', 'accepted 0', 'present 0', 'accepted 0', 'accepted 0']);
+  const [first, second] = inTurn;
+  t.true((first?.seq ?? Number.NaN) < (second?.seq ?? Number.NaN));
+  t.true(together.every(({ seq }) => seq > (second?.seq ?? Number.NaN)));
+});
+
+test('a message alone is refused where people took its session over, and nothing is written', async (t) => {
+  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const store = await openStore({ databaseUrl: database.url });
+  database.atEnd(async () => {
+    await writers.close();
+    await store.close();
+  });
+  const inbox = writers.writer(acceptTarget);
+  const scope = await insertTenant(store);
+  const where = { tenant_id: scope.tenantId, trigger_id: randomUUID(), session_id: randomUUID() };
+  await store.inTenant(scope, async (tx) => {
+    const agent = randomUUID();
+    await tx.query(sql.typeAlias('nothing')`
+      insert into agents (tenant_id, id, document)
+      values (${scope.tenantId}, ${agent}, '{"name": "agent", "type": "agent"}')`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into sessions (tenant_id, id, agent_id, slot, channel, control_mode, control_kind, created_at,
+        last_interaction)
+      values (${scope.tenantId}, ${where.session_id}, ${agent}, 0, 'webhook', 'manual_handoff', 'handoff', now(), now())`);
+  });
+  const accept = async (key: string, given: Partial<AcceptedRow> = {}): Promise<string> =>
+    (await inbox.write({ ...message(where, key), ...given })).fate;
+  t.is(await accept('buffered'), 'taken over');
+  t.is(await accept('running', { state: 'running', execution_id: randomUUID() }), 'taken over');
+  t.is(
+    await accept('kept for people', { state: 'running', execution_id: randomUUID(), asks: false }),
+    'accepted',
+  );
+  t.is(await accept('of another', { session_id: randomUUID() }), 'accepted');
+  const keys = await store.inTenant(scope, (tx) =>
+    tx.any(sql.type(z.object({ key: z.string() }))`
+      select key from trigger_inbox where tenant_id = ${scope.tenantId} order by key`),
+  );
+  t.deepEqual(keys, [{ key: 'kept for people' }, { key: 'of another' }]);
 });

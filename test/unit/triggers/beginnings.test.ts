@@ -59,6 +59,17 @@ test('while the event loop is late no more begin than end, down to a few', (t) =
   t.is(begun.length, 73, 'more again once it is on time');
 });
 
+test('an event loop that is late by less than a request takes begins no more either', (t) => {
+  const { begun, fire, ask } = beginnings();
+  ask('hot', 100);
+  fire(5);
+  t.is(begun.length, 40, 'about on time');
+  fire(15);
+  t.is(begun.length, 40, 'late: no more');
+  fire(0);
+  t.is(begun.length, 48);
+});
+
 test('everything that was asked for begins once, though no timer ever fires on time', (t) => {
   const { made, begun, fire, ask, isTimed } = beginnings();
   ask('hot', 300);
