@@ -117,42 +117,48 @@ export type ClosingRow = ClosedRow & ToldRow;
 const keepFirst = 'on conflict (tenant_id, attempt_id) do nothing';
 
 /**
- * For openings without closings, of which the other parts would be prepared for nothing. Committed and not flushed: what
- * an opening is for is the death of a process, and after that the row is there. Only where PostgreSQL itself goes down
+ * Openings without closings, of which the other parts would be prepared for nothing. Committed and not flushed: what an
+ * opening is for is the death of a process, and after that the row is there. Only where PostgreSQL itself goes down
  * within a moment may it be lost; then the closing, which is flushed, finds no row and says so.
  */
-const opening = {
+function openingText(selected: string): string {
+  return `insert into usage_rows (${Object.keys(openedColumns).join(', ')})
+    select ${selected} ${keepFirst}`;
+}
+
+const unflushed = "(select set_config('synchronous_commit', 'off', true)) as unflushed";
+
+const openings = {
   name: 'open_books',
-  text: `insert into usage_rows (${Object.keys(openedColumns).join(', ')})
-    select given.* from (select set_config('synchronous_commit', 'off', true)) as unflushed,
-      ${unnestText(openedColumns)} as given
-    ${keepFirst}`,
+  text: openingText(`given.* from ${unflushed}, ${unnestText(openedColumns)} as given`),
 };
 
-/** The parameters of closings follow those of openings, the keys first. */
-const closingsFrom = Object.keys(openedColumns).length + 1;
-const closingKeys = `unnest($${closingsFrom}::uuid[], $${closingsFrom + 1}::uuid[]) as key (tenant_id, attempt_id)`;
+/** To take lists apart takes PostgreSQL as long as all the rest of one row. */
+const openingAlone = {
+  name: 'open_book',
+  text: openingText(`${scalars(openedColumns)} from ${unflushed}`),
+};
 
 /** `missing`: there is no row that could be closed. */
 export type Booked = 'booked' | 'missing';
 
 /**
- * Opens rows, closes others, adds what the platform paid for to the month's counter, and tells of the calls that ended
- * with them, in one statement: a commit serves the beginnings and the ends of all calls of the moment. A row that is
- * there, or closed already, is left as it is and adds and tells nothing, so a repeated batch counts once.
+ * What closings do: they close rows, add what the platform paid for to the month's counter, and tell of the calls that
+ * ended with them. A row that is closed already is left as it is and adds and tells nothing, so a repeated batch counts
+ * once. Keys come back for which there is no row.
  *
  * The plan is kept, and was made for tables of another size. Whatever it takes an index for, a row is found in few
  * steps: by `outcome is null` it would be looked for among all that are open, whose index seems to be small, and by the
  * tenant alone among all of that tenant's, where the keys are fewer bytes. With a thousand open rows a batch took five
  * times as long, measured.
  */
-export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Booked> = {
-  name: 'write_books',
-  text: `with opened as (
-      ${insertText('usage_rows', openedColumns)} ${keepFirst}
-    ),
-    given (${Object.keys(closingColumns).join(', ')}) as (
-      select * from ${unnestText(closingColumns, closingsFrom - 1)}
+function closingText(parts: {
+  readonly given: string;
+  readonly keys: string;
+  readonly count: string;
+}): string {
+  return `given (${Object.keys(closingColumns).join(', ')}) as (
+      select ${parts.given}
     ),
     closed as (
       update usage_rows u set ${Object.keys(closedColumns)
@@ -176,13 +182,45 @@ export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Booked> = {
       on conflict (tenant_id, started_at, call_id) do nothing returning *
     ),
     hours as (${hoursAdded})
-    select attempt_id::text from ${closingKeys}
-    where (select count(*) from closed) < cardinality($${closingsFrom}::uuid[])
+    select attempt_id::text from ${parts.keys} as key (tenant_id, attempt_id)
+    where (select count(*) from closed) < ${parts.count}
       and not exists (
         select from usage_rows u where u.tenant_id = key.tenant_id and u.attempt_id = key.attempt_id
-      )`,
-  shorter: (rows) =>
-    rows.some(isClosing) ? undefined : { ...opening, values: columnValues(openedColumns, rows) },
+      )`;
+}
+
+const closingAlone = {
+  name: 'close_book',
+  text: `with ${closingText({
+    given: scalars(closingColumns),
+    keys: '(select $1::uuid, $2::uuid)',
+    count: '1',
+  })}`,
+};
+
+/** The parameters of closings follow those of openings, the keys first. */
+const closingsFrom = Object.keys(openedColumns).length + 1;
+
+/** Opens rows and closes others in one statement: a commit serves the beginnings and the ends of all calls of the moment. */
+export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Booked> = {
+  name: 'write_books',
+  text: `with opened as (
+      ${insertText('usage_rows', openedColumns)} ${keepFirst}
+    ),
+    ${closingText({
+      given: `* from ${unnestText(closingColumns, closingsFrom - 1)}`,
+      keys: `unnest($${closingsFrom}::uuid[], $${closingsFrom + 1}::uuid[])`,
+      count: `cardinality($${closingsFrom}::uuid[])`,
+    })}`,
+  shorter: (rows) => {
+    const [first, ...others] = rows;
+    if (first !== undefined && others.length === 0) {
+      return isClosing(first)
+        ? { ...closingAlone, values: valuesOf(closingColumns, first) }
+        : { ...openingAlone, values: valuesOf(openedColumns, first) };
+    }
+    return rows.some(isClosing) ? undefined : { ...openings, values: columnValues(openedColumns, rows) };
+  },
   bytesOf: (row) =>
     isClosing(row) ? 500 + (row.input_preview?.length ?? 0) + (row.output_preview?.length ?? 0) : 500,
   values: (rows) => [
@@ -200,6 +238,19 @@ export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Booked> = {
 };
 
 const missingRow = z.object({ attempt_id: z.string() });
+
+type Columns = Readonly<Record<string, string>>;
+
+/** One parameter for each column of a row that goes alone. */
+function scalars(columns: Columns): string {
+  return Object.entries(columns)
+    .map(([name, type], index) => `$${index + 1}::${type} as ${name}`)
+    .join(', ');
+}
+
+function valuesOf(columns: Columns, row: object): unknown[] {
+  return Object.keys(columns).map((name): unknown => Reflect.get(row, name));
+}
 
 function isClosing(row: OpenedRow | ClosingRow): row is ClosingRow {
   return 'outcome' in row;

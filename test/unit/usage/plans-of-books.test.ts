@@ -27,7 +27,12 @@ test('a row is closed by its key, beside hundreds that stay open, also where the
   await Promise.all(Array.from({ length: staying }, (_, at) => ledger.open(openedAt(at))));
   const rows = Array.from({ length: ending }, (_, at) => openedAt(staying + at));
   await Promise.all(rows.map((row) => ledger.open(row)));
-  for (const row of rows) await ledger.close(closed(row));
+  // Alone and together, which are two statements with a plan each.
+  for (const [at, row] of rows.entries()) {
+    if (at < ending / 2) await ledger.close(closed(row));
+    else if (at % 2 === 0)
+      await Promise.all(rows.slice(at, at + 2).map((each) => ledger.close(closed(each))));
+  }
   // What was read is told of at the latest when connections end.
   await writers.close();
   await store.close();
