@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { mkdir, open, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -10,6 +11,7 @@ import { MailError, type MailTransport, messageOf } from './transport.js';
  */
 export function createOutboxFolder(directory: string): MailTransport {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
+  makeAhead(directory);
   return {
     async send(mail) {
       try {
@@ -27,6 +29,15 @@ export function createOutboxFolder(directory: string): MailTransport {
     },
     close: async () => undefined,
   };
+}
+
+/** Whoever looks for mails before the first one finds an empty folder rather than none. */
+function makeAhead(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch {
+    // What is in its way is told when the first mail cannot be written.
+  }
 }
 
 /** A mail may let somebody in: only the owner of the folder reads it. */

@@ -98,9 +98,10 @@ test('without a mail server a mail becomes a file that only its owner reads, wit
   const post = await openPost(t);
   const folder = await createMailFolder();
   t.teardown(folder.remove);
-  const path = join(folder.path, 'made when needed');
+  const path = join(folder.path, 'made at the start');
   const mail = post.node({ outboxFolder: path });
   mail.start();
+  t.deepEqual(await readdir(path), [], 'the folder is there before the first mail');
   const link = 'https://troupe.example.com/join?token=abc-DEF_123=x';
   const id = await post.queue(mail, { subject: 'Héllo', text: `Open this:\n\n${link}\n` });
   await eventually(async () => (await post.rows())[0]?.sent);
