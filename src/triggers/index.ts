@@ -155,6 +155,9 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     beginning: async (scope, parsed) =>
       parsed.type === 'db_event' ? events.beginning(scope, parsed.config) : undefined,
     arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, nowMs(), beginning),
+    armed: (scope, { id, trigger_type: type }) => {
+      if (type === 'db_event' || type === 'email') looker.look(scope, id, type);
+    },
   });
   const authentication = new WebhookAuthentication({
     vault,

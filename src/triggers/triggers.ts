@@ -57,6 +57,8 @@ export interface TriggersParts {
     config: TriggerConfig,
     beginning?: object,
   ) => Promise<void>;
+  /** After the commit: a trigger that looks for its news itself begins at once, not when its lateness is noticed. */
+  readonly armed: (scope: TenantScope, row: TriggerRow) => void;
 }
 
 export interface NewTriggerFields {
@@ -97,7 +99,7 @@ export class Triggers {
     const destinations = destinationsOf(parsed, this.#parts.channels);
     const id = randomUUID();
     const secret = fields.trigger_type === 'webhook' ? this.#newSecret() : undefined;
-    return this.#changing(scope, async (tx) => {
+    return this.#arming(scope, async (tx) => {
       if ((await countTriggers(scope, tx)) >= triggersMax) {
         throw new PlatformError('conflict', { message: `A tenant holds at most ${triggersMax} triggers.` });
       }
@@ -118,7 +120,7 @@ export class Triggers {
       });
       await this.#parts.arm(tx, row, parsed, beginning);
       await this.#audit(tx, caller, 'trigger.created', row);
-      return { result: { row, secret }, id };
+      return { result: { row, secret }, row };
     });
   }
 
@@ -139,7 +141,7 @@ export class Triggers {
   async update(caller: TenantCaller, id: string, patch: TriggerPatch): Promise<TriggerRow> {
     const { scope } = caller;
     if (patch.agent_id !== undefined) await this.#requireAgent(caller, patch.agent_id);
-    return this.#changing(scope, async (tx) => {
+    return this.#arming(scope, async (tx) => {
       const before = present(await lockTrigger(scope, tx, id));
       if (patch.trigger_type !== undefined && patch.trigger_type !== before.trigger_type) {
         throw invalidField('trigger_type', 'cannot be changed; make another trigger');
@@ -163,16 +165,16 @@ export class Triggers {
       });
       await this.#parts.arm(tx, row, parsed);
       await this.#audit(tx, caller, 'trigger.updated', row);
-      return { result: row, id };
+      return { result: row, row };
     });
   }
 
   setEnabled(caller: TenantCaller, id: string, enabled: boolean): Promise<TriggerRow> {
-    return this.#changing(caller.scope, async (tx) => {
+    return this.#arming(caller.scope, async (tx) => {
       const row = present(await setTriggerEnabled(caller.scope, tx, id, enabled));
       await this.#parts.arm(tx, row, parseTriggerConfig(row.trigger_type, row.config));
       await this.#audit(tx, caller, enabled ? 'trigger.enabled' : 'trigger.disabled', row);
-      return { result: row, id };
+      return { result: row, row };
     });
   }
 
@@ -216,6 +218,18 @@ export class Triggers {
   /** In the form that Standard Webhooks gives secrets, since callbacks are signed with it. */
   #newSecret(): string {
     return `whsec_${Buffer.from(this.#parts.randomBytes(32)).toString('base64')}`;
+  }
+
+  async #arming<Result>(
+    scope: TenantScope,
+    work: (tx: TenantTransaction) => Promise<{ readonly result: Result; readonly row: TriggerRow }>,
+  ): Promise<Result> {
+    const { result, row } = await this.#changing(scope, async (tx) => {
+      const changed = await work(tx);
+      return { result: changed, id: changed.row.id };
+    });
+    this.#parts.armed(scope, row);
+    return result;
   }
 
   async #changing<Result>(

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { address, contentType, headerName, jsonOf, refuseUnlessOneSecret, secretFields } from './fields.js';
+import {
+  address,
+  contentType,
+  headerName,
+  jsonOf,
+  refuseUnlessOneSecret,
+  secretFields,
+  withDefault,
+} from './fields.js';
 
 const templateBytesMax = 64 * 1024;
 
@@ -22,6 +30,9 @@ const callbackAuth = z.discriminatedUnion('type', [
 
 export type CallbackAuth = z.output<typeof callbackAuth>;
 
+/** `type` may be left out; then it is `none`. */
+const callbackAuthGiven = withDefault('type', 'none', callbackAuth);
+
 const responseTransform = z.strictObject({
   strip_markdown: z.boolean().default(false),
   max_length: z.int().min(1).max(1_000_000).optional(),
@@ -33,7 +44,7 @@ export const callback = z.strictObject({
   url: address.describe('May hold `{{ name }}` behind the host.'),
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
   content_type: contentType.optional(),
-  auth: callbackAuth.prefault({ type: 'none' }),
+  auth: callbackAuthGiven.prefault({}),
   body_template: z
     .union([z.record(z.string(), z.json()), z.array(z.json())])
     .refine(

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { expressionLengthMax, faultOfExpression } from '../../expressions/index.js';
+import { isJsonObject } from '../../operations/index.js';
 import { faultOfAddress } from '../templates.js';
 
 /** Kinds of field that several parts of a trigger's configuration share. */
@@ -68,4 +69,12 @@ export function jsonOf(bytesMax: number) {
       (value) => Buffer.byteLength(JSON.stringify(value)) <= bytesMax,
       `has more than ${bytesMax} bytes as JSON`,
     );
+}
+
+/** A union cannot fill in by itself the field that its kinds are told apart by. */
+export function withDefault<Schema extends z.ZodType>(name: string, value: string, schema: Schema) {
+  return z.preprocess(
+    (given) => (isJsonObject(given) && !(name in given) ? { ...given, [name]: value } : given),
+    schema,
+  );
 }

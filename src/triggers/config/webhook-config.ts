@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mappedNamesMax } from '../intake/mapped-context.js';
 import { parseJsonPath } from '../intake/json-path.js';
 import { execution } from './execution-config.js';
-import { dottedPath, expression, refuseUnlessOneSecret, secretFields } from './fields.js';
+import { dottedPath, expression, refuseUnlessOneSecret, secretFields, withDefault } from './fields.js';
 
 export type { ResponseTransform } from './execution-config.js';
 
@@ -35,13 +35,7 @@ const queryExtraction = z.discriminatedUnion('mode', [
 export type QueryExtraction = z.output<typeof queryExtraction>;
 
 /** `mode` may be left out; then it is `field`. */
-const queryExtractionGiven = z.preprocess(
-  (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !('mode' in value)
-      ? { mode: 'field', ...value }
-      : value,
-  queryExtraction,
-);
+const queryExtractionGiven = withDefault('mode', 'field', queryExtraction);
 
 const jsonPath = z.string().superRefine((text, context) => {
   if (parseJsonPath(text) !== undefined) return;

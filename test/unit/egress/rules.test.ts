@@ -68,6 +68,12 @@ test('public addresses and names pass', (t) => {
   }
 });
 
+test('a port where nobody answers is an address like others', (t) => {
+  for (const port of [1, 9]) {
+    t.notThrows(() => closed.checkUrl(`http://example.com:${port}/`, 'callback.url'), String(port));
+  }
+});
+
 test('what is no plain address of HTTP is refused', (t) => {
   for (const url of [
     '',

@@ -64,6 +64,10 @@ test('defaults that hang on other fields are filled in', (t) => {
   t.like(parseTriggerConfig('webhook', { query_extraction: { field: 'a.b' } }).config, {
     query_extraction: { mode: 'field', field: 'a.b' },
   });
+  const callback = { url: 'https://example.com/', auth: {} };
+  t.like(parseTriggerConfig('webhook', { execution: { callback } }).config, {
+    execution: { callback: { method: 'POST', auth: { type: 'none' } } },
+  });
 });
 
 test('every bound of the tables holds, and the refusal names the field', (t) => {
