@@ -12,6 +12,7 @@ import type { LiveTriggers } from '../live-triggers.js';
 import { fillText } from '../templates.js';
 import {
   birthColumn,
+  birthOf,
   type Births,
   type FoundRow,
   highestOf,
@@ -157,13 +158,16 @@ export class DatabaseEvents {
       if (!(await moveOn(scope, tx, triggerId, { before: source.state, state, dueAt }))) return [];
       const items: Item[] = [];
       for (const { row, isNew } of rows) {
-        if (isNew) {
-          await noteSeen(scope, tx, { triggerId, key: keyOfRow(row, keys, config), keepMs });
+        const key = keyOfRow(row, keys, config);
+        // One that came between the two questions of the last look still seems new; what it shows now is a change.
+        const birth = { triggerId, key: birthOf(row, keys, config), keepMs };
+        if (isNew && (await noteSeen(scope, tx, birth))) {
+          await noteSeen(scope, tx, { triggerId, key, keepMs });
           continue;
         }
         const item = await putIntoInbox(scope, tx, seal, {
           triggerId,
-          key: keyOfRow(row, keys, config),
+          key,
           sessionId: randomUUID(),
           work: { message: messageOf(config, row), context: {} },
           keepMs,

@@ -153,3 +153,8 @@ export function keyOfRow(
   const digest = createHash('sha256').update(JSON.stringify(identity)).digest('base64url');
   return `row:${digest}`;
 }
+
+/** By what it is known that a row was seen when it was new, whatever changes in it. */
+export function birthOf(row: TextRow, columns: readonly string[], config: DatabaseEventConfig): string {
+  return `born:${keyOfRow(row, columns, { ...config, events: ['insert'] })}`;
+}

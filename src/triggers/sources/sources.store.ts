@@ -164,17 +164,18 @@ export async function insertFound(
     returning seq`);
 }
 
-/** Remembers what a look has seen and leaves alone, so that no later look takes it for news. */
+/** Remembers what a look has seen and leaves alone, so that no later look takes it for news. False: it was known. */
 export async function noteSeen(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   { triggerId, key, keepMs }: Pick<FoundMessage, 'triggerId' | 'key' | 'keepMs'>,
-): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
+): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     insert into trigger_inbox (tenant_id, trigger_id, key, session_id, state, payload_hash, sealed, due_at, expires_at)
     values (${tenantId}, ${triggerId}, ${key}, ${triggerId}, 'done', '', '', clock_timestamp(),
       clock_timestamp() + ${keepMs} * interval '1 millisecond')
     on conflict (tenant_id, trigger_id, key) do nothing`);
+  return rowCount === 1;
 }
 
 /** Whether a run of the trigger goes on. */

@@ -26,24 +26,23 @@ test('a trigger that was changed is looked at once the change is committed and i
     updated_at: at,
   };
   const scope = tenantScope(randomUUID());
-  const tx = {
+  const tx: unknown = {
     scope,
     maybeOne: async () => row,
     oneFirst: async () => 7,
     query: async () => ({ rowCount: 1 }),
   };
-  const store = {
+  const store: unknown = {
     async inTenant(_scope: unknown, work: (tx: TenantTransaction) => Promise<unknown>) {
-      const result = await work(tx as unknown as TenantTransaction);
+      const result = await work(tx as TenantTransaction);
       told.push('committed');
       return result;
     },
   };
+  const feed: unknown = { reached: async (number: number) => told.push(`reached ${number}`) > 0 };
   const parts: Partial<TriggersParts> = {
-    store: store as unknown as Store,
-    feed: {
-      reached: async (number: number) => told.push(`reached ${number}`) > 0,
-    } as unknown as TriggersParts['feed'],
+    store: store as Store,
+    feed: feed as TriggersParts['feed'],
     arm: async () => void told.push('armed'),
     armed: (_scope, { id }) => told.push(`looked at ${id}`),
   };
