@@ -115,12 +115,12 @@ export class ProcessCluster {
     const settings = await this.#settings(`worker-${this.#started}`, ['worker'], advertise);
     const worker = new WorkerProcess(settings);
     this.workers.push(worker);
-    await eventually(() => worker.process !== '', { timeoutMs: 30_000, what: `${worker.name} is ready` });
+    await eventually(() => worker.process !== '', { timeoutMs: 100_000, what: `${worker.name} is ready` });
     return worker;
   }
 
   /** These and only these are in the view of each of them, and of the caller. */
-  async agreed(workers: readonly WorkerProcess[], timeoutMs = 30_000): Promise<void> {
+  async agreed(workers: readonly WorkerProcess[], timeoutMs = 100_000): Promise<void> {
     const names = workers
       .map((worker) => worker.process)
       .toSorted((a, b) => (a < b ? -1 : 1))

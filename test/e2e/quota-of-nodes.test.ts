@@ -1,4 +1,5 @@
 // What a tenant may do is one truth for all nodes: real processes, a real Redis between them, many calls at once.
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 import { Agent, setGlobalDispatcher } from 'undici';
@@ -8,7 +9,7 @@ import { type NodeProcess, type NodeProcesses, startNodes } from '../support/nod
 
 // Calls are counted, so none may be lost or repeated: a new connection for each. On a slow machine a burst lasts longer
 // than the ten seconds after which the node closes connections that it served early, and a call on such a one is lost.
-setGlobalDispatcher(new Agent({ pipelining: 0 }));
+setGlobalDispatcher(new Agent({ pipelining: 0, connect: { timeout: 100_000 } }));
 
 interface Tenant {
   readonly id: string;
@@ -53,14 +54,25 @@ interface Outcome {
   readonly used: number | undefined;
 }
 
+/** What a node says that has more work than it can do: before it has judged or counted anything. */
+const overload = 'The server has more work than it can do at once.';
+
 async function call({ client }: NodeProcess, key: string): Promise<Outcome> {
   try {
-    const { status, json } = await client.call('POST', '/api/v3/llm/public/call', { key, body: question });
-    return { status, error: json?.error, used: json?.details?.used };
+    for (;;) {
+      const answer = await client.call('POST', '/api/v3/llm/public/call', { key, body: question });
+      const { status, json, headers } = answer;
+      if (status !== 503 || json.message !== overload) {
+        return { status, error: json?.error, used: json?.details?.used };
+      }
+      // It says when to come again, and clients do: on a busy machine a thousand calls at once are that much.
+      await delay(1_000 * Number(headers.get('retry-after')));
+    }
   } catch (error) {
     // `fetch` throws a TypeError where the node died with the call. An answer in a wrong form is a fault.
     if (!(error instanceof TypeError)) throw error;
-    return { status: 0, error: undefined, used: undefined };
+    const { cause } = error;
+    return { status: 0, error: cause instanceof Error ? cause.message : undefined, used: undefined };
   }
 }
 
