@@ -53,9 +53,13 @@ const given = `
 const many = `
     with given as (${given}
     ), taken as (
-      select g.position from given g join sessions s on s.tenant_id = g.tenant_id and s.id = g.session_id
-      where g.asks and s.control_mode <> 'engaged'
-        and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
+      -- One look for each message, by its key: never a list of all that were taken over.
+      select g.position from given g cross join lateral (
+        select from sessions s
+        where s.tenant_id = g.tenant_id and s.id = g.session_id and s.control_mode <> 'engaged'
+          and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
+        limit 1) s
+      where g.asks
     ), inserted as (
       insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
         answer, attempts, due_at, expires_at)

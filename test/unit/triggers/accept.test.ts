@@ -81,7 +81,7 @@ test('one that runs at once is accepted alone as those that come together', asyn
   t.true(together.every(({ seq }) => seq > (second?.seq ?? Number.NaN)));
 });
 
-test('a message alone is refused where people took its session over, and nothing is written', async (t) => {
+test('a message is refused where people took its session over, alone and among others, and nothing is written', async (t) => {
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   const store = await openStore({ databaseUrl: database.url });
   database.atEnd(async () => {
@@ -109,10 +109,28 @@ test('a message alone is refused where people took its session over, and nothing
     await accept('kept for people', { state: 'running', execution_id: randomUUID(), asks: false }),
     'accepted',
   );
-  t.is(await accept('of another', { session_id: randomUUID() }), 'accepted');
+  const beside = [accept('of another', { session_id: randomUUID() }), accept('together')];
+  t.deepEqual(await Promise.all(beside), ['accepted', 'taken over']);
   const keys = await store.inTenant(scope, (tx) =>
     tx.any(sql.type(z.object({ key: z.string() }))`
       select key from trigger_inbox where tenant_id = ${scope.tenantId} order by key`),
   );
   t.deepEqual(keys, [{ key: 'kept for people' }, { key: 'of another' }]);
+});
+
+test('a plan that is made before there are sessions looks among those that people took over, and not at all', async (t) => {
+  const owner = new pg.Client({ connectionString: database.url });
+  await owner.connect();
+  database.atEnd(() => owner.end());
+  // As the connections that write in batches are set.
+  await owner.query('set role troupe_writer; set enable_seqscan = off');
+  const where = { tenant_id: randomUUID(), trigger_id: randomUUID(), session_id: randomUUID() };
+  const alone = (state: 'buffered' | 'running'): string =>
+    acceptTarget.shorter?.([message(where, 'key', state)])?.text ?? '';
+  for (const text of [acceptTarget.text, alone('buffered'), alone('running')]) {
+    const { rows } = await owner.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${text}`);
+    const scans = rows.map((row) => row['QUERY PLAN']).filter((line) => line.includes(' on sessions '));
+    t.is(scans.length, 1);
+    t.regex(scans[0] ?? '', /Index (?:Only )?Scan using sessions_taken_over on sessions/);
+  }
 });
