@@ -45,6 +45,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'consumers',
     'realtime',
     'turns',
+    'usage',
   ],
   turns: [
     ...foundations,

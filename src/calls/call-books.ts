@@ -71,17 +71,17 @@ export class CallBooks {
 
   async #openBeside(row: OpenedRow, others: Promise<void>): Promise<void> {
     const { ledger } = this.#parts;
-    const [opened, ready] = await Promise.allSettled([ledger.open(row), others]);
-    if (opened.status === 'rejected') {
-      this.#settle(row.attempt_id, 0);
-      throw opened.reason;
-    }
-    if (ready.status === 'rejected') {
-      this.#settle(row.attempt_id, 0);
+    const along = this.#order.openWith?.(row);
+    const opening = along ?? ledger.open(row);
+    const [opened, ready] = await Promise.allSettled([opening, others]);
+    if (opened.status === 'fulfilled' && ready.status === 'fulfilled') return;
+    this.#settle(row.attempt_id, 0);
+    // The ledger sees itself to what it could not open; of another's commit nobody else knows whether it was made.
+    if (opened.status === 'fulfilled' || along !== undefined) {
       // What the store does not take now it is given later; what counts is why nobody is asked.
       await ledger.takeBack(row).catch(() => undefined);
-      throw ready.reason;
     }
+    throw refusedBy(opened, ready);
   }
 
   readonly afterAttempt = (report: AttemptReport): Promise<void> => {
@@ -151,4 +151,10 @@ export class CallBooks {
   #responseMs(): number {
     return Math.max(0, this.#parts.time.monotonicMs() - this.#startedAtMs);
   }
+}
+
+/** Where both were refused, that of the commit which the call waited for says whose the work is. */
+function refusedBy(opened: PromiseSettledResult<void>, ready: PromiseSettledResult<void>): unknown {
+  if (ready.status === 'rejected') return ready.reason;
+  return opened.status === 'rejected' ? opened.reason : undefined;
 }

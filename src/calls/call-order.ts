@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { CallLimits, LeaveSignal, LlmRequest } from '../llm/index.js';
+import type { OpenedRow } from '../usage/index.js';
 
 /** What a model call is for, as usage rows and telemetry name it. */
 export const callSources = {
@@ -51,6 +52,8 @@ export interface CallOrder {
   readonly letIn?: boolean | undefined;
   /** Awaited, beside the opening of the books, before anybody is asked; where it rejects nobody is. */
   readonly ready?: Promise<void> | undefined;
+  /** Opens the books in the commit that `ready` waits for; gives undefined where that has left already. */
+  readonly openWith?: ((row: OpenedRow) => Promise<void> | undefined) | undefined;
   /**
    * Takes over the booking of a call that was answered, for whoever makes its answer durable at the same time and waits
    * for both. Else a call does not end before it is booked.

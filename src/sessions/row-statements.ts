@@ -1,11 +1,9 @@
 /** Rows of one table as a statement: inserted, or changed where they are there already. */
 import type { WritingStatement } from '../../cluster/index.js';
 
-export type ColumnType = 'uuid' | 'text' | 'int' | 'bigint' | 'float8' | 'timestamptz' | 'jsonb';
-
 export interface Table {
   readonly name: string;
-  readonly columns: Readonly<Record<string, ColumnType>>;
+  readonly columns: Readonly<Record<string, string>>;
   readonly key: readonly string[];
   /** What a later write of the same row changes. */
   readonly changes: readonly string[];
@@ -73,6 +71,6 @@ function statementOf(
 }
 
 /** Lists in JSON columns would else be taken for lists of PostgreSQL's own. */
-function valueOf(type: ColumnType, value: unknown): unknown {
+function valueOf(type: string, value: unknown): unknown {
   return type !== 'jsonb' || value === null || value === undefined ? value : JSON.stringify(value);
 }

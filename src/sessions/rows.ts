@@ -2,6 +2,7 @@ import type { ConsumerTouch, FactsRow } from '../consumers/index.js';
 import type { FlatObject, Outcome, TurnUsage } from '../conversations/index.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import type { QuickReplies } from '../turns/index.js';
+import type { OpenedRow } from '../usage/index.js';
 
 /** The rows of a session as its actor holds and writes them. Moments are ISO texts, as JSON carries them. */
 
@@ -135,6 +136,8 @@ export interface SessionWrite {
   readonly executions?: readonly ExecutionRow[];
   readonly steps?: readonly StepRow[];
   readonly logs?: readonly LogRow[];
+  /** Calls of models whose books are opened with the steps that they are made for. */
+  readonly opened?: readonly OpenedRow[];
   readonly touches?: readonly ConsumerTouch[];
   readonly facts?: readonly FactsRow[];
   /** What the tenant's people hear of at once. */

@@ -5,6 +5,7 @@
 import type { PostgresTables } from '../../cluster/index.js';
 import { factsStatement, touchStatement } from '../consumers/index.js';
 import { realtimeStatement } from '../realtime/index.js';
+import { openedTable } from '../usage/index.js';
 import { combinedWrite } from './combined-write.js';
 import { listed, type RowsStatement, type Table, upsert } from './row-statements.js';
 import type {
@@ -184,6 +185,7 @@ const statements = {
   executions: upsert(executions),
   steps: upsert(steps),
   logs: upsert(logs),
+  opened: upsert(openedTable),
   touches: listed(touchStatement),
   facts: listed(factsStatement),
   erasedExecutions: listed({
@@ -256,6 +258,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
     { statement: statements.executions, rows: all((write) => write.executions) },
     { statement: statements.steps, rows: all((write) => write.steps) },
     { statement: statements.logs, rows: all((write) => write.logs) },
+    { statement: statements.opened, rows: all((write) => write.opened) },
     { statement: statements.touches, rows: all((write) => write.touches) },
     { statement: statements.facts, rows: all((write) => write.facts) },
     { statement: statements.erasedExecutions, rows: eraseds },

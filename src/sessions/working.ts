@@ -7,6 +7,7 @@ import { storedAnswer, type Outcome } from '../conversations/index.js';
 import { errorKinds } from '../errors.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import { type RecordedStep, type TurnEvent, TurnLost, type TurnStart } from '../turns/index.js';
+import type { OpenedRow } from '../usage/index.js';
 import { lookAgainMs } from './accepting.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
 import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
@@ -48,6 +49,8 @@ export class TurnWorker {
   readonly #remembering: Remembering;
   /** The turn that is being worked on, from the first look at it to its end. */
   #at: LiveTurn | undefined;
+  /** What was recorded last has not left yet: more may go along. */
+  #recordWaits = false;
 
   constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
     this.#state = state;
@@ -118,6 +121,7 @@ export class TurnWorker {
       return await this.#parts.turns.run(start, {
         emit,
         record: (steps) => this.#record(turn, steps),
+        open: (row) => this.#open(turn, row),
         onBooking: (booked) => this.#awaitBooking(turn, booked),
         mayAct: () => !turn.finished && this.#activation.mayAct(),
         signal: turn.abort.signal,
@@ -219,9 +223,21 @@ export class TurnWorker {
   async #record(turn: LiveTurn, steps: readonly RecordedStep[]): Promise<void> {
     if (turn.finished) throw new TurnLost();
     turn.keepSteps(steps);
-    await this.#activation.write({ steps: steps.map((step) => stepRow(turn.row, step)) });
+    const written = this.#activation.write({ steps: steps.map((step) => stepRow(turn.row, step)) });
+    // Writes leave once what the event loop holds now is done.
+    this.#recordWaits = true;
+    this.#parts.time.soon(() => {
+      this.#recordWaits = false;
+    });
+    await written;
     // A change of the control mode that came since the claim ends the turn before it asks anybody.
     if (turn.muted) turn.abort.abort('suspended');
+  }
+
+  /** In one commit with the steps that were recorded at the same stroke. */
+  #open(turn: LiveTurn, row: OpenedRow): Promise<void> | undefined {
+    if (turn.finished || !this.#recordWaits) return undefined;
+    return this.#activation.write({ opened: [row] }).then(() => undefined);
   }
 
   /** The turn's end is written at the same time. What could not be booked now is booked later, with these figures. */

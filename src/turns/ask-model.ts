@@ -23,6 +23,8 @@ export interface Question {
   readonly hear?: (events: readonly LlmEvent[]) => void;
   /** What must be durable before the model is asked. */
   readonly ready?: Promise<void>;
+  /** Opens the books with it. */
+  readonly openWith?: CallOrder['openWith'];
   /** Takes over the booking of an answer. */
   readonly onBooking?: (booked: Promise<void>) => void;
 }
@@ -78,7 +80,7 @@ async function heardOut(
 
 function orderOf(
   { parts, start, lineage, interruption, tally }: Asking,
-  { source, request, model, clocks = parts.clocks, place, ready, onBooking }: Question,
+  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking }: Question,
 ): CallOrder {
   const { llm_config: config } = start.agent.snapshot;
   return {
@@ -105,6 +107,7 @@ function orderOf(
     // A turn is let in with its first call.
     letIn: lineage !== '' || start.recorded.length > 0 || tally.asked,
     ready,
+    openWith,
     onBooking,
     signal: interruption.signal,
   };

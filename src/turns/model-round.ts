@@ -1,5 +1,7 @@
 import { PlatformError } from '../errors.js';
 import { askModel, type CallSource, type ModelAnswer, type Question } from './ask-model.js';
+import { TurnLost } from './interruption.js';
+import type { TurnPorts } from './turn.js';
 import { mayBegin, type TurnWork } from './work.js';
 
 /** One round of the model as a step: asked once, its words told as they come, its answer recorded with what follows. */
@@ -29,6 +31,7 @@ export async function modelRound(
       place: String(step.number),
       hear: (events) => speech.hear(events),
       ready,
+      openWith: openWith(ports),
       ...(ports.onBooking !== undefined && { onBooking: ports.onBooking }),
     });
     steps.end(step, 'finished', answer);
@@ -39,6 +42,15 @@ export async function modelRound(
     steps.end(step, isTimeout(error) || work.interruption.by === 'deadline' ? 'timeout' : 'failed', null);
     throw error;
   }
+}
+
+/** Whoever may not write any more has lost the turn. */
+function openWith({ open }: TurnPorts): Question['openWith'] {
+  if (open === undefined) return undefined;
+  return (row) =>
+    open(row)?.catch((error: unknown) => {
+      throw error instanceof TurnLost ? error : new TurnLost(error);
+    });
 }
 
 function count(tally: TurnWork['tally'], answer: ModelAnswer): void {

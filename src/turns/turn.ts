@@ -6,6 +6,7 @@
 import type { TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { RunnableAgent } from '../agents/index.js';
+import type { CallOrder } from '../calls/index.js';
 import type { AssistantPart, Message, Usage } from '../llm/index.js';
 
 export type Scalar = string | number | boolean;
@@ -93,6 +94,8 @@ export interface TurnPorts {
   emit(event: TurnEvent): void;
   /** Durable when it resolves. A rejected record ends the turn here: another process owns it now. */
   record(steps: readonly RecordedStep[]): Promise<void>;
+  /** Opens the books of a call in the commit of what was given to `record` before it, while that has not left. */
+  readonly open?: NonNullable<CallOrder['openWith']>;
   /** Waits for the booking of an answer beside what it makes durable itself; left out, the turn waits. */
   readonly onBooking?: (booked: Promise<void>) => void;
   /** Right before each effect outside: false once another process may own the turn. */

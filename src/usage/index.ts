@@ -3,4 +3,4 @@ export { enterProcesses } from './earlier-processes.js';
 export { openProcesses, type Peers, type Processes } from './processes.js';
 export { Ledger, type LedgerParts } from './ledger.js';
 export type { CallRow } from './calls.store.js';
-export type { ClosedRow, OpenedRow, ToldRow } from './usage.store.js';
+export { type ClosedRow, openedTable, type OpenedRow, type ToldRow } from './usage.store.js';

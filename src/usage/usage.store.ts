@@ -73,6 +73,14 @@ const openedColumns = {
   cost_estimate: 'float8',
 } as const satisfies Record<keyof OpenedRow, string>;
 
+/** Openings as rows of somebody else's write: a row that is there already stays as it is. */
+export const openedTable = {
+  name: 'usage_rows',
+  columns: openedColumns,
+  key: ['tenant_id', 'attempt_id'],
+  changes: [],
+} as const;
+
 const closedColumns = {
   outcome: 'text',
   closed_at: 'timestamptz',

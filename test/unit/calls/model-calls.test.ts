@@ -206,6 +206,36 @@ test.serial(
   },
 );
 
+test.serial(
+  'books opened in the commit that a call waits for: nobody is asked where it failed, and what it left is taken back',
+  async (t) => {
+    const scope = await insertTenant(rig.store);
+    const request = { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] } as const;
+    await run(orderOf(scope, request));
+    const asked = servers.openai.requests.length;
+    const lost = new Error('the commit was refused');
+    const refused = Promise.reject<void>(lost);
+    refused.catch(() => undefined);
+    let opened = 0;
+    const order = orderOf(scope, request, {
+      ready: refused,
+      // Of a commit whose answer was lost nobody knows: this one was made.
+      openWith: async (row) => {
+        opened += 1;
+        await rig.ledger.open(row);
+        throw new Error('no answer');
+      },
+    });
+    t.is(await t.throwsAsync(run(order)), lost);
+    t.is(opened, 1);
+    t.is(servers.openai.requests.length, asked);
+    t.deepEqual(
+      (await rowsOf(scope.tenantId)).map(({ outcome }) => outcome),
+      ['completed', 'failed'],
+    );
+  },
+);
+
 test.serial('each call that was let in leaves one row of its own, whatever became of it', async (t) => {
   const scope = await insertTenant(rig.store);
   const agentId = randomUUID();

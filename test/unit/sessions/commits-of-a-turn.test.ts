@@ -8,6 +8,7 @@ import { databaseOfFile } from '../../support/database.js';
 import { ownerView } from '../../support/owner-view.js';
 import { echoingAgent, type SessionNode, startSessionNode, turnOf } from '../../support/session-node.js';
 import { startTurns, type TurnsBench } from '../../support/turns.js';
+import { opened } from '../../support/usage-rows.js';
 
 const database = databaseOfFile(test);
 let bench: TurnsBench;
@@ -82,6 +83,63 @@ test("a turn in a session that is there writes the session's row once, with its 
   await run(node, randomUUID());
   t.is(await writes(), 3);
   t.like(await storedOf(sessionId), { last_message: '4', total_turns: '2' });
+});
+
+test('books that are opened with a step go in its commit, and those that come later have one of their own', async (t) => {
+  const sessionId = randomUUID();
+  const executionId = randomUUID();
+  const { tenantId } = bench.scope;
+  const [along, late] = [opened(tenantId), opened(tenantId)];
+  const answers: unknown[] = [];
+  const turns: TurnsBench['turns'] = {
+    ...bench.turns,
+    async run(start, ports) {
+      const recorded = ports.record([
+        {
+          number: 1,
+          kind: 'model',
+          name: 'agent.tool-loop',
+          state: 'started',
+          startedAt: new Date().toISOString(),
+          finishedAt: null,
+          detail: null,
+        },
+      ]);
+      const opening = ports.open?.(along);
+      t.true(opening instanceof Promise);
+      await Promise.all([recorded, opening]);
+      answers.push(ports.open?.(late));
+      return bench.turns.run(start, { ...ports, record: () => Promise.resolve(), open: () => undefined });
+    },
+  };
+  await view.query(`create table beginnings (place text not null, of uuid not null, commit xid8 not null);
+    grant insert on beginnings to troupe_writer;
+    create function note_step() returns trigger language plpgsql as $$
+      begin insert into beginnings values ('step', new.execution_id, pg_current_xact_id()); return null; end $$;
+    create function note_books() returns trigger language plpgsql as $$
+      begin insert into beginnings values ('books', new.attempt_id, pg_current_xact_id()); return null; end $$;
+    create trigger note after insert on execution_steps for each row execute function note_step();
+    create trigger note after insert on usage_rows for each row execute function note_books()`);
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    name: 'books',
+    sessionId,
+    turns,
+  });
+  t.teardown(() => node.stop());
+  t.is((await run(node, executionId)).at(-1), 'done');
+  t.deepEqual(answers, [undefined]);
+  const { rows } = await view.query<{ place: string; commit: string }>(
+    'select place, commit::text from beginnings where of = any ($1) order by place',
+    [[executionId, along.attempt_id, late.attempt_id]],
+  );
+  t.deepEqual(
+    rows.map(({ place }) => place),
+    ['books', 'step'],
+  );
+  t.is(rows[0]?.commit, rows[1]?.commit);
 });
 
 test('a turn that has ended and is handed in again costs no commit: its owner knows it', async (t) => {

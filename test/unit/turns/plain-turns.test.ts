@@ -69,6 +69,30 @@ test.serial('a plain answer costs one record before the model is called and none
   t.deepEqual(ports.phases, ['load', 'intent', 'model', 'finish']);
 });
 
+test.serial(
+  'a session that takes the opening of the books is given it, and one that is refused it has lost the turn',
+  async (t) => {
+    const rows: { readonly attempt_id: string; readonly execution_id: string | null }[] = [];
+    const taking = Object.assign(new RecordingPorts(), {
+      open: (row: (typeof rows)[number]) => {
+        t.is(taking.records.length, 1, 'after the beginning of its step');
+        rows.push(row);
+        return Promise.resolve();
+      },
+    });
+    const start = bench.start(agentOf(), 'tell me about tea');
+    t.is((await bench.turns.run(start, taking)).outcome, 'COMPLETED');
+    t.is(rows.length, 1);
+    t.is(rows[0]?.execution_id, start.executionId);
+    const refused = Object.assign(new RecordingPorts(), {
+      open: () => Promise.reject<void>(new Error('another process has it')),
+    });
+    await t.throwsAsync(bench.turns.run(bench.start(agentOf(), 'tell me more'), refused), {
+      instanceOf: TurnLost,
+    });
+  },
+);
+
 test.serial('greetings, thanks and calls for help are answered without the tool loop', async (t) => {
   for (const message of ['Hello!', 'thank you so much', 'Help', 'bom dia', 'What can you do?']) {
     const ports = new RecordingPorts();
