@@ -96,9 +96,18 @@ export class Ledger {
     }
   }
 
-  /** For a call that was not made after all; resolves once that is durable. */
-  takeBack(row: OpenedRow): Promise<void> {
-    return this.close(neverSent(row, new Date(this.#parts.time.wallMs())));
+  /**
+   * For a call that was not made after all; resolves once that is durable. Where no row is found it may be in a commit
+   * whose answer was lost and which is made yet: it is looked for once more.
+   */
+  async takeBack(opened: OpenedRow): Promise<void> {
+    const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
+    try {
+      if ((await this.#books.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });
+    } catch (error) {
+      this.#closeLater({ row, opened: undefined });
+      throw refusal(error);
+    }
   }
 
   /**

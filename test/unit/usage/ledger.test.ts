@@ -205,6 +205,19 @@ test('an attempt that nobody opened, or whose tenant is gone, is closed as nothi
   }
 });
 
+test('an attempt that is taken back before its opening comes to light is closed as one that was not made', async (t) => {
+  const ledger = await ledgerOn(t);
+  const tenantId = await newTenant();
+  const row = opened(tenantId);
+  await ledger.takeBack(row);
+  await ledger.open(row);
+  await ledger.sweep();
+  const rows = await rowsOf(tenantId);
+  t.is(rows.length, 1);
+  t.like(rows[0], { outcome: 'failed' });
+  t.deepEqual(await months(tenantId), {});
+});
+
 test('calls are told of once, and their hours count each of them once, however often they are repeated', async (t) => {
   const ledger = await ledgerOn(t);
   const tenants = await Promise.all([newTenant(), newTenant()]);
