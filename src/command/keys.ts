@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
 import { type KeyAdministration, operatorKey } from '../keys/index.js';
-import { type Command, isId, readWords, table, type Words, wrongWords } from './command.js';
+import { type Command, CommandError, isId, readWords, table, type Words, wrongWords } from './command.js';
+import type { Identity } from '../identity/index.js';
 import { withManagement } from './management.js';
 
 const words =
-  'keys create --tenant ID --name NAME [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] [--rpm N] [--quota N] [--expires-days N] | list --tenant ID | revoke --tenant ID KEY_ID';
+  'keys create [--tenant ID] [--name NAME] [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] [--rpm N] [--quota N] [--expires-days N] | list [--tenant ID] | revoke [--tenant ID] KEY_ID; the tenant may be left out where there is one alone';
 
 const options = {
   tenant: undefined,
@@ -25,13 +26,22 @@ export const keysCommand: Command = {
     const { values, positionals } = readWords(rest, options, words);
     const [action, keyId] = positionals;
     const tenantId = values['tenant'];
-    if (tenantId === undefined) throw wrongWords('--tenant is missing', words);
-    if (!isId(tenantId)) throw wrongWords('--tenant is not the id of a tenant', words);
+    if (tenantId !== undefined && !isId(tenantId))
+      throw wrongWords('--tenant is not the id of a tenant', words);
     // The words are judged before anything is opened.
     const act = actionOf(action, keyId, values);
-    await withManagement(environment, ({ keys }) => act(keys, tenantScope(tenantId)));
+    await withManagement(environment, async ({ keys, identity }) =>
+      act(keys, tenantScope(tenantId ?? (await onlyTenant(identity)))),
+    );
   },
 };
+
+async function onlyTenant({ tenants }: Identity): Promise<string> {
+  const [first, ...others] = await tenants.listAll();
+  if (first === undefined) throw new CommandError('There is no tenant yet: troupe tenants create NAME');
+  if (others.length === 0) return first.id;
+  throw wrongWords(`--tenant is missing, and there are ${others.length + 1}: troupe tenants list`, words);
+}
 
 type Act = (keys: KeyAdministration, scope: TenantScope) => Promise<void>;
 
@@ -53,9 +63,8 @@ function actionOf(action: string | undefined, keyId: string | undefined, values:
 }
 
 function create(values: Words['values']): Act {
-  if (values['name'] === undefined) throw wrongWords('--name is missing', words);
   const wish = operatorKey.safeParse({
-    name: values['name'],
+    name: values['name'] ?? `${values['role']} key`,
     role: values['role'],
     prefix: values['prefix'],
     rateLimitPerMinute: numberOf(values['rpm'], '--rpm'),

@@ -136,6 +136,15 @@ test.serial('commands work beside a running node', async (t) => {
     return refused.status === 401;
   });
 
+  const short = runProgram('bin/troupe.mjs', ['keys', 'create', '--role', 'owner'], environment);
+  t.is(await short.ended, 0, short.output());
+  t.regex(short.output(), /svc_live_\w+/);
+  const second = runProgram('bin/troupe.mjs', ['tenants', 'create', 'Second'], environment);
+  t.is(await second.ended, 0, second.output());
+  const unclear = runProgram('bin/troupe.mjs', ['keys', 'list'], environment);
+  t.is(await unclear.ended, 2, unclear.output());
+  t.regex(unclear.output(), /--tenant is missing, and there are 2/);
+
   const list = runProgram('bin/troupe.mjs', ['tenants', 'list'], environment);
   t.is(await list.ended, 0, list.output());
   t.true(list.output().includes(bootstrap.tenant_id));
@@ -190,7 +199,7 @@ test.serial(
     const key = ['keys', 'create', '--tenant', randomUUID(), '--name', 'x'];
     for (const words of [
       ['dance'],
-      ['keys', 'create', '--name', 'x'],
+      ['keys', 'create', '--tenant', 'x'],
       ['keys', '--frobnicate'],
       ['keys', 'list', '--tenant', 'x'],
       [...key, '--rpm', '1.5'],
