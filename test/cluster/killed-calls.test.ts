@@ -70,10 +70,13 @@ test('of a process that was killed in its calls every attempt is booked: to the 
   const ledger = new Ledger({ writers, store, time: systemTime, report, isGone });
   await ledger.sweep();
 
+  // The end of a call of several attempts may be told while its last attempt is left open: a commit each. That attempt is
+  // an estimate then.
   const { rows: calls } = await owner.query<{ prompt: string; attempts: number; tokens: number }>(
     `select c.input_preview as prompt, count(*)::int as attempts, sum(u.input_tokens + u.output_tokens)::int as tokens
      from calls c join usage_rows u on u.tenant_id = c.tenant_id and u.call_id = c.call_id
-     where c.failure is distinct from 'orphaned' group by c.call_id, c.input_preview`,
+     where c.failure is distinct from 'orphaned' group by c.call_id, c.input_preview
+     having not bool_or(u.outcome = 'orphaned')`,
   );
   t.true(calls.length > killAfter / 2, `${calls.length} calls had ended`);
   const requests = Object.values(vendors).flatMap((server) => server.requests);
