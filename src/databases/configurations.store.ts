@@ -69,6 +69,17 @@ export function findConfiguration(
     where d.tenant_id = ${tenantId} and d.id = ${id} and d.deleted_at is null`);
 }
 
+/** When it was changed last, in whatever part; null for one that is not there. */
+export function findChange(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<Date | null> {
+  return tx.maybeOneFirst(sql.type(z.object({ updated_at: z.date() }))`
+    select updated_at from database_configs
+    where tenant_id = ${tenantId} and id = ${id} and deleted_at is null`);
+}
+
 /** Nobody else changes it until the transaction ends. */
 export function lockConfiguration(
   { tenantId }: TenantScope,

@@ -16,6 +16,7 @@ import {
   type ConfigurationRow,
   countConfigurations,
   demotePrimary,
+  findChange,
   findConfiguration,
   forgetDeleted,
   holdConfigurations,
@@ -61,6 +62,8 @@ export interface ListFilter {
 export interface Readable {
   readonly id: string;
   readonly revision: number;
+  /** Of whatever part of it. */
+  readonly changedAt: Date;
   readonly isActive: boolean;
   readonly target: Target;
   readonly allowed: AllowedTables;
@@ -162,11 +165,19 @@ export class Configurations {
       return {
         id,
         revision: row.target_revision,
+        changedAt: row.updated_at,
         isActive: row.is_active,
         target: { host, port, ssl, database, username, password },
         allowed: new AllowedTables(row.allowed_tables),
       };
     });
+  }
+
+  /** Whether nothing of it was changed since. `not_found` where it was deleted. */
+  async isUnchanged(scope: TenantScope, { id, changedAt }: Readable): Promise<boolean> {
+    const at = await this.#parts.store.inTenant(scope, (tx) => findChange(scope, tx, id));
+    if (at === null) throw notFound();
+    return at.getTime() === changedAt.getTime();
   }
 
   /** Keeps what was read, unless the configuration was changed meanwhile so that it holds no more. */
@@ -303,7 +314,10 @@ export function missingPassword(prefix = at): PlatformError {
 }
 
 function present(row: ConfigurationRow | null): ConfigurationRow {
-  if (row === null)
-    throw new PlatformError('not_found', { message: 'The database configuration was not found.' });
+  if (row === null) throw notFound();
   return row;
+}
+
+function notFound(): PlatformError {
+  return new PlatformError('not_found', { message: 'The database configuration was not found.' });
 }

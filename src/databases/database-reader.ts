@@ -30,6 +30,8 @@ export interface DatabaseReader {
   ): Promise<Selection>;
   /** Hears a channel on a connection of its own. */
   listen(channel: string, hear: DatabaseEars): Promise<DatabaseListener>;
+  /** Whether the configuration is still the one that this was opened with. Rejects where it is gone. */
+  isCurrent(): Promise<boolean>;
   /** Settles when the connection for `select` is gone, for whatever reason; a reader is then of no more use. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
@@ -56,6 +58,7 @@ export async function openReader(
   scope: TenantScope,
   target: Target,
   allowed: AllowedTables,
+  isCurrent: () => Promise<boolean>,
   after: (delayMs: number, action: () => void) => { cancel(): void },
 ): Promise<DatabaseReader> {
   const connection = await connections.keep(scope, target);
@@ -91,6 +94,7 @@ export async function openReader(
       void ear.closed.then(() => listeners.delete(ear));
       return { close: () => ear.close() };
     },
+    isCurrent,
     closed: connection.closed,
     close: async () => {
       await Promise.all([connection, ...listeners].map((one) => one.close()));

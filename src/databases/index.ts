@@ -51,11 +51,13 @@ export function createDatabases({ store, vault, egress, time }: DatabasesParts):
       ...readingOperations({ configurations, connections, store, vault, time }),
     ],
     connect: async (scope, configId) => {
-      const { isActive, target, allowed } = await configurations.readable(scope, configId);
+      const readable = await configurations.readable(scope, configId);
+      const { isActive, target, allowed } = readable;
       if (!isActive) {
         throw new PlatformError('conflict', { message: 'The database configuration is not active.' });
       }
-      return openReader(connections, scope, target, allowed, (delayMs, action) =>
+      const isCurrent = () => configurations.isUnchanged(scope, readable);
+      return openReader(connections, scope, target, allowed, isCurrent, (delayMs, action) =>
         time.after(delayMs, action),
       );
     },

@@ -38,7 +38,7 @@ import { manualOperations } from './manual-operations.js';
 import { ManualMessages, type ManualMessagesParts } from './manual-messages.js';
 import { findSecretReferences } from './secret-references.js';
 import { armTrigger } from './sources/arming.js';
-import { DatabaseEvents } from './sources/database-events.js';
+import { DatabaseEvents, isSameSource } from './sources/database-events.js';
 import { failureReport } from './failures.js';
 import { TriggerMeasures } from './measures.js';
 import { Retention } from './retention.js';
@@ -122,6 +122,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     live,
     seal,
     wake: (scope, id) => looker.look(scope, id, 'db_event', true),
+    isFull: () => runner.isFull,
   });
   const mailIntake = new MailIntake({
     store,
@@ -152,8 +153,11 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   const triggers = new Triggers({
     ...dependencies,
     nowMs,
-    beginning: async (scope, parsed) =>
-      parsed.type === 'db_event' ? events.beginning(scope, parsed.config) : undefined,
+    beginning: async (scope, parsed, before) =>
+      parsed.type !== 'db_event' ||
+      (before?.type === 'db_event' && isSameSource(parsed.config, before.config))
+        ? undefined
+        : events.beginning(scope, parsed.config),
     arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, nowMs(), beginning),
     armed: (scope, { id, trigger_type: type }) => {
       if (type === 'db_event' || type === 'email') looker.look(scope, id, type);

@@ -1,4 +1,6 @@
+import { PlatformError } from '../errors.js';
 import { ownOf, textOf } from '../expressions/index.js';
+import { cutText } from './intake/mapped-context.js';
 
 /**
  * `{{ name }}` in addresses, bodies and messages. A dotted name is a path into a value. What was put in is never read
@@ -19,24 +21,53 @@ export function valueAt(names: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>(ownOf, names);
 }
 
+/** What may come of one template, all of its texts together: a short one can name a long value thousands of times. */
+export const filledCharsMax = 4_000_000;
+
+/** How many characters may still come. Several texts of one template share it. What is more is refused, or cut off. */
+export class FillRoom {
+  readonly #beyond: 'refuse' | 'cut';
+  #left: number;
+
+  constructor(charsMax = filledCharsMax, beyond: 'refuse' | 'cut' = 'refuse') {
+    this.#left = charsMax;
+    this.#beyond = beyond;
+  }
+
+  take(text: string): string {
+    const taken = this.#beyond === 'cut' ? cutText(text, this.#left) : text;
+    this.#left -= taken.length;
+    if (this.#left >= 0) return taken;
+    throw new PlatformError('VALIDATION_ERROR', {
+      message: 'A template gives more text than it may.',
+      details: { field: 'template', issue: 'gives more text than it may' },
+    });
+  }
+}
+
 /** What is missing becomes empty text. */
 export function fillText(
   template: string,
   names: unknown,
   encode: (text: string) => string = (text) => text,
+  room = new FillRoom(),
 ): string {
-  return template.replaceAll(pattern, (_, name: string) => encode(textOf(valueAt(names, name))));
+  return template.replaceAll(pattern, (_, name: string) => encode(room.take(textOf(valueAt(names, name)))));
 }
 
 /** A text that is one placeholder and nothing else becomes its value, of whatever type. */
-export function fillJson(template: unknown, names: unknown): unknown {
+export function fillJson(template: unknown, names: unknown, room = new FillRoom()): unknown {
   if (typeof template === 'string') {
     const [, only] = whole.exec(template) ?? [];
-    return only === undefined ? fillText(template, names) : (valueAt(names, only) ?? '');
+    if (only === undefined) return fillText(template, names, undefined, room);
+    const value = valueAt(names, only) ?? '';
+    return typeof value === 'string' ? room.take(value) : value;
   }
-  if (Array.isArray(template)) return template.map((item) => fillJson(item, names));
+  if (Array.isArray(template)) return template.map((item) => fillJson(item, names, room));
   if (typeof template !== 'object' || template === null) return template;
-  return Object.fromEntries(Object.entries(template).map(([name, item]) => [name, fillJson(item, names)]));
+  return Object.fromEntries(
+    Object.entries(template).map(([name, item]) => [name, fillJson(item, names, room)]),
+  );
 }
 
 /** Undefined where a value would climb out of the path that was written. */

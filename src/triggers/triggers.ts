@@ -48,8 +48,12 @@ export interface TriggersParts {
   readonly channels: ChannelAddresses;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly nowMs: () => number;
-  /** Judges what only others can, and asks where a source begins. */
-  readonly beginning: (scope: TenantScope, config: TriggerConfig) => Promise<object | undefined>;
+  /** Judges what only others can, and asks where a source begins; undefined where it goes on as it was before. */
+  readonly beginning: (
+    scope: TenantScope,
+    config: TriggerConfig,
+    before?: TriggerConfig,
+  ) => Promise<object | undefined>;
   /** How a trigger that nobody calls is looked at from now on. */
   readonly arm: (
     tx: TenantTransaction,
@@ -141,6 +145,8 @@ export class Triggers {
   async update(caller: TenantCaller, id: string, patch: TriggerPatch): Promise<TriggerRow> {
     const { scope } = caller;
     if (patch.agent_id !== undefined) await this.#requireAgent(caller, patch.agent_id);
+    const found = await this.get(scope, id);
+    const beginning = await this.#beginningAnew(scope, found, patch);
     return this.#arming(scope, async (tx) => {
       const before = present(await lockTrigger(scope, tx, id));
       if (patch.trigger_type !== undefined && patch.trigger_type !== before.trigger_type) {
@@ -163,10 +169,22 @@ export class Triggers {
         ),
         secrets: [...new Set(destinations.map(({ secret }) => referenceOf(secret)))],
       });
-      await this.#parts.arm(tx, row, parsed);
+      // Changed by somebody else meanwhile: then the next look finds out where to begin.
+      await this.#parts.arm(tx, row, parsed, before.revision === found.revision ? beginning : undefined);
       await this.#audit(tx, caller, 'trigger.updated', row);
       return { result: row, row };
     });
+  }
+
+  /** Asked outside the transaction, since it may take a while. */
+  #beginningAnew(
+    scope: TenantScope,
+    { trigger_type: type, config }: TriggerRow,
+    { trigger_config: patch }: TriggerPatch,
+  ): Promise<object | undefined> | undefined {
+    if (patch === undefined || type === 'webhook') return undefined;
+    const wanted = this.#judged(type, mergePatch(config, patch));
+    return this.#parts.beginning(scope, wanted, parseTriggerConfig(type, config));
   }
 
   setEnabled(caller: TenantCaller, id: string, enabled: boolean): Promise<TriggerRow> {

@@ -112,6 +112,26 @@ test.serial('a table or column that is not there is refused by field', async (t)
     await refusedField({ table: 'public.x', database_config_id: '6f0c1c7e-9d3a-4b52-8a51-0f6f8f1d2c3b' }),
     'trigger_config.database_config_id',
   );
+  const trigger = await createTrigger(
+    node,
+    {
+      database_config_id: made.json.data.id,
+      table: 'public.orders',
+      cursor_column: 'id',
+      message_template: 'x',
+    },
+    'db_event',
+  );
+  const refusedChange = async (trigger_config: Record<string, unknown>) => {
+    const { status, json } = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { trigger_config });
+    t.is(status, 400);
+    return json.details.field;
+  };
+  t.is(await refusedChange({ table: 'public.nothing' }), 'trigger_config.table');
+  t.is(
+    await refusedChange({ database_config_id: '6f0c1c7e-9d3a-4b52-8a51-0f6f8f1d2c3b' }),
+    'trigger_config.database_config_id',
+  );
 });
 
 test.serial(

@@ -40,6 +40,10 @@ export class Beginnings<Thing> {
     return this.#room.free;
   }
 
+  get waitingCount(): number {
+    return this.#room.waitingCount;
+  }
+
   ask(share: string, thing: Thing): void {
     const isFew = this.#room.insideOf(share) < ofShareAtOnce;
     const isCalm = this.#room.inside < insideAnyway && this.#room.waitingCount === 0;

@@ -36,6 +36,8 @@ const claimedMax = 100;
 const forgottenMax = 1_000;
 /** Turns that this node waits for at once; more wait in memory, tenant by tenant in turn, and in the store. */
 const turnsMax = { all: 512, each: 256 };
+/** Of those that wait in memory: whoever finds more work of itself leaves it where it lies. */
+const waitingMax = 5_000;
 /** Take-ups of a row whose process died each time. */
 const attemptsMax = 3;
 /** A session that would not take a message for so long never will. */
@@ -107,6 +109,10 @@ export class Runner {
     this.#stopped = true;
     this.#beginnings.stop();
     for (const timer of this.#timers) timer.cancel();
+  }
+
+  get isFull(): boolean {
+    return this.#beginnings.waitingCount >= waitingMax;
   }
 
   /** In the background. The row has been written. */

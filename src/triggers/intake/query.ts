@@ -2,7 +2,7 @@ import { type Ready, whenReady } from '../../context/ready.js';
 import { PlatformError } from '../../errors.js';
 import { ExpressionError, type Expressions, textOf } from '../../expressions/index.js';
 import type { QueryExtraction } from '../config/webhook-config.js';
-import { fillText, valueAt } from '../templates.js';
+import { FillRoom, fillText, valueAt } from '../templates.js';
 
 /** Longer messages are nobody's question. */
 const queryCharsMax = 200_000;
@@ -35,7 +35,7 @@ function extracted(
     case 'field':
       return valueAt(payload, extraction.field);
     case 'template':
-      return fillText(extraction.template, payload);
+      return fillText(extraction.template, payload, undefined, new FillRoom(queryCharsMax));
     case 'full_body':
       return payload;
     case 'jmespath':

@@ -1,51 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from '../../databases/index.js';
 import { invalidField, PlatformError } from '../../errors.js';
-import type { Store } from '../../storage/index.js';
+import type { Store, TenantTransaction } from '../../storage/index.js';
 import type { DatabaseEventConfig } from '../config/source-configs.js';
 import type { Item } from '../inbox/runner.js';
 import type { WorkSeal } from '../inbox/work.js';
+import { cutText } from '../intake/mapped-context.js';
 import type { LiveTriggers } from '../live-triggers.js';
-import { fillText } from '../templates.js';
+import { FillRoom, fillText } from '../templates.js';
 import {
   birthColumn,
   birthOf,
-  type Births,
   type FoundRow,
   highestOf,
   keyColumns,
   keyOfRow,
+  type PlaceOfRows,
   rowsFrom,
   tableOf,
 } from './database-rows.js';
+import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
 import { putIntoInbox } from './found-work.js';
-import { moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
+import { knownKeys, moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
 
-/** A row with a lower cursor may be committed later than one with a higher: so far back every sweep looks again. */
-const stretchMs = 5 * 60_000;
-const sweepEveryMs = 10_000;
 const rowsMax = 500;
+/** Of those that share one cursor, in a table without a primary key to tell them apart by. */
 const rowsMostMax = 10_000;
+/** After rows that are too large together, so many times fewer are asked for. */
+const fewer = 8;
 /** Rows are remembered for longer than they can be read again. */
 const keepMs = 24 * 3_600_000;
 const holdMs = 60_000;
-
-const eventState = z.object({
-  /** What the table is looked at for; other settings begin anew. */
-  about: z.string().optional(),
-  /** The highest when the trigger began; what lies at it or below is no news. Null: the table was empty. */
-  floor: z.string().nullable().optional(),
-  cursor: z.string().nullable().optional(),
-  /** Where the cursor stood at earlier times, the oldest one still needed first. */
-  marks: z.array(z.object({ at: z.number(), cursor: z.string().nullable() })).optional(),
-  swept_ms: z.number().optional(),
-  /** Where new rows are left out: the highest value by which they are known, at the look before. */
-  born: z.string().nullable().optional(),
-});
-type EventState = z.output<typeof eventState>;
+/** Between two looks where the first did not come to the end. */
+const soonMs = 10;
+const messageCharsMax = 200_000;
 
 export interface DatabaseEventsParts {
   readonly store: Store;
@@ -55,7 +45,8 @@ export interface DatabaseEventsParts {
   readonly time: Time;
   /** A notification came: look before it is time. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
-  readonly report: (attempted: string, error: unknown) => void;
+  /** As much waits to run as this node should hold; the rest is better left in its table. */
+  readonly isFull: () => boolean;
 }
 
 interface Open {
@@ -110,13 +101,18 @@ export class DatabaseEvents {
       return { items: [] };
     }
     const { config } = trigger.parsed;
+    // A little later than due, so that it is due by the store's clock too.
+    const againInMs = config.poll_ms + soonMs;
+    if (this.#parts.isFull()) return { items: [], againInMs };
     const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
-    if (source === null) return { items: [] };
+    if (source === null) {
+      // Another node looks after it now.
+      this.#close(triggerId);
+      return { items: [] };
+    }
     try {
-      const open = await this.#openFor(scope, triggerId, config);
-      const items = await this.#read(scope, triggerId, config, open, source);
-      // A little later than due, so that it is due by the store's clock too.
-      return { items, againInMs: config.poll_ms + 10 };
+      const { items, more } = await this.#read(scope, triggerId, config, source);
+      return { items, againInMs: more ? soonMs : againInMs };
     } catch (error) {
       this.#close(triggerId);
       throw error;
@@ -134,63 +130,96 @@ export class DatabaseEvents {
     scope: TenantScope,
     triggerId: string,
     config: DatabaseEventConfig,
-    { reader, keys, birth }: Open,
     source: SourceRow,
-  ): Promise<readonly Item[]> {
-    const { store, seal } = this.#parts;
+  ): Promise<{ readonly items: readonly Item[]; readonly more: boolean }> {
     const nowMs = source.now.getTime();
+    const { reader, birth } = await this.#openFor(scope, triggerId, config);
     const before = await this.#stateOf(reader, config, source, birth);
     const births = birth === undefined ? undefined : { column: birth, before: before.born ?? null };
     // Before the rows: one that comes in between is new by this look, and noted as such for the next.
     const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
-    const sweeps = nowMs - (before.swept_ms ?? 0) >= sweepEveryMs;
-    const from = sweeps ? behindStretch(before, nowMs) : (before.cursor ?? null);
-    const { rows, more } = await this.#rowsFrom(reader, config, {
-      floor: before.floor ?? null,
-      from,
+    const start = startOf(before, nowMs);
+    const floor = before.floor ?? null;
+    const { rows, more, keys } = await this.#rowsFrom(scope, triggerId, config, {
+      floor,
       births,
+      ...start.place,
     });
-    const last = rows.at(-1)?.row[config.cursor_column] ?? null;
-    const cursor = sweeps && rows.length === 0 ? (before.cursor ?? null) : (last ?? before.cursor ?? null);
-    const state = stateAfter({ ...before, cursor, born }, nowMs, sweeps && !more);
-    return store.inTenant(scope, async (tx) => {
+    const read = { rows: rows.map(({ row }) => row), more, keys, cursorColumn: config.cursor_column, born };
+    const state = stateAfter(before, start, read, nowMs);
+    const items = await this.#parts.store.inTenant(scope, async (tx) => {
       const dueAt = new Date(nowMs + (more ? 0 : config.poll_ms));
       if (!(await moveOn(scope, tx, triggerId, { before: source.state, state, dueAt }))) return [];
-      const items: Item[] = [];
-      for (const { row, isNew } of rows) {
-        const key = keyOfRow(row, keys, config);
-        // One that came between the two questions of the last look still seems new; what it shows now is a change.
-        const birth = { triggerId, key: birthOf(row, keys, config), keepMs };
-        if (isNew && (await noteSeen(scope, tx, birth))) {
-          await noteSeen(scope, tx, { triggerId, key, keepMs });
-          continue;
-        }
-        const item = await putIntoInbox(scope, tx, seal, {
-          triggerId,
-          key,
-          sessionId: randomUUID(),
-          work: { message: messageOf(config, row), context: {} },
-          keepMs,
-        });
-        if (item !== undefined) items.push(item);
-      }
-      return items;
+      return this.#keep(scope, tx, triggerId, config, keys, rows);
     });
+    return { items, more };
   }
 
-  /** More than usual where so many rows share one cursor that the next look would read the same again. */
-  async #rowsFrom(
-    reader: DatabaseReader,
+  async #keep(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    triggerId: string,
     config: DatabaseEventConfig,
-    place: {
-      readonly floor: string | null;
-      readonly from: string | null;
-      readonly births: Births | undefined;
-    },
-  ): Promise<{ readonly rows: readonly FoundRow[]; readonly more: boolean }> {
-    const read = await rowsFrom(reader, config, place, rowsMax);
-    const isStuck = read.more && read.rows.at(-1)?.row[config.cursor_column] === place.from;
-    return isStuck ? rowsFrom(reader, config, place, rowsMostMax) : read;
+    keys: readonly string[],
+    rows: readonly FoundRow[],
+  ): Promise<readonly Item[]> {
+    const found = rows.map((one) => ({ ...one, key: keyOfRow(one.row, keys, config) }));
+    // A sweep mostly reads what is known: one question for all of it.
+    const known = await knownKeys(
+      scope,
+      tx,
+      triggerId,
+      found.map(({ key }) => key),
+    );
+    const items: Item[] = [];
+    for (const { row, isNew, key } of found) {
+      // One that came between the two questions of the last look still seems new; what it shows now is a change.
+      const birth = { triggerId, key: birthOf(row, keys, config), keepMs };
+      if (isNew && (await noteSeen(scope, tx, birth))) {
+        await noteSeen(scope, tx, { triggerId, key, keepMs });
+        continue;
+      }
+      if (known.has(key)) continue;
+      const item = await putIntoInbox(scope, tx, this.#parts.seal, {
+        triggerId,
+        key,
+        sessionId: randomUUID(),
+        work: { message: messageOf(config, row), context: {} },
+        keepMs,
+      });
+      if (item !== undefined) items.push(item);
+    }
+    return items;
+  }
+
+  /** Fewer at once where they are large; more where many share one cursor and nothing else tells them apart. */
+  async #rowsFrom(
+    scope: TenantScope,
+    triggerId: string,
+    config: DatabaseEventConfig,
+    place: PlaceOfRows,
+  ): Promise<{
+    readonly rows: readonly FoundRow[];
+    readonly more: boolean;
+    readonly keys: readonly string[];
+  }> {
+    for (let most = rowsMax; ; most = Math.ceil(most / fewer)) {
+      // Opened anew where the one before was closed for having brought too much.
+      const { reader, keys } = await this.#openFor(scope, triggerId, config);
+      try {
+        const read = await rowsFrom(reader, config, { ...place, keys }, most);
+        const isStuck = read.more && keys.length === 0 && cursorOf(config, read.rows.at(-1)) === place.cursor;
+        if (!isStuck) return { ...read, keys };
+        const all = await rowsFrom(reader, config, { ...place, keys }, rowsMostMax);
+        if (!all.more || cursorOf(config, all.rows.at(-1)) !== place.cursor) return { ...all, keys };
+        throw new PlatformError('VALIDATION_ERROR', {
+          message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key.`,
+        });
+      } catch (error) {
+        if (!(error instanceof DatabaseError) || error.failure !== 'too_large' || most === 1) throw error;
+        this.#close(triggerId);
+      }
+    }
   }
 
   async #stateOf(
@@ -212,8 +241,8 @@ export class DatabaseEvents {
     const opening =
       known === undefined
         ? this.#connect(scope, triggerId, config, about)
-        : known.then((open) => {
-            if (open.about === about) return open;
+        : known.then(async (open) => {
+            if (open.about === about && (await stays(open))) return open;
             void open.reader.close();
             return this.#connect(scope, triggerId, config, about);
           });
@@ -254,9 +283,18 @@ export class DatabaseEvents {
   #close(triggerId: string): void {
     const open = this.#open.get(triggerId);
     this.#open.delete(triggerId);
-    open
-      ?.then(({ reader }) => reader.close())
-      .catch((error: unknown) => this.#parts.report('closing a database', error));
+    // One that could not be opened has said so to whoever opened it.
+    open?.then(({ reader }) => reader.close()).catch(() => undefined);
+  }
+}
+
+/** The configuration of the database may have been changed or deleted, which a connection does not feel. */
+async function stays({ reader }: Open): Promise<boolean> {
+  try {
+    return await reader.isCurrent();
+  } catch (error) {
+    void reader.close();
+    throw error;
   }
 }
 
@@ -289,21 +327,16 @@ function aboutOf({ database_config_id, table, cursor_column }: DatabaseEventConf
   return JSON.stringify([database_config_id, table, cursor_column]);
 }
 
+/** Whether looks for the one go on where those for the other were. */
+export function isSameSource(one: DatabaseEventConfig, other: DatabaseEventConfig): boolean {
+  return aboutOf(one) === aboutOf(other);
+}
+
 function messageOf({ message_template }: DatabaseEventConfig, row: TextRow): string {
-  const message = fillText(message_template, row);
-  return message.trim() === '' ? JSON.stringify(row) : message;
+  const message = fillText(message_template, row, undefined, new FillRoom(messageCharsMax, 'cut'));
+  return message.trim() === '' ? cutText(JSON.stringify(row), messageCharsMax) : message;
 }
 
-/** Where the cursor stood before the stretch began; until the trigger is that old, all since its beginning. */
-function behindStretch({ marks = [], floor = null }: EventState, nowMs: number): string | null {
-  const old = marks.findLast(({ at }) => at <= nowMs - stretchMs);
-  return old === undefined ? floor : old.cursor;
-}
-
-/** Of the marks, the newest that is older than the stretch, and all after it. */
-function stateAfter(state: EventState, nowMs: number, swept: boolean): EventState {
-  if (!swept) return state;
-  const marks = [...(state.marks ?? []), { at: nowMs, cursor: state.cursor ?? null }];
-  const old = marks.findLastIndex(({ at }) => at <= nowMs - stretchMs);
-  return { ...state, marks: marks.slice(Math.max(0, old)), swept_ms: nowMs };
+function cursorOf({ cursor_column }: DatabaseEventConfig, found: FoundRow | undefined): string | null {
+  return found?.row[cursor_column] ?? null;
 }

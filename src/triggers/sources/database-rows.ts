@@ -9,6 +9,7 @@ import {
 } from '../../databases/index.js';
 import { invalidField } from '../../errors.js';
 import type { DatabaseEventConfig } from '../config/source-configs.js';
+import type { Place } from './event-state.js';
 
 /** The statements of a look at a tenant's table. Names are quoted, values are parameters. */
 
@@ -90,30 +91,41 @@ export interface Births {
 
 const mark = 'troupe inserted';
 
-/** Rows above the floor, from the cursor on, in the cursor's order. Of equal cursors all are read, also those seen before. */
+export interface PlaceOfRows extends Place {
+  readonly floor: string | null;
+  readonly births?: Births | undefined;
+}
+
+/**
+ * Rows above the floor, from the cursor on, in the cursor's order. Of equal cursors all are read, also those seen before,
+ * unless the place says behind which key to go on.
+ */
 export async function rowsFrom(
   reader: DatabaseReader,
   config: DatabaseEventConfig,
-  {
-    floor,
-    from,
-    births,
-  }: { readonly floor: string | null; readonly from: string | null; readonly births?: Births | undefined },
+  { floor, cursor, after, births, keys }: PlaceOfRows & { readonly keys: readonly string[] },
   rowsMax: number,
 ): Promise<{ readonly rows: readonly FoundRow[]; readonly more: boolean }> {
-  const column = pg.escapeIdentifier(config.cursor_column);
+  const column = `t.${pg.escapeIdentifier(config.cursor_column)}`;
+  const names = keys.map((name) => `t.${pg.escapeIdentifier(name)}`);
   const values: (string | null)[] = [];
   const parameter = (value: string): string => `$${values.push(value)}`;
+  const from = cursor === null ? undefined : parameter(cursor);
   const conditions = [
-    `t.${column} is not null`,
-    ...(floor === null ? [] : [`t.${column} > ${parameter(floor)}`]),
-    ...(from === null ? [] : [`t.${column} >= ${parameter(from)}`]),
+    `${column} is not null`,
+    ...(floor === null ? [] : [`${column} > ${parameter(floor)}`]),
+    ...(from === undefined ? [] : [`${column} >= ${from}`]),
+    // Keys that were others when the place was noted cannot be compared.
+    ...(from === undefined || after === undefined || names.length === 0 || after.length !== names.length
+      ? []
+      : [`(${column} > ${from} or (${names.join(', ')}) > (${after.map(parameter).join(', ')}))`]),
     ...Object.entries(config.filter ?? {}).map(([name, value]) =>
       value === null
         ? `t.${pg.escapeIdentifier(name)} is null`
         : `t.${pg.escapeIdentifier(name)} = ${parameter(String(value))}`,
     ),
   ];
+  const order = [...new Set([column, ...names])].join(', ');
   const inserted =
     births === undefined
       ? ''
@@ -121,7 +133,7 @@ export async function rowsFrom(
         ? `, true as ${pg.escapeIdentifier(mark)}`
         : `, t.${pg.escapeIdentifier(births.column)} > ${parameter(births.before)} as ${pg.escapeIdentifier(mark)}`;
   const selected = await reader.select(
-    `select t.*${inserted} from ${quoted(tableOf(config))} t where ${conditions.join(' and ')} order by t.${column}`,
+    `select t.*${inserted} from ${quoted(tableOf(config))} t where ${conditions.join(' and ')} order by ${order}`,
     values,
     { rowsMax },
   );

@@ -30,6 +30,7 @@ test('a new row that comes between the two questions of a look is no change, and
   let look = 0;
   const reader = {
     allows: () => true,
+    isCurrent: async () => true,
     close: async () => undefined,
     select: async (text: string) => {
       if (text.includes('pg_index')) return { rows: [{ name: 'id' }], more: false };
@@ -44,6 +45,7 @@ test('a new row that comes between the two questions of a look is no change, and
   const tx = {
     maybeOne: async () => ({ kind: 'db_event', state, failures: 0, now: new Date() }),
     maybeOneFirst: async (asked: Asked) => (isNews(asked) ? noted.size : null),
+    any: async () => [],
     query: async (asked: Asked) => {
       if (asked.sql.includes('insert into trigger_inbox')) return { rowCount: isNews(asked) ? 1 : 0 };
       state = JSON.parse(String(asked.values[0]));
@@ -55,6 +57,7 @@ test('a new row that comes between the two questions of a look is no change, and
     live: { get: () => ({ enabled: true, parsed: { type: 'db_event', config } }) },
     seal: { seal: () => Buffer.from('sealed') },
     databases: { connect: async () => reader },
+    isFull: () => false,
     time: systemTime,
   };
   const events = new DatabaseEvents(parts as DatabaseEventsParts);

@@ -1,5 +1,11 @@
 import test from 'ava';
-import { faultOfAddress, fillAddress, fillJson, fillText } from '../../../src/triggers/templates.js';
+import {
+  faultOfAddress,
+  fillAddress,
+  fillJson,
+  FillRoom,
+  fillText,
+} from '../../../src/triggers/templates.js';
 
 const names = {
   name: 'Ada',
@@ -63,4 +69,24 @@ test('scheme and host of an address are written out', (t) => {
     '',
   ])
     t.not(faultOfAddress(wrong), undefined, wrong);
+});
+
+test('a short template does not become a long text, however long its values are', (t) => {
+  const answer = 'x'.repeat(1_000_000);
+  const bomb = '{{ answer }}'.repeat(5_000);
+  const refused = { code: 'VALIDATION_ERROR', message: /more text than it may/ };
+  t.throws(() => fillText(bomb, { answer }), refused);
+  t.throws(() => fillText(bomb, { answer: [answer] }), refused);
+  t.throws(
+    () =>
+      fillJson(
+        Array.from({ length: 5_000 }, () => '{{ answer }}'),
+        { answer },
+      ),
+    refused,
+  );
+  t.throws(() => fillJson({ a: { b: bomb } }, { answer }), refused);
+  t.throws(() => fillAddress(`https://example.com/${bomb}`, { answer }), refused);
+  t.is(fillText(bomb, { answer }, undefined, new FillRoom(10, 'cut')), 'x'.repeat(10));
+  t.is(fillText('{{ answer }}', { answer }).length, 1_000_000);
 });
