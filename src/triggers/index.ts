@@ -158,7 +158,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
       (before?.type === 'db_event' && isSameSource(parsed.config, before.config))
         ? undefined
         : events.beginning(scope, parsed.config),
-    arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, nowMs(), beginning),
+    arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, beginning),
     armed: (scope, { id, trigger_type: type }) => {
       if (type === 'db_event' || type === 'email') looker.look(scope, id, type);
     },

@@ -16,6 +16,8 @@ export interface LiveTrigger {
   readonly limits: TenantLimits;
   readonly agentId: string;
   readonly enabled: boolean;
+  /** Rises with every change. */
+  readonly revision: number;
   readonly parsed: TriggerConfig;
   /** Of a webhook, the current one first; while one is rotated, two. */
   readonly secrets: readonly SecretValue[];
@@ -116,6 +118,7 @@ export class LiveTriggers {
       limits: limitsOf(row.plan, row.settings),
       agentId: row.agent_id,
       enabled: row.enabled,
+      revision: row.revision,
       parsed: parseTriggerConfig(row.trigger_type, row.config),
       secrets:
         secretId === null ? [] : await this.#parts.vault.resolveAll(scope, { vault_secret_id: secretId }),

@@ -171,6 +171,7 @@ const liveRow = z.object({
   trigger_type: z.enum(triggerTypes),
   config: z.record(z.string(), z.unknown()),
   enabled: z.boolean(),
+  revision: z.number(),
   secret_id: z.uuid().nullable(),
   former_secret_until: z.date().nullable(),
   plan: z.enum(plans),
@@ -180,7 +181,7 @@ export type LiveRow = z.output<typeof liveRow>;
 
 const byId: HotStatement<LiveRow> = {
   name: 'trigger_by_id',
-  text: `select r.tenant_id, r.id, r.agent_id, r.name, r.trigger_type, r.config, r.enabled, r.secret_id,
+  text: `select r.tenant_id, r.id, r.agent_id, r.name, r.trigger_type, r.config, r.enabled, r.revision, r.secret_id,
       r.former_secret_until, t.plan, t.settings
     from triggers r join tenants t on t.id = r.tenant_id where r.id = $1`,
   row: liveRow,

@@ -161,6 +161,7 @@ async function startNode(
       },
       agentId: id,
       enabled: true,
+      revision: 1,
       parsed: parseTriggerConfig('schedule', {
         cron: lines.get(id) ?? '',
         timezone,

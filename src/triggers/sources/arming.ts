@@ -3,7 +3,7 @@ import type { TenantTransaction } from '../../storage/index.js';
 import type { TriggerConfig } from '../config/trigger-config.js';
 import type { TriggerRow } from '../triggers.store.js';
 import { armedSchedule } from './schedules.js';
-import { armSource } from './sources.store.js';
+import { armSchedule, armSource, storeNow } from './sources.store.js';
 
 /** What a change of a trigger means for how it is looked at: part of the transaction that changes it. */
 export async function armTrigger(
@@ -11,16 +11,16 @@ export async function armTrigger(
   tx: TenantTransaction,
   row: TriggerRow,
   parsed: TriggerConfig,
-  nowMs: number,
   /** Where the source begins, if that had to be asked for before. */
   beginning?: object,
 ): Promise<void> {
   if (parsed.type === 'webhook') return;
+  // By the clock that says when it is due.
+  const now = await storeNow(tx);
   if (parsed.type === 'schedule') {
-    const { state, dueAt } = armedSchedule(parsed.config, nowMs);
-    await armSource(scope, tx, {
+    const { state, dueAt } = armedSchedule(parsed.config, row.revision, now.getTime());
+    await armSchedule(scope, tx, {
       triggerId: row.id,
-      kind: 'schedule',
       state,
       dueAt: row.enabled ? dueAt : undefined,
     });
@@ -31,7 +31,7 @@ export async function armTrigger(
     kind: parsed.type,
     state: beginning,
     // Mail that is sent here comes by itself.
-    dueAt: row.enabled && !comesByItself(parsed) ? new Date(nowMs) : undefined,
+    dueAt: row.enabled && !comesByItself(parsed) ? now : undefined,
   });
 }
 

@@ -17,7 +17,12 @@ const onTimeMs = 30_000;
 const firingsMax = 30;
 const keepMs = 8 * 24 * 3_600_000;
 
-const scheduleState = z.object({ handled_ms: z.number() });
+const scheduleState = z.object({
+  handled_ms: z.number(),
+  /** The times that it was armed for, and with which version of its trigger. */
+  about: z.string().optional(),
+  revision: z.number().optional(),
+});
 
 export interface SchedulesParts {
   readonly store: Store;
@@ -34,10 +39,15 @@ export function scheduleOf(config: ScheduleConfig, nowMs: number): Schedule | un
 /** What a schedule is armed with: the next firing, and that all before is handled. */
 export function armedSchedule(
   config: ScheduleConfig,
+  revision: number,
   nowMs: number,
 ): { readonly state: object; readonly dueAt: Date | undefined } {
   const next = scheduleOf(config, nowMs)?.next(nowMs);
-  return { state: { handled_ms: nowMs }, dueAt: next === undefined ? undefined : new Date(next) };
+  const about = JSON.stringify([config.cron, config.timezone]);
+  return {
+    state: { handled_ms: nowMs, about, revision },
+    dueAt: next === undefined ? undefined : new Date(next),
+  };
 }
 
 /**
@@ -61,12 +71,15 @@ export class Schedules {
       const row = await lockDue(scope, tx, triggerId);
       if (row === null) return [];
       const nowMs = row.now.getTime();
+      const state = scheduleState.parse(row.state);
+      // Changed, and this node has not heard of it yet: whoever has fires it.
+      if (state.revision !== undefined && trigger.revision < state.revision) return [];
       const schedule = scheduleOf(config, nowMs);
-      const { handled_ms: handledMs } = scheduleState.parse(row.state);
+      const { handled_ms: handledMs } = state;
       const next = schedule?.next(nowMs);
       await moveOn(scope, tx, triggerId, {
         before: row.state,
-        state: { handled_ms: nowMs },
+        state: { ...state, handled_ms: nowMs },
         dueAt: next === undefined || !trigger.enabled ? undefined : new Date(next),
       });
       if (schedule === undefined || !trigger.enabled) return [];

@@ -28,6 +28,31 @@ export async function armSource(
         last_error = null`);
 }
 
+/**
+ * Of a schedule. While it stays switched on with the same times it goes on where it was: a change of its name must not
+ * swallow a firing that is due and not yet noticed.
+ */
+export async function armSchedule(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  { triggerId, state, dueAt }: Pick<Arming, 'triggerId' | 'dueAt'> & { readonly state: object },
+): Promise<void> {
+  const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
+  const goesOn = sql.fragment`s.state -> 'about' = excluded.state -> 'about' and s.due_at < 'infinity'
+    and excluded.due_at < 'infinity'`;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into trigger_sources as s (tenant_id, trigger_id, kind, state, due_at)
+    values (${tenantId}, ${triggerId}, 'schedule', ${JSON.stringify(state)}::jsonb, ${due})
+    on conflict (tenant_id, trigger_id) do update
+      set state = case when ${goesOn} then s.state || jsonb_build_object('revision', excluded.state -> 'revision')
+          else excluded.state end,
+        due_at = case when ${goesOn} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
+}
+
+export function storeNow(tx: TenantTransaction): Promise<Date> {
+  return tx.oneFirst(sql.type(z.object({ now: z.date() }))`select clock_timestamp() as now`);
+}
+
 const dueRow = z.object({
   tenant_id: z.uuid(),
   trigger_id: z.uuid(),
