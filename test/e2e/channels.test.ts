@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto';
 import test from 'ava';
 import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
 import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { addSecret, asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+import { addSecret, asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
 
 const twilioSecret = 'AC123:auth-token-of-tests';
 
@@ -143,6 +144,47 @@ test.serial(
     });
     const failed = await asOwner(node, 'POST', path, { message: 'x' });
     t.is(`${failed.status} ${failed.json.error}`, '502 DELIVERY_FAILED');
+  },
+);
+
+test.serial(
+  'of very many messages in one request none is lost, nor for one that cannot be read',
+  async (t) => {
+    const node = await startTestNode(t);
+    const trigger = await createTrigger(node, {
+      channel: { type: 'whatsapp_cloud' },
+      // Whoever is refused leaves an execution, at no cost.
+      sender_access: { mode: 'whitelist' },
+      session_strategy: { mode: 'derive', fields: ['contacts_of_nobody', '_waId'] },
+    });
+    const messages = Array.from({ length: 120 }, (_, index) => ({
+      id: `wamid.${index}`,
+      from: `49171555${index}`,
+      text: { body: 'hi' },
+    }));
+    const send = (of: readonly object[]) =>
+      sendSigned(node, trigger, { entry: [{ changes: [{ value: { messages: of } }] }] });
+    const statuses: number[] = [];
+    for (let times = 0; times < 4; times += 1) statuses.push((await send(messages)).status);
+    t.deepEqual(statuses, [503, 503, 200, 200]);
+    const owner = await ownerView(node.databaseUrl);
+    t.teardown(() => owner.end());
+    const count = async () =>
+      (await owner.query<{ n: number }>('select count(*)::int as n from executions')).rows[0]?.n;
+    t.is(await count(), 120);
+
+    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+      trigger_config: {
+        sender_access: { mode: 'any' },
+        query_extraction: { field: 'entry.0.changes.0.value.messages.0.say' },
+      },
+    });
+    const said = [{ say: 'one' }, { not: 'this' }, { say: 'three' }];
+    const three = said.map((one, index) => ({ id: `wamid.said.${index}`, from: '491', ...one }));
+    t.is((await send(three)).status, 400);
+    await eventually(async () => (await count()) === 122);
+    t.is((await send(three)).status, 400);
+    t.is(await count(), 122);
   },
 );
 

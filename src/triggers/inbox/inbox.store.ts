@@ -45,6 +45,24 @@ export async function findByKey(
   return found;
 }
 
+const keyRow = z.object({ key: z.string() });
+const byKeys: HotStatement<z.output<typeof keyRow>> = {
+  name: 'trigger_inbox_by_keys',
+  text: `select key from trigger_inbox where tenant_id = $1 and trigger_id = $2 and key = any($3::text[])`,
+  row: keyRow,
+};
+
+/** Of the keys, those that came before. */
+export async function presentKeys(
+  reads: HotReads,
+  scope: TenantScope,
+  triggerId: string,
+  keys: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await reads.inTenant(scope, byKeys, [scope.tenantId, triggerId, keys]);
+  return new Set(rows.map(({ key }) => key));
+}
+
 /** Of a message in a buffer, its place there; what its sender was told. */
 export function placeInBuffer(
   { tenantId }: TenantScope,

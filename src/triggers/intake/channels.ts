@@ -22,12 +22,9 @@ export interface ChannelMessage {
 }
 
 const idCharsMax = 200;
-/** Of one request; a channel that sends more gets them accepted in later requests. */
-export const messagesMax = 50;
-
 /** The messages in a channel's request; none in its other notices, such as receipts of delivery. */
 export function messagesOf(channel: ChannelType, payload: unknown): readonly ChannelMessage[] {
-  return channel === 'twilio' ? twilioMessages(payload) : whatsappMessages(payload).slice(0, messagesMax);
+  return channel === 'twilio' ? twilioMessages(payload) : whatsappMessages(payload);
 }
 
 function twilioMessages(payload: unknown): readonly ChannelMessage[] {
@@ -53,11 +50,13 @@ function whatsappMessages(payload: unknown): readonly ChannelMessage[] {
   return itemsAt(payload, 'entry').flatMap((entry) =>
     itemsAt(entry, 'changes').flatMap((change) => {
       const value = valueAt(change, 'value');
+      // Found by their number: a list for each message would make many of both cost their product.
+      const contactsOf = byNumber(itemsAt(value, 'contacts'));
       return itemsAt(value, 'messages').flatMap((message) => {
         const from = textOf(valueAt(message, 'from'));
         const id = textOf(valueAt(message, 'id'));
         if (from === '' || id === '') return [];
-        const contacts = itemsAt(value, 'contacts').filter((one) => valueAt(one, 'wa_id') === from);
+        const contacts = contactsOf.get(from) ?? [];
         const sender = normalPhone(from);
         return [
           {
@@ -68,12 +67,26 @@ function whatsappMessages(payload: unknown): readonly ChannelMessage[] {
             ownAddress: textOf(valueAt(value, 'metadata.phone_number_id')),
             replyTo: from,
             fields: { From: sender, phoneNumber: sender, _waId: from },
-            payload: withOne(payload, entry, change, value, contacts, message),
+            // Made when it is asked for, since a request may hold very many.
+            get payload() {
+              return withOne(payload, entry, change, value, contacts, message);
+            },
           },
         ];
       });
     }),
   );
+}
+
+function byNumber(contacts: readonly unknown[]): ReadonlyMap<unknown, readonly unknown[]> {
+  const found = new Map<unknown, unknown[]>();
+  for (const contact of contacts) {
+    const number = valueAt(contact, 'wa_id');
+    const others = found.get(number);
+    if (others === undefined) found.set(number, [contact]);
+    else others.push(contact);
+  }
+  return found;
 }
 
 /** What the person wrote, or chose, or wrote below a picture. */

@@ -25,6 +25,7 @@ import { type Admitted, type Incoming, itemOf, namesOf, workOf } from './incomin
 import { memberFinder } from './members.store.js';
 import { hashOfPayload, headerKeepMs, type MessageKey, messageKeyOf } from './message-key.js';
 import { payloadOf } from './payload.js';
+import { portionOf } from './portion.js';
 import { readMessage, readQuery } from './read-message.js';
 import type { Repeats } from './repeats.js';
 import { judgeSender } from './sender-access.js';
@@ -86,11 +87,26 @@ export class WebhookIntake {
     const { channel } = admitted.config;
     const payload = payloadOf(request.headers['content-type'] ?? '', request.body);
     if (channel === undefined) return this.#takeMessage(admitted, payload, undefined);
-    const messages = messagesOf(channel.type, payload);
+    const all = messagesOf(channel.type, payload);
+    const { messages, more } = await portionOf(this.#parts.reads, admitted, all);
     let answer = noMessage(channel.type);
+    let unread: unknown;
     // One after the other: the second message of a session is behind the first.
-    for (const message of messages) answer = await this.#takeMessage(admitted, payload, message);
-    return answer;
+    for (const message of messages) {
+      try {
+        answer = await this.#takeMessage(admitted, payload, message);
+      } catch (error) {
+        if (!isNoQuery(error)) throw error;
+        // Those behind it are none the worse for it, and would come with it each time.
+        unread ??= error;
+      }
+    }
+    if (unread !== undefined) throw unread;
+    if (!more) return answer;
+    throw new PlatformError('service_unavailable', {
+      message: 'Some of the messages were taken; send them all again for the others.',
+      retryAfterSeconds: 1,
+    });
   }
 
   #admit(trigger: LiveTrigger | undefined, request: WebhookRequest): Ready<Admitted> {
@@ -116,7 +132,7 @@ export class WebhookIntake {
     const { trigger, config, request, keyId, window } = admitted;
     const key = messageKeyOf(request.headers, message);
     // Only what comes again is compared.
-    const hash = key === undefined ? '' : hashOfPayload(request.body);
+    const hash = key?.strict === true ? hashOfPayload(request.body) : '';
     const repeated = key === undefined ? undefined : await this.#repeated(admitted, key, hash);
     if (repeated !== undefined) return repeated;
     const read = readMessage(trigger.agentId, config, payload, message);
