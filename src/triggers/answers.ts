@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { DeliveryRow } from './deliveries/deliveries.store.js';
 import { deliveryStatuses } from './deliveries/deliveries.store.js';
@@ -76,16 +77,40 @@ export function triggerAnswerOf(row: TriggerRow, publicUrl: string): z.input<typ
 }
 
 const nextRunsShown = 3;
+/** By the line and its zone: to find them out takes a millisecond, and a list may hold thousands. */
+const knownRuns = new LRUCache<string, readonly number[]>({ max: 10_000 });
 
-function nextRunsOf(config: TriggerRow['config']): string[] {
-  const nowMs = Date.now();
-  const schedule = scheduleOf(scheduleConfig.parse(config), nowMs);
-  const found: string[] = [];
-  for (let next = schedule?.next(nowMs); next !== undefined && found.length < nextRunsShown;) {
-    found.push(new Date(next).toISOString());
-    next = schedule?.next(next);
+/** What was found out holds until the first of them is over. */
+export function nextRunsOf(config: TriggerRow['config'], nowMs = Date.now()): string[] {
+  const parsed = scheduleConfig.parse(config);
+  const key = JSON.stringify([parsed.cron, parsed.timezone]);
+  let runs = knownRuns.get(key) ?? [];
+  if ((runs[0] ?? 0) <= nowMs) {
+    const schedule = scheduleOf(parsed, nowMs);
+    const found: number[] = [];
+    for (let next = schedule?.next(nowMs); next !== undefined && found.length < nextRunsShown;) {
+      found.push(next);
+      next = schedule?.next(next);
+    }
+    runs = found;
+    knownRuns.set(key, runs);
   }
-  return found;
+  return runs.map((run) => new Date(run).toISOString());
+}
+
+/** Of one go, so that a long list lets others in between. */
+const answersAtOnce = 20;
+
+export async function triggerAnswersOf(
+  rows: readonly TriggerRow[],
+  publicUrl: string,
+): Promise<z.input<typeof triggerAnswer>[]> {
+  const answers: z.input<typeof triggerAnswer>[] = [];
+  for (const row of rows) {
+    answers.push(triggerAnswerOf(row, publicUrl));
+    if (answers.length % answersAtOnce === 0) await new Promise((resolve) => void setImmediate(resolve));
+  }
+  return answers;
 }
 
 export function deliveryAnswerOf(row: DeliveryRow): z.input<typeof deliveryAnswer> {

@@ -16,7 +16,7 @@ import {
   tenantCaller,
   tenantUser,
 } from '../operations/index.js';
-import { createdAnswer, triggerAnswer, triggerAnswerOf, webhookUrlOf } from './answers.js';
+import { createdAnswer, triggerAnswer, triggerAnswerOf, triggerAnswersOf, webhookUrlOf } from './answers.js';
 import { anyConfig } from './config/source-configs.js';
 import { configSchemas, triggerTypes, type TriggerType } from './config/trigger-config.js';
 import type { Trials } from './trials.js';
@@ -72,7 +72,7 @@ function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
         });
         const page = paged ? rows.slice(0, size) : rows;
         const last = page.at(-1);
-        const answer = list(page.map((row) => triggerAnswerOf(row, publicUrl())));
+        const answer = list(await triggerAnswersOf(page, publicUrl()));
         if (!paged) return answer;
         const more = rows.length > size && last !== undefined;
         return { ...answer, next_cursor: more ? encodeCursor({ at: last.created_at, id: last.id }) : null };
@@ -172,7 +172,7 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       method: 'DELETE',
       path: '/api/triggers/:id',
       title: 'Delete a trigger',
-      description: 'What was accepted to run still runs; its answers have no way out any more.',
+      description: 'What runs goes on, without a way out for its answer; what waits to run is dropped.',
       access: tenantUser('triggers:delete'),
       params: triggerParams,
       output: doneShape,

@@ -153,7 +153,7 @@ export function setFormerSecret(
     where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);
 }
 
-/** What waits in buffers goes with the trigger; what was accepted to run still runs. */
+/** What waits for it is dropped when its turn comes. */
 export async function deleteTrigger(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

@@ -148,6 +148,45 @@ test.serial(
 );
 
 test.serial(
+  'a message of a channel is known for 8 days, another for a day, and then runs anew',
+  async (t) => {
+    const node = await startTestNode(t);
+    const trigger = await createTrigger(node, { auth: { type: 'none' }, channel: { type: 'twilio' } });
+    const other = await createTrigger(node, { auth: { type: 'none' } });
+    const write = () =>
+      node.client.call('POST', trigger.path, {
+        body: twilioForm('SM1', 'hi').toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      });
+    const post = () =>
+      node.client.call('POST', other.path, {
+        body: { message: 'hi' },
+        headers: { 'idempotency-key': 'one' },
+      });
+    const counts = async () =>
+      Promise.all([trigger, other].map(async (one) => (await executionsOf(node, one)).length));
+    const owner = await ownerView(node.databaseUrl);
+    t.teardown(() => owner.end());
+    const pass = (interval: string) =>
+      owner.query('update trigger_inbox set expires_at = expires_at - $1::interval', [interval]);
+    for (const send of [write, write, post, post]) t.is((await send()).status, 200);
+    t.deepEqual(await counts(), [1, 1]);
+    await pass('23 hours 50 minutes');
+    for (const send of [write, post]) await send();
+    t.deepEqual(await counts(), [1, 1]);
+    await pass('20 minutes');
+    for (const send of [write, post]) await send();
+    t.deepEqual(await counts(), [1, 2]);
+    await pass('6 days 23 hours');
+    await write();
+    t.deepEqual(await counts(), [1, 2]);
+    await pass('1 hour');
+    await write();
+    t.deepEqual(await counts(), [2, 2]);
+  },
+);
+
+test.serial(
   'of very many messages in one request none is lost, nor for one that cannot be read',
   async (t) => {
     const node = await startTestNode(t);

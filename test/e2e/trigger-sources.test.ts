@@ -2,6 +2,7 @@ import test from 'ava';
 import { startShop } from '../support/databases.js';
 import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
 import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
 
 test.serial('a schedule fires at its times, once each, until it is switched off', async (t) => {
@@ -82,6 +83,48 @@ test.serial(
     t.is((await seen()).length, 3);
   },
 );
+
+test.serial('a notification wakes the look at a table, and is nothing more', async (t) => {
+  const { place, client } = await startShop(t);
+  const node = await startTestNode(t);
+  await client.query('create table visits (id bigint primary key)');
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  const config = {
+    database_config_id: made.json.data.id,
+    table: 'public.visits',
+    cursor_column: 'id',
+    poll_ms: 3_600_000,
+    channel: 'visits',
+    message_template: 'Guest {{ id }}',
+  };
+  const trigger = await createTrigger(node, config, 'db_event');
+  const owner = await ownerView(node.databaseUrl);
+  t.teardown(() => owner.end());
+  await eventually(async () => {
+    const looked = "select from trigger_sources where due_at > now() + interval '50 minutes'";
+    return (await owner.query(looked)).rowCount === 1;
+  });
+  const notify = () => client.query("select pg_notify('visits', 'Guest 0')");
+  for (let times = 0; times < 5; times += 1) await notify();
+  await client.query('insert into visits values (1)');
+  await eventually(
+    async () => {
+      // Heard once the node listens.
+      await notify();
+      return (await executionsOf(node, trigger)).length > 0;
+    },
+    { everyMs: 200 },
+  );
+  await notify();
+  t.deepEqual(
+    (await executionsOf(node, trigger)).map(({ input_preview }) => input_preview),
+    ['Guest 1'],
+  );
+});
 
 test.serial('a table or column that is not there is refused by field', async (t) => {
   const { place } = await startShop(t);

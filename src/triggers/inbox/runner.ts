@@ -361,7 +361,7 @@ function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, at
     scope,
     limits: trigger.limits,
     executionId,
-    agentId: trigger.agentId,
+    agentId: work.agentId ?? trigger.agentId,
     sessionId,
     triggerId: trigger.id,
     message: work.message,

@@ -23,6 +23,8 @@ export const work = z.object({
   userId: z.string().optional(),
   keyId: z.string().optional(),
   requestId: z.string(),
+  /** Whose session it was accepted for: its trigger may have been given to another agent since. */
+  agentId: z.string().optional(),
   /** How the channel writes both sides, to answer. */
   reply: z.object({ to: z.string(), from: z.string() }).optional(),
   /** Of a mail. */

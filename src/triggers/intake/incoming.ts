@@ -33,7 +33,7 @@ export interface Incoming extends Admitted {
 }
 
 export function workOf(
-  { read, message, request, keyId }: Incoming,
+  { trigger, read, message, request, keyId }: Incoming,
   query: string,
   userId: string | undefined,
 ): Work {
@@ -42,6 +42,7 @@ export function workOf(
     message: query,
     context: { ...read.sources.context },
     requestId: request.requestId,
+    agentId: trigger.agentId,
   };
   if (consumerKey !== undefined) work.consumerKey = consumerKey;
   if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);

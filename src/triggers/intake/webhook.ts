@@ -90,7 +90,7 @@ export class WebhookIntake {
     const all = messagesOf(channel.type, payload);
     const { messages, more } = await portionOf(this.#parts.reads, admitted, all);
     let answer = noMessage(channel.type);
-    let unread: unknown;
+    let unread: PlatformError | undefined;
     // One after the other: the second message of a session is behind the first.
     for (const message of messages) {
       try {
@@ -364,7 +364,7 @@ export class WebhookIntake {
   }
 }
 
-function isNoQuery(error: unknown): boolean {
+function isNoQuery(error: unknown): error is PlatformError {
   return error instanceof PlatformError && error.code === 'VALIDATION_ERROR';
 }
 

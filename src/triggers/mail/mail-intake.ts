@@ -82,7 +82,7 @@ export class MailIntake {
       messageId: mail.id,
       thread,
       sessionId: sessionOfThread(trigger, thread, sender),
-      work: workOf(received, sender, thread),
+      work: { ...workOf(received, sender, thread), agentId: trigger.agentId },
       refused: !isAllowed(config, sender) || (await gates.isDenied(trigger.scope, sender)),
     };
   }

@@ -21,14 +21,8 @@ export class CronLine {
       return 'must have five fields, or six with the seconds first';
     }
     const withSeconds = fields.length === 5 ? ['0', ...fields] : fields;
-    for (const [index, field] of withSeconds.entries()) {
-      const alone = withSeconds.map((_, other) => (other === index ? field : '*'));
-      if (!fieldPattern.test(field) || cronOf(alone) === undefined) {
-        return `cannot be read: "${field}" does not fit the ${fieldNames[index] ?? 'field'}`;
-      }
-    }
-    const cron = cronOf(withSeconds);
-    return cron === undefined ? 'cannot be read' : new CronLine(cron);
+    const cron = withSeconds.every((field) => fieldPattern.test(field)) ? cronOf(withSeconds) : undefined;
+    return cron === undefined ? `cannot be read${oddField(withSeconds)}` : new CronLine(cron);
   }
 
   /** The first time after the given one; undefined where none comes in the years that the library looks through. */
@@ -40,6 +34,15 @@ export class CronLine {
   upTo(wallMs: number): number | undefined {
     return this.#cron.previousRuns(1, new Date(wallMs + 1_000))[0]?.getTime();
   }
+}
+
+/** Which field it is that cannot be read: each is tried alone. */
+function oddField(fields: readonly string[]): string {
+  const at = fields.findIndex((field, index) => {
+    const alone = fields.map((_, other) => (other === index ? field : '*'));
+    return !fieldPattern.test(field) || cronOf(alone) === undefined;
+  });
+  return at === -1 ? '' : `: "${fields[at] ?? ''}" does not fit the ${fieldNames[at] ?? 'field'}`;
 }
 
 function cronOf(fields: readonly string[]): Cron | undefined {

@@ -1,0 +1,109 @@
+// Triggers that are changed while messages or answers of theirs wait.
+import test from 'ava';
+import { Webhook } from 'standardwebhooks';
+import { eventually } from '../support/eventually.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
+import { publishAgent } from '../support/published-agents.js';
+import { answerJson, startToolServer } from '../support/tool-servers.js';
+import { asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
+
+/** Looks count in the user's window. */
+const seldom = { everyMs: 300 };
+
+const buffered = (url: string) => ({
+  auth: { type: 'none' },
+  session_strategy: { mode: 'derive', fields: ['from'] },
+  execution: {
+    mode: 'async',
+    callback: { url },
+    message_buffer: { enabled: true, window_ms: 60_000, max_messages: 2 },
+  },
+});
+
+async function endWindows({ databaseUrl }: TestNode): Promise<void> {
+  const owner = await ownerView(databaseUrl);
+  await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+  await owner.end();
+}
+
+const ended = (node: TestNode, trigger: TestTrigger, message: string) =>
+  eventually(
+    async () =>
+      (await executionsOf(node, trigger)).find(
+        ({ input_preview, finished_at }) => input_preview === message && finished_at !== null,
+      ),
+    { ...seldom, what: `the end of ${message}` },
+  );
+
+test.serial(
+  'a message that waits runs with the agent of its session, later ones with the new agent',
+  async (t) => {
+    const node = await startTestNode(t);
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const trigger = await createTrigger(node, buffered(receiver.url));
+    const send = (message: string) =>
+      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+    await send('one');
+    await send('two');
+    const first = await ended(node, trigger, 'one\ntwo');
+    await send('three');
+    const other = await publishAgent(node.client, node.bootstrap, { model: 'sim.echo' });
+    t.is((await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id: other })).status, 200);
+    await endWindows(node);
+    const waited = await ended(node, trigger, 'three');
+    t.like(waited, { status: 'completed', session_id: first.session_id });
+    await send('four');
+    await send('five');
+    const later = await ended(node, trigger, 'four\nfive');
+    t.like(later, { status: 'completed', agent_id: other });
+    t.not(later.session_id, first.session_id);
+  },
+);
+
+test.serial(
+  'a message that waits runs though its trigger was switched off, and none comes after it',
+  async (t) => {
+    const node = await startTestNode(t);
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const trigger = await createTrigger(node, buffered(receiver.url));
+    const send = (message: string) =>
+      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+    t.is((await send('one')).status, 202);
+    await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
+    t.is((await send('two')).status, 409);
+    await endWindows(node);
+    t.is((await ended(node, trigger, 'one')).status, 'completed');
+    await eventually(() => receiver.heard.length === 1);
+  },
+);
+
+test.serial(
+  'an answer that waits goes where the trigger says now, signed with both of its secrets',
+  async (t) => {
+    const node = await startTestNode(t);
+    const away = await startToolServer(t, (_request, response) => answerJson(response, {}, 503));
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const trigger = await createTrigger(node, {
+      auth: { type: 'none' },
+      execution: { mode: 'async', callback: { url: away.url } },
+    });
+    await node.client.call('POST', trigger.path, { body: { message: 'hi' } });
+    await eventually(() => away.heard.length === 1);
+    const rotated = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/rotate-secret`, {
+      grace_seconds: 600,
+    });
+    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+      trigger_config: { execution: { callback: { url: receiver.url } } },
+    });
+    const [arrived] = await eventually(
+      () => (receiver.heard.length > 0 ? receiver.heard : undefined),
+      seldom,
+    );
+    t.is(arrived?.headers['idempotency-key'], away.heard[0]?.headers['idempotency-key']);
+    for (const secret of [trigger.secret, String(rotated.json.data.webhook_secret)])
+      t.notThrows(() =>
+        new Webhook(secret).verify(arrived?.body ?? '', arrived?.headers as Record<string, string>),
+      );
+  },
+);
