@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { cpuSecondsBelow } from './processes.js';
 
 export interface BenchServer {
   readonly name: string;
@@ -9,6 +10,8 @@ export interface BenchServer {
   readonly facts: Readonly<Record<string, string>>;
   /** CPU seconds that the process has used so far. */
   cpuSeconds(): Promise<number>;
+  /** CPU seconds of the processes below it, its database; not a number where the system does not tell. */
+  cpuSecondsBelow(): number;
   /** Resident memory, after a collection where the process can be told to make one. */
   residentBytes(): Promise<number>;
   /** Of JavaScript's heap, at the same moment. */
@@ -48,6 +51,7 @@ export async function startServer(name: string, module: string, base: string): P
       const { cpuSeconds } = await message<{ cpuSeconds: number }>(child, name);
       return cpuSeconds;
     },
+    cpuSecondsBelow: () => cpuSecondsBelow(child.pid ?? 0),
     residentBytes: async () => (await memoryOf(child, name)).residentBytes,
     heapBytes: async () => (await memoryOf(child, name)).heapBytes,
     stop: () =>
