@@ -36,25 +36,18 @@ export interface Acceptance {
 /** A window that a process left behind is found so long after its end. */
 export const windowLateMs = 500;
 
-/** Many of many tenants: lists, one for each column. */
-const given = `
-      select tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash,
-        substring($8::bytea from sealed_at for sealed_bytes) as sealed, answer, hold_ms, keep_ms, asks, position
-      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $9::int4[],
-        $10::int4[], $11::jsonb[], $12::int8[], $13::int8[], $14::bool[]) with ordinality
-        as g (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed_at, sealed_bytes,
-          answer, hold_ms, keep_ms, asks, position)`;
-
 /**
  * Many messages of many tenants in one statement, with the question whether people took their sessions over and with
- * the buffers that they fall into. Times are PostgreSQL's. Windows are locked in the order of their keys, so that two
- * batches never wait for each other in a circle.
+ * the buffers that they fall into. Lists, one for each column, are taken apart where they are needed: what is gathered
+ * for two readers is written down in between, with all that the messages hold. Times are PostgreSQL's. Windows are
+ * locked in the order of their keys, so that two batches never wait for each other in a circle.
  */
 const many = `
-    with given as (${given}
-    ), taken as (
+    with taken as (
       -- One look for each message, by its key: never a list of all that were taken over.
-      select g.position from given g cross join lateral (
+      select g.position
+      from unnest($1::uuid[], $4::uuid[], $14::bool[]) with ordinality as g (tenant_id, session_id, asks, position)
+      cross join lateral (
         select from sessions s
         where s.tenant_id = g.tenant_id and s.id = g.session_id and s.control_mode <> 'engaged'
           and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
@@ -63,10 +56,15 @@ const many = `
     ), inserted as (
       insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
         answer, attempts, due_at, expires_at)
-      select tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed, answer, 1,
+      select tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash,
+        substring($8::bytea from sealed_at for sealed_bytes), answer, 1,
         clock_timestamp() + hold_ms * interval '1 millisecond',
         clock_timestamp() + keep_ms * interval '1 millisecond'
-      from given where position not in (select position from taken) order by position
+      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $9::int4[],
+        $10::int4[], $11::jsonb[], $12::int8[], $13::int8[]) with ordinality
+        as g (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed_at, sealed_bytes,
+          answer, hold_ms, keep_ms, position)
+      where position not in (select position from taken) order by position
       on conflict (tenant_id, trigger_id, key) do nothing
       returning tenant_id, trigger_id, key, session_id, state, due_at, seq
     ), windows as (
@@ -77,18 +75,17 @@ const many = `
       group by tenant_id, trigger_id, session_id order by tenant_id, trigger_id, session_id
       on conflict (tenant_id, trigger_id, session_id) do update
         set messages = trigger_windows.messages + excluded.messages, due_at = excluded.due_at
-      returning tenant_id, trigger_id, session_id, messages
+      returning trigger_id, session_id, messages
     )
-    select i.trigger_id::text, i.key, i.seq, coalesce(w.messages, 0) as messages, null::int8 as taken
-    from inserted i left join windows w
-      on i.state = 'buffered' and (w.tenant_id, w.trigger_id, w.session_id) = (i.tenant_id, i.trigger_id, i.session_id)
+    select trigger_id::text, key as name, seq, null::int4 as messages, null::int8 as taken from inserted
+    union all select trigger_id::text, session_id::text, null, messages, null from windows
     union all select null, null, null, null, position from taken`;
 
 /**
  * The same for one message, which needs no lists, no order and no sums: a plain accept is a seventh quicker. One that
  * waits in no buffer has nothing to do with windows.
  */
-function single(parts: string, messages: string): string {
+function single(parts: string, more: string): string {
   return `
     with taken as (
       select 1 as position from sessions s
@@ -104,7 +101,7 @@ function single(parts: string, messages: string): string {
       on conflict (tenant_id, trigger_id, key) do nothing
       returning due_at, seq
     )${parts}
-    select $2::text as trigger_id, $3::text as key, seq, ${messages} as messages, null::int8 as taken from inserted
+    select $2::text as trigger_id, $3::text as name, seq, null::int4 as messages, null::int8 as taken from inserted${more}
     union all select null, null, null, null, position from taken`;
 }
 
@@ -118,11 +115,12 @@ const oneBuffered = {
         set messages = trigger_windows.messages + 1, due_at = excluded.due_at
       returning messages
     )`,
-    '(select messages from windows)',
+    `
+    union all select $2::text, $4::text, null, messages, null from windows`,
   ),
 };
 
-const oneAtOnce = { name: 'trigger_inbox_one_at_once', text: single('', '0') };
+const oneAtOnce = { name: 'trigger_inbox_one_at_once', text: single('', '') };
 
 export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
   name: 'batch_trigger_inbox',
@@ -175,55 +173,56 @@ export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
     ];
   },
   outcomes: (rows, returned) => {
-    const inserted = new Map<string, Written>();
+    const seqs = new Map<string, number>();
+    const messages = new Map<string, number>();
     const takenOver = new Set<number>();
     for (const one of returned.map(readReturned)) {
       if ('taken' in one) takenOver.add(one.taken - 1);
-      else inserted.set(one.key, one);
+      else if ('seq' in one) seqs.set(one.at, one.seq);
+      else messages.set(one.at, one.messages);
     }
     const inBatch = new Map<string, number>();
-    // Of rows with one key in one batch, PostgreSQL takes the first.
-    const fates = rows.map((row) => {
-      const written = inserted.get(keyOf(row));
-      if (written === undefined) return undefined;
-      inserted.delete(keyOf(row));
-      const position = (inBatch.get(windowOf(row)) ?? 0) + 1;
-      inBatch.set(windowOf(row), position);
-      return { ...written, position };
+    // Of rows with one key in one batch, PostgreSQL takes the first that people did not keep out.
+    const written = rows.map((row, index) => {
+      if (takenOver.has(index)) return undefined;
+      const key = placeOf(row.trigger_id, row.key);
+      const seq = seqs.get(key);
+      if (seq === undefined) return undefined;
+      seqs.delete(key);
+      const window = row.state === 'buffered' ? placeOf(row.trigger_id, row.session_id) : undefined;
+      if (window === undefined) return { seq, window, position: 0 };
+      const position = (inBatch.get(window) ?? 0) + 1;
+      inBatch.set(window, position);
+      return { seq, window, position };
     });
-    return rows.map((row, index) => {
-      const fate = fates[index];
+    return rows.map((_, index): Acceptance => {
+      const one = written[index];
       if (takenOver.has(index)) return { fate: 'taken over', buffered: 0, seq: 0 };
-      if (fate === undefined) return { fate: 'present', buffered: 0, seq: 0 };
+      if (one === undefined) return { fate: 'present', buffered: 0, seq: 0 };
+      const { seq, window, position } = one;
+      if (window === undefined) return { fate: 'accepted', buffered: 0, seq };
       // The buffer's count is that after the whole batch; each message is told its own place.
-      const behind = (inBatch.get(windowOf(row)) ?? 0) - fate.position;
-      const buffered = row.state === 'buffered' ? fate.messages - behind : 0;
-      return { fate: 'accepted', buffered, seq: fate.seq };
+      const behind = (inBatch.get(window) ?? 0) - position;
+      return { fate: 'accepted', buffered: (messages.get(window) ?? 0) - behind, seq };
     });
   },
 };
 
-function keyOf({ trigger_id, key }: Pick<AcceptedRow, 'trigger_id' | 'key'>): string {
-  return `${trigger_id} ${key}`;
+/** Of a key, or a session, of a trigger. */
+function placeOf(triggerId: string, name: string): string {
+  return `${triggerId} ${name}`;
 }
 
-function windowOf({ trigger_id, session_id, state }: AcceptedRow): string {
-  return `${trigger_id} ${session_id} ${state}`;
-}
+type Returned =
+  | { readonly taken: number }
+  | { readonly at: string; readonly seq: number }
+  | { readonly at: string; readonly messages: number };
 
-interface Written {
-  readonly key: string;
-  readonly messages: number;
-  readonly seq: number;
-}
-
-function readReturned(row: unknown): Written | { readonly taken: number } {
+function readReturned(row: unknown): Returned {
   if (typeof row !== 'object' || row === null) throw new StoreError('unexpected-row', 'Accepting a message');
-  const field = (name: string): string => String(Reflect.get(row, name));
-  if (Reflect.get(row, 'taken') !== null) return { taken: Number(field('taken')) };
-  return {
-    key: keyOf({ trigger_id: field('trigger_id'), key: field('key') }),
-    messages: Number(field('messages')),
-    seq: Number(field('seq')),
-  };
+  const field = (name: string): unknown => Reflect.get(row, name);
+  const [taken, seq] = [field('taken'), field('seq')];
+  if (taken !== null) return { taken: Number(taken) };
+  const at = placeOf(String(field('trigger_id')), String(field('name')));
+  return seq === null ? { at, messages: Number(field('messages')) } : { at, seq: Number(seq) };
 }

@@ -4,7 +4,8 @@ import test from 'ava';
 import pg from 'pg';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { z } from 'zod';
-import { openBatchWriters, openStore, sql } from '../../../src/storage/index.js';
+import type { TenantScope } from '../../../src/context/tenant-scope.js';
+import { openBatchWriters, openStore, sql, type Store } from '../../../src/storage/index.js';
 import {
   type AcceptedRow,
   type Acceptance,
@@ -30,6 +31,20 @@ function message(where: Place, key: string, state: 'buffered' | 'running' = 'buf
     hold_ms: 60_000,
     keep_ms: 90_000,
   };
+}
+
+async function takenOverSession(store: Store, scope: TenantScope): Promise<string> {
+  const [agent, session] = [randomUUID(), randomUUID()];
+  await store.inTenant(scope, async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      insert into agents (tenant_id, id, document)
+      values (${scope.tenantId}, ${agent}, '{"name": "agent", "type": "agent"}')`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into sessions (tenant_id, id, agent_id, slot, channel, control_mode, control_kind, created_at,
+        last_interaction)
+      values (${scope.tenantId}, ${session}, ${agent}, 0, 'webhook', 'manual_handoff', 'handoff', now(), now())`);
+  });
+  return session;
 }
 
 test('a message that comes alone is accepted as those that come together', async (t) => {
@@ -90,17 +105,8 @@ test('a message is refused where people took its session over, alone and among o
   });
   const inbox = writers.writer(acceptTarget);
   const scope = await insertTenant(store);
-  const where = { tenant_id: scope.tenantId, trigger_id: randomUUID(), session_id: randomUUID() };
-  await store.inTenant(scope, async (tx) => {
-    const agent = randomUUID();
-    await tx.query(sql.typeAlias('nothing')`
-      insert into agents (tenant_id, id, document)
-      values (${scope.tenantId}, ${agent}, '{"name": "agent", "type": "agent"}')`);
-    await tx.query(sql.typeAlias('nothing')`
-      insert into sessions (tenant_id, id, agent_id, slot, channel, control_mode, control_kind, created_at,
-        last_interaction)
-      values (${scope.tenantId}, ${where.session_id}, ${agent}, 0, 'webhook', 'manual_handoff', 'handoff', now(), now())`);
-  });
+  const session_id = await takenOverSession(store, scope);
+  const where = { tenant_id: scope.tenantId, trigger_id: randomUUID(), session_id };
   const accept = async (key: string, given: Partial<AcceptedRow> = {}): Promise<string> =>
     (await inbox.write({ ...message(where, key), ...given })).fate;
   t.is(await accept('buffered'), 'taken over');
@@ -117,6 +123,63 @@ test('a message is refused where people took its session over, alone and among o
   );
   t.deepEqual(keys, [{ key: 'kept for people' }, { key: 'of another' }]);
 });
+
+test('messages of many kinds that come together are answered as if they came one by one', async (t) => {
+  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const store = await openStore({ databaseUrl: database.url });
+  database.atEnd(async () => {
+    await writers.close();
+    await store.close();
+  });
+  const inbox = writers.writer(acceptTarget);
+  const kinds = 120;
+  /** The same messages for tenants of their own: of two, to two triggers, of three sessions, with keys that repeat. */
+  const make = async (): Promise<readonly AcceptedRow[]> => {
+    const scopes = [await insertTenant(store), await insertTenant(store)];
+    const places = await Promise.all(
+      scopes.map(async (scope) => ({
+        tenant_id: scope.tenantId,
+        triggers: [randomUUID(), randomUUID()],
+        sessions: [await takenOverSession(store, scope), randomUUID(), randomUUID()],
+      })),
+    );
+    return Array.from({ length: kinds }, (_, index) => {
+      const { tenant_id, triggers, sessions } = places[index % 2] ?? never();
+      const trigger_id = triggers[Math.floor(index / 2) % 2] ?? never();
+      const session_id = sessions[(index * 7) % 3] ?? never();
+      const state = (['buffered', 'buffered', 'running', 'buffered', 'done'] as const)[index % 5] ?? never();
+      const where = { tenant_id, trigger_id, session_id };
+      return {
+        ...message(where, `key ${(index * 31) % 40}`),
+        execution_id: state === 'buffered' ? null : randomUUID(),
+        state,
+        asks: index % 11 !== 0,
+      };
+    });
+  };
+  const [alone, together] = [await make(), await make()];
+  const inTurn: Acceptance[] = [];
+  for (const row of alone) inTurn.push(await inbox.write(row));
+  const atOnce = await Promise.all(together.map((row) => inbox.write(row)));
+  const seen = (all: readonly Acceptance[]): readonly string[] =>
+    all.map(({ fate, buffered }) => `${fate} ${buffered}`);
+  t.deepEqual(seen(atOnce), seen(inTurn));
+  t.deepEqual(
+    [...new Set(inTurn.map(({ fate }) => fate))].toSorted(),
+    ['accepted', 'present', 'taken over'],
+    'all fates are among them',
+  );
+  const seqs = atOnce.filter(({ fate }) => fate === 'accepted').map(({ seq }) => seq);
+  t.deepEqual(
+    seqs,
+    seqs.toSorted((one, other) => one - other),
+    'in the order in which they came',
+  );
+});
+
+function never(): never {
+  throw new RangeError('there is one');
+}
 
 test('a plan that is made before there are sessions looks among those that people took over, and not at all', async (t) => {
   const owner = new pg.Client({ connectionString: database.url });
