@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/eventually.js';
 import { type ImapServer, startImapServer } from '../support/imap-server.js';
 import { startTestNode, type TestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
 import { addSecret, asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
 
 const patience = { everyMs: 200, timeoutMs: 60_000 };
@@ -78,6 +79,20 @@ test.serial(
     }, patience);
     t.is(source.last_error, 'The mailbox refused the user and password.');
     t.false(node.log().includes('not the password'));
+    // What came since the trigger was made is news, whenever the mailbox is looked into for the first time.
+    server.deliver(mailOf('meanwhile', 'came meanwhile'), new Date(Date.now() - 30_000));
+    server.deliver(mailOf('old', 'before'), new Date(Date.now() - 3_600_000));
+    const secrets = await asOwner(node, 'GET', '/api/secrets');
+    const { id } = secrets.json.data.find(({ name }: { name: string }) => name === 'wrong');
+    const { status } = await asOwner(node, 'PUT', `/api/secrets/${id}/value`, { value: server.password });
+    t.is(status, 200);
+    const owner = await ownerView(node.databaseUrl);
+    t.teardown(() => owner.end());
+    // As if the trigger had been made a minute ago.
+    await owner.query(`update trigger_sources set due_at = now() - interval '5 seconds',
+      state = jsonb_set(state, '{began_ms}', to_jsonb((state ->> 'began_ms')::float8 - 60000))`);
+    await eventually(async () => (await textsOf(node, trigger)).length > 0, patience);
+    t.deepEqual(await textsOf(node, trigger), ['came meanwhile']);
   },
 );
 

@@ -215,7 +215,7 @@ export class Mailboxes {
 
 function stateFor({ config }: MailTrigger, state: MailboxState): MailboxState {
   const about = JSON.stringify([config.imap?.host, config.imap?.user, config.imap?.mailbox]);
-  return state.about === about ? state : { about };
+  return state.about === about || state.about === undefined ? { ...state, about } : { about };
 }
 
 /** False for what lay there before the trigger began, or has gone. */

@@ -30,6 +30,8 @@ export async function armTrigger(
     triggerId: row.id,
     kind: parsed.type,
     state: beginning,
+    // Also where the mailbox cannot be looked into before long.
+    ...(parsed.type === 'email' ? { firstState: { began_ms: now.getTime() } } : {}),
     // Mail that is sent here comes by itself.
     dueAt: row.enabled && !comesByItself(parsed) ? now : undefined,
   });

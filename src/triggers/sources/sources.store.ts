@@ -9,6 +9,8 @@ export interface Arming {
   readonly kind: SourceKind;
   /** Undefined keeps what is there. */
   readonly state: object | undefined;
+  /** For one that is looked at for the first time. */
+  readonly firstState?: object | undefined;
   /** Undefined: switched off. */
   readonly dueAt: Date | undefined;
 }
@@ -16,13 +18,13 @@ export interface Arming {
 export async function armSource(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  { triggerId, kind, state, dueAt }: Arming,
+  { triggerId, kind, state, firstState = {}, dueAt }: Arming,
 ): Promise<void> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
   const json = state === undefined ? null : JSON.stringify(state);
   await tx.query(sql.typeAlias('nothing')`
     insert into trigger_sources (tenant_id, trigger_id, kind, state, due_at)
-    values (${tenantId}, ${triggerId}, ${kind}, coalesce(${json}::jsonb, '{}'), ${due})
+    values (${tenantId}, ${triggerId}, ${kind}, coalesce(${json}::jsonb, ${JSON.stringify(firstState)}::jsonb), ${due})
     on conflict (tenant_id, trigger_id) do update
       set state = coalesce(${json}::jsonb, trigger_sources.state), due_at = excluded.due_at, failures = 0,
         last_error = null`);

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { createExpressions } from '../../../src/expressions/index.js';
 import { followPath, parseJsonPath } from '../../../src/triggers/intake/json-path.js';
-import { mappedContext } from '../../../src/triggers/intake/mapped-context.js';
+import { compactJson, cutText, mappedContext } from '../../../src/triggers/intake/mapped-context.js';
 import { payloadOf } from '../../../src/triggers/intake/payload.js';
 import { queryOf } from '../../../src/triggers/intake/query.js';
 
@@ -82,6 +82,30 @@ test('a mapping copies scalars, writes objects as JSON, cuts long values and lea
     __proto__x: 'Ada',
     _hidden: 'Ada',
   });
+});
+
+test('JSON is written as far as it is read, and no further', (t) => {
+  const values = [
+    null,
+    true,
+    -1.5e300,
+    '',
+    'a"\u2028\n\\',
+    [],
+    {},
+    [[], {}, [{}]],
+    { a: [], b: { c: null } },
+    ['x'.repeat(50), { ['n'.repeat(50)]: 1 }],
+    '👍'.repeat(20),
+    [1, 'two', { three: [4, '5'] }],
+  ];
+  for (const value of values) {
+    for (let length = 1; length < 120; length += 1) {
+      t.is(cutText(compactJson(value, length), length), cutText(JSON.stringify(value), length));
+    }
+  }
+  const huge = Array.from({ length: 100_000 }, (_, index) => ({ index, text: 'x'.repeat(20) }));
+  t.true(compactJson({ huge }, 2_000).length < 2_100);
 });
 
 test('a value is not cut in the middle of a character', (t) => {
