@@ -16,7 +16,7 @@ export function parseJson(
 ): unknown {
   if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  if (text.length > depthMax && nestingOf(text) > depthMax)
+  if (opensMoreThan(text, depthMax) && nestingOf(text) > depthMax)
     throw malformed(`The body is nested deeper than ${depthMax} levels.`);
   const value = parse(text);
   // Only a body that can hold something of the kind is walked; nearly none can.
@@ -45,6 +45,18 @@ function malformed(message: string, cause?: unknown): PlatformError {
     details: { field: 'body', issue: message },
     cause,
   });
+}
+
+/** Brackets within texts count too: only what has so many at all is looked over letter by letter. */
+function opensMoreThan(text: string, most: number): boolean {
+  let count = 0;
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > most) return true;
+    }
+  }
+  return false;
 }
 
 function nestingOf(text: string): number {

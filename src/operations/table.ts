@@ -109,7 +109,8 @@ function descend(node: Node, segments: readonly string[], index: number, values:
 
 function decode(value: string): string | undefined {
   try {
-    const decoded = decodeURIComponent(value);
+    // Ids hold no escapes, and nearly all are ids.
+    const decoded = value.includes('%') ? decodeURIComponent(value) : value;
     return decoded.includes('\0') ? undefined : decoded;
   } catch {
     // A broken escape names nothing that could exist.
