@@ -13,7 +13,7 @@ import type { Gates } from '../gates.js';
 import { insertEnded } from '../history/executions.store.js';
 import type { Acceptance, AcceptedRow, Fate } from '../inbox/accept-target.js';
 import type { Buffers } from '../inbox/buffers.js';
-import { findByKey, forgetRefused } from '../inbox/inbox.store.js';
+import { findByKey, forgetRefused, putOff } from '../inbox/inbox.store.js';
 import { answersOutside, holdMs, type Item, type Runner } from '../inbox/runner.js';
 import type { Work, WorkSeal } from '../inbox/work.js';
 import type { LiveTrigger, LiveTriggers } from '../live-triggers.js';
@@ -29,6 +29,9 @@ import { portionOf } from './portion.js';
 import { readMessage, readQuery } from './read-message.js';
 import type { Repeats } from './repeats.js';
 import { judgeSender } from './sender-access.js';
+
+/** After a turn of which nobody knows whether it was taken, somebody else looks so soon. */
+const unknownMs = 1_000;
 
 export interface IntakeParts {
   readonly store: Store;
@@ -247,9 +250,13 @@ export class WebhookIntake {
     try {
       return await this.#runNow(incoming, itemOf(incoming, work, { ...row, seq: acceptance.seq }));
     } catch (error) {
-      // Refused before there was an execution: the same key may be sent again.
       if (error instanceof PlatformError) {
-        await this.#parts.store.inTenant(trigger.scope, (tx) => forgetRefused(trigger.scope, tx, row));
+        const isUnknown = error.code === 'service_unavailable';
+        await this.#parts.store.inTenant(trigger.scope, (tx) =>
+          // The session may have taken it before the way there broke: it goes on, and a repeat waits for its answer.
+          // Else it was refused before there was an execution, and the same key may be sent again.
+          isUnknown ? putOff(trigger.scope, tx, row, unknownMs) : forgetRefused(trigger.scope, tx, row),
+        );
       }
       throw error;
     }
