@@ -44,6 +44,7 @@ export async function measureWindows(windows: number): Promise<void> {
   const buffers = new Buffers({
     store,
     flushes: new Flushes({
+      gates: { isDenied: () => false },
       live: { get: () => undefined },
       seal,
       writer: writers.writer(target, flushLimits),

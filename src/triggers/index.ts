@@ -113,7 +113,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   const sender = new Sender({ ...dependencies, live, seal, gates });
   const runner = new Runner({ ...dependencies, live, gates, sender, seal });
   const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
-  const flushes = new Flushes({ live, seal, writer: flushing });
+  const flushes = new Flushes({ live, seal, gates, writer: flushing });
   const buffers = new Buffers({ ...dependencies, flushes, runner });
   const outbox = new Outbox({ store, live, seal, sender, time });
   const schedules = new Schedules({ store, live, seal, measures });

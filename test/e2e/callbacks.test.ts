@@ -179,3 +179,26 @@ test.serial('messages that come together are answered together', async (t) => {
     ['one', 'two'],
   );
 });
+
+test.serial(
+  'a receiver that points somewhere else is not followed, and nothing of the answer goes there',
+  async (t) => {
+    const node = await startTestNode(t);
+    const other = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const receiver = await startToolServer(t, (_request, response) => {
+      response.writeHead(307, { location: other.url }).end();
+    });
+    const trigger = await createTrigger(node, {
+      auth: { type: 'none' },
+      execution: { mode: 'async', callback: { url: receiver.url } },
+    });
+    const ack = await node.client.call('POST', trigger.path, { body: { message: 'hi' } });
+    const execution = await eventually(async () => {
+      const found = await executionOf(node, trigger, ack.json.execution_id);
+      return found?.delivery_status === 'delivery_failed' ? found : undefined;
+    });
+    t.like(execution.deliveries, [{ chunk: 1, attempt: 1, status_code: 307 }]);
+    t.is(receiver.heard.length, 1);
+    t.is(other.heard.length, 0);
+  },
+);

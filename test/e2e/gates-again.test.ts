@@ -82,3 +82,38 @@ for (const { gate, outcome, close } of gates) {
     t.is(receiver.heard.length, 1);
   });
 }
+
+for (const [denied, served] of [
+  ['ada', 'bob'],
+  ['bob', 'ada'],
+] as const) {
+  test.serial(
+    `of a buffer of several people the words of ${denied}, denied meanwhile, are left out`,
+    async (t) => {
+      const node = await startTestNode(t);
+      const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+      const trigger = await createTrigger(node, {
+        ...perSender,
+        session_strategy: { mode: 'derive', fields: ['room'] },
+        execution: {
+          mode: 'async',
+          callback: { url: receiver.url },
+          message_buffer: { enabled: true, window_ms: 60_000 },
+        },
+      });
+      for (const from of ['ada', 'bob'])
+        await node.client.call('POST', trigger.path, {
+          body: { room: '1', from, message: `words of ${from}` },
+        });
+      await asOwner(node, 'POST', `/api/v1/consumers/${denied}/deny`, {});
+      const owner = await ownerView(node.databaseUrl);
+      t.teardown(() => owner.end());
+      await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+      const [execution] = await eventually(async () => {
+        const found = await executionsOf(node, trigger);
+        return found.some(({ finished_at }) => finished_at !== null) && found;
+      }, seldom);
+      t.like(execution, { status: 'completed', input_preview: `words of ${served}` });
+    },
+  );
+}

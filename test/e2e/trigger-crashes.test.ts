@@ -60,6 +60,23 @@ const steps: readonly Step[] = [
     chunks: ['2'],
   },
   {
+    died: 'after the last chunk arrived, before that was recorded',
+    statements: [
+      'update delivery_attempts set finished_at = null, status_code = null where chunk = 2',
+      pending('chunk = 2, attempts = 1'),
+    ],
+    chunks: ['2'],
+  },
+  {
+    died: 'between two attempts at a chunk',
+    statements: [
+      'delete from delivery_attempts where chunk = 2',
+      'update delivery_attempts set status_code = 503',
+      pending('chunk = 1, attempts = 1'),
+    ],
+    chunks: ['1', '2'],
+  },
+  {
     died: 'after its buffer was flushed, before the session had the message',
     statements: [
       'delete from deliveries',

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { BatchWriter } from '../../storage/index.js';
+import type { Gates } from '../gates.js';
 import type { LiveTriggers } from '../live-triggers.js';
 import type { Flushed, FlushRow } from './flush-target.js';
 import type { Item } from './runner.js';
-import type { WorkSeal } from './work.js';
+import { served } from './served.js';
+import { merged, type WorkSeal } from './work.js';
 import type { Window } from './windows.store.js';
 
 export interface FlushesParts {
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly seal: WorkSeal;
+  readonly gates: Pick<Gates, 'isDenied'>;
   readonly writer: Pick<BatchWriter<FlushRow, Flushed>, 'write'>;
 }
 
@@ -28,7 +31,7 @@ export class Flushes {
     atOnce: boolean,
     bytes: number,
   ): Promise<Item | number | undefined> {
-    const { live, seal, writer } = this.#parts;
+    const { live, seal, writer, gates } = this.#parts;
     const { triggerId, sessionId } = window;
     const executionId = randomUUID();
     const { parts, seq, leftMs } = await writer.write({
@@ -42,13 +45,16 @@ export class Flushes {
     if (leftMs !== undefined || parts.length === 0) return leftMs;
     const found = live.get(triggerId);
     const trigger = found instanceof Promise ? await found : found;
-    const sealed = parts.map((part) => part.sealed);
+    const messages = seal.openEach(
+      scope,
+      parts.map((part) => part.sealed),
+    );
     return {
       scope,
       triggerId,
       sessionId,
       executionId,
-      work: seal.openParts(scope, sealed, trigger?.parsed),
+      work: merged(await served(gates, scope, messages), trigger?.parsed),
       row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq },
       attempts: 1,
       ageMs: 0,

@@ -25,7 +25,8 @@ import {
   putOff,
   rememberReply,
 } from './inbox.store.js';
-import type { Work, WorkSeal } from './work.js';
+import { served } from './served.js';
+import { merged, type Work, type WorkSeal } from './work.js';
 
 /** How long nobody else looks after a row that runs here. */
 export const holdMs = 60_000;
@@ -282,7 +283,7 @@ export class Runner {
   }
 
   async #itemOf(row: ClaimedRow): Promise<Item> {
-    const { live, seal, scopeOf } = this.#parts;
+    const { live, seal, gates, scopeOf } = this.#parts;
     const scope = scopeOf(row.tenant_id);
     const trigger = await live.get(row.trigger_id);
     return {
@@ -290,7 +291,7 @@ export class Runner {
       triggerId: row.trigger_id,
       sessionId: row.session_id,
       executionId: row.execution_id,
-      work: seal.openParts(scope, row.parts, trigger?.parsed),
+      work: merged(await served(gates, scope, seal.openEach(scope, row.parts)), trigger?.parsed),
       row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
       attempts: row.attempts,
       ageMs: row.age_ms,

@@ -47,10 +47,11 @@ export class WorkSeal {
 
   /** What a row runs: its own, or that of the messages of a buffer in their order. */
   openParts(scope: TenantScope, parts: readonly Uint8Array[], parsed: TriggerConfig | undefined): Work {
-    return mergedWork(
-      parts.map((sealed) => this.open(scope, sealed, work)),
-      separatorOf(parsed),
-    );
+    return merged(this.openEach(scope, parts), parsed);
+  }
+
+  openEach(scope: TenantScope, parts: readonly Uint8Array[]): readonly Work[] {
+    return parts.map((sealed) => this.open(scope, sealed, work));
   }
 
   /** The same value, under the current key. */
@@ -73,12 +74,12 @@ function contextOf(tenantId: string): string {
 }
 
 /** Messages of a buffer as one: texts joined, the later context over the earlier, the last sender's way to answer. */
-function mergedWork(parts: readonly Work[], separator: string): Work {
+export function merged(parts: readonly Work[], parsed: TriggerConfig | undefined): Work {
   const last = parts.at(-1);
   if (last === undefined) throw new RangeError('A buffer that is flushed holds a message');
   return {
     ...last,
-    message: parts.map(({ message }) => message).join(separator),
+    message: parts.map(({ message }) => message).join(separatorOf(parsed)),
     context: Object.assign({}, ...parts.map(({ context }) => context)) as Work['context'],
   };
 }
