@@ -145,12 +145,20 @@ export class DatabaseEvents {
       births,
       ...start.place,
     });
-    const read = { rows: rows.map(({ row }) => row), more, keys, cursorColumn: config.cursor_column, born };
+    const found = rows.map((one) => ({ ...one, key: keyOfRow(one.row, keys, config) }));
+    const read = {
+      rows: rows.map(({ row }) => row),
+      known: found.map(({ key }) => key),
+      more,
+      keys,
+      cursorColumn: config.cursor_column,
+      born,
+    };
     const state = stateAfter(before, start, read, nowMs);
     const items = await this.#parts.store.inTenant(scope, async (tx) => {
       const dueAt = new Date(nowMs + (more ? 0 : config.poll_ms));
       if (!(await moveOn(scope, tx, triggerId, { before: source.state, state, dueAt }))) return [];
-      return this.#keep(scope, tx, triggerId, config, keys, rows);
+      return this.#keep(scope, tx, triggerId, config, keys, found, new Set(before.last));
     });
     return { items, more };
   }
@@ -161,9 +169,9 @@ export class DatabaseEvents {
     triggerId: string,
     config: DatabaseEventConfig,
     keys: readonly string[],
-    rows: readonly FoundRow[],
+    found: readonly (FoundRow & { readonly key: string })[],
+    last: ReadonlySet<string>,
   ): Promise<readonly Item[]> {
-    const found = rows.map((one) => ({ ...one, key: keyOfRow(one.row, keys, config) }));
     // A sweep mostly reads what is known: one question for all of it.
     const known = await knownKeys(
       scope,
@@ -179,7 +187,7 @@ export class DatabaseEvents {
         await noteSeen(scope, tx, { triggerId, key, keepMs });
         continue;
       }
-      if (known.has(key)) continue;
+      if (known.has(key) || last.has(key)) continue;
       const item = await putIntoInbox(scope, tx, this.#parts.seal, {
         triggerId,
         key,

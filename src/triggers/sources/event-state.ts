@@ -4,6 +4,10 @@ import type { TextRow } from '../../databases/index.js';
 /** A row with a lower cursor may be committed later than one with a higher: so far back every sweep looks again. */
 const stretchMs = 5 * 60_000;
 const sweepEveryMs = 10_000;
+/** What was read is remembered for longer by so much; after a longer pause no sweep may go back to it. */
+const pauseMostMs = 12 * 3_600_000;
+/** Of rows with the cursor itself, which are read again and again while nothing comes. */
+const lastMax = 1_000;
 
 const placeShape = z.object({
   cursor: z.string().nullable(),
@@ -21,6 +25,8 @@ export const eventState = z.object({
   floor: z.string().nullable().optional(),
   cursor: z.string().nullable().optional(),
   after: z.array(z.string()).optional(),
+  /** By what the rows with this cursor are known, for as long as it stays: a table may be quiet for years. */
+  last: z.array(z.string()).optional(),
   /** Where a sweep goes on that is longer than one look. */
   sweep: placeShape.optional(),
   /** Where the cursor stood at earlier times, the oldest one still needed first. */
@@ -41,16 +47,25 @@ export interface Start {
 export function startOf(state: EventState, nowMs: number): Start {
   if (state.sweep !== undefined) return { place: state.sweep, sweeps: true };
   if (nowMs - (state.swept_ms ?? 0) >= sweepEveryMs) {
-    return { place: { cursor: behindStretch(state, nowMs) }, sweeps: true };
+    const behind = behindStretch(state, nowMs);
+    const isQuiet = behind === (state.cursor ?? null);
+    const paused = state.swept_ms !== undefined && nowMs - state.swept_ms > pauseMostMs;
+    return { place: isQuiet || paused ? placeOf(state) : { cursor: behind }, sweeps: true };
   }
-  return { place: { cursor: state.cursor ?? null, after: state.after }, sweeps: false };
+  return { place: placeOf(state), sweeps: false };
+}
+
+function placeOf({ cursor = null, after }: EventState): Place {
+  return { cursor, after };
 }
 
 export interface Read {
   readonly rows: readonly TextRow[];
   readonly more: boolean;
-  /** Of the rows, what they are known by. */
+  /** Columns of the primary key. */
   readonly keys: readonly string[];
+  /** By what each of the rows is known. */
+  readonly known: readonly string[];
   readonly cursorColumn: string;
   readonly born: string | null | undefined;
 }
@@ -65,7 +80,8 @@ export function stateAfter(
   const end = endOf(place, read);
   const { sweep: _, ...rest } = state;
   if (sweeps && read.more) return { ...state, sweep: end };
-  const moved = read.rows.length === 0 ? {} : { cursor: end.cursor, after: end.after };
+  const moved =
+    read.rows.length === 0 ? {} : { cursor: end.cursor, after: end.after, last: lastOf(end, read) };
   const after = { ...rest, ...moved, ...(read.more ? {} : { born: read.born }) };
   return sweeps ? { ...after, marks: marksWith(after, nowMs), swept_ms: nowMs } : after;
 }
@@ -77,6 +93,11 @@ function endOf(place: Place, { rows, more, keys, cursorColumn }: Read): Place {
   const cursor = last[cursorColumn] ?? null;
   const goesOn = more || (place.after !== undefined && place.cursor === cursor);
   return goesOn && keys.length > 0 ? { cursor, after: keys.map((name) => last[name] ?? '') } : { cursor };
+}
+
+function lastOf({ cursor, after }: Place, { rows, known, cursorColumn }: Read): EventState['last'] {
+  if (after !== undefined) return undefined;
+  return known.filter((_, index) => rows[index]?.[cursorColumn] === cursor).slice(-lastMax);
 }
 
 /** Where the cursor stood before the stretch began; until the trigger is that old, all since its beginning. */

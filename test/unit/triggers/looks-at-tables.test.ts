@@ -187,3 +187,37 @@ test.serial('a node that another one took the table from keeps no connection to 
   await lookUndue(0);
   await eventually(async () => (await connections()) === 1);
 });
+
+for (const [quiet, sinceLook] of [
+  ['a day', '1 day'],
+  ['ten minutes', '15 seconds'],
+] as const) {
+  test.serial(
+    `rows of a table that was quiet for ${quiet} do not run again when nobody remembers them`,
+    async (t) => {
+      const { shop, scope, found, look, lookToTheEnd } = await startLooking(t, visits);
+      await shop.client.query(
+        "insert into visits values (1, '2026-05-01'), (2, '2026-05-02'), (3, '2026-05-02')",
+      );
+      await lookToTheEnd();
+      t.is(found.length, 3);
+      const owner = await ownerView(database.url);
+      t.teardown(() => owner.end());
+      const day = 86_400_000;
+      const since = sinceLook === '1 day' ? day : 15_000;
+      await owner.query('delete from trigger_inbox');
+      await owner.query(
+        `update trigger_sources set state = state || jsonb_build_object('swept_ms', (state ->> 'swept_ms')::float8 - $1::float8,
+        'marks', (select jsonb_agg(jsonb_build_object('at', (m ->> 'at')::float8 - $2::float8, 'cursor', m -> 'cursor'))
+          from jsonb_array_elements(state -> 'marks') m))
+        where tenant_id = $3`,
+        [since, day, scope.tenantId],
+      );
+      for (let looks = 0; looks < 3; looks += 1) await look();
+      t.is(found.length, 3);
+      await shop.client.query("insert into visits values (4, '2026-05-02')");
+      await look();
+      t.deepEqual(found.slice(3), ['4']);
+    },
+  );
+}
