@@ -42,13 +42,14 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   });
   const triggerId = randomUUID();
   const live: unknown = { get: () => ({ enabled: true, parsed: { type: 'db_event', config } }) };
+  const node = { isFull: false };
   const parts: Partial<DatabaseEventsParts> = {
     store: bench.store,
     live: live as DatabaseEventsParts['live'],
     seal: new WorkSeal(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes })),
     databases: bench.databases,
     time: systemTime,
-    isFull: () => false,
+    isFull: () => node.isFull,
     wake: () => undefined,
   };
   const lookers = Array.from({ length: nodes }, () => new DatabaseEvents(parts as DatabaseEventsParts));
@@ -69,6 +70,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   };
   return {
     shop,
+    node,
     scope,
     person,
     configId,
@@ -221,3 +223,17 @@ for (const [quiet, sinceLook] of [
     },
   );
 }
+
+test.serial(
+  'a node that holds as much as it should leaves rows in their table, and takes them later',
+  async (t) => {
+    const { shop, node, found, look } = await startLooking(t, visits);
+    await shop.client.query("insert into visits values (1, '2026-05-01')");
+    node.isFull = true;
+    await look();
+    t.deepEqual(found, []);
+    node.isFull = false;
+    await look();
+    t.deepEqual(found, ['1']);
+  },
+);
