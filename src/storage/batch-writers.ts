@@ -45,7 +45,7 @@ export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
     idleTimeoutMillis: 0,
   });
   ignoreIdleLosses(pool);
-  const send = sender(pool);
+  const send = sender(pool, time);
   const writers = new Set<{ drained(): Promise<void> }>();
   return {
     writer: (target, limits = {}) => {
@@ -60,14 +60,28 @@ export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
   };
 }
 
-function sender(pool: pg.Pool): Send {
+/**
+ * How long a connection keeps its plans. Of an empty table every index looks alike, and the plan that was made for it is
+ * kept while the table fills: a batch would read all rows of a tenant for each of its own, until PostgreSQL happens to
+ * count them.
+ */
+const plansKeptMs = 2_000;
+
+function sender(pool: pg.Pool, time: Time): Send {
   const checked = new WeakSet<pg.PoolClient>();
+  const plannedAt = new WeakMap<pg.PoolClient, number>();
   return async (statement, onSent) => {
     const client = await pool.connect();
     try {
       if (!checked.has(client)) {
         assertRole((await client.query('select current_user')).rows, writerRole);
         checked.add(client);
+      }
+      const nowMs = time.monotonicMs();
+      const planned = plannedAt.get(client);
+      if (planned === undefined || nowMs - planned > plansKeptMs) {
+        if (planned !== undefined) await client.query('discard plans');
+        plannedAt.set(client, nowMs);
       }
       onSent();
       const result = await client.query<object>(statement);

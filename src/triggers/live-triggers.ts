@@ -148,7 +148,7 @@ export class LiveTriggers {
 
 /** The secrets that verify at this moment. */
 export function validSecrets(
-  { secrets, formerSecretUntilMs }: LiveTrigger,
+  { secrets, formerSecretUntilMs }: Pick<LiveTrigger, 'secrets' | 'formerSecretUntilMs'>,
   nowMs: number,
 ): readonly SecretValue[] {
   return nowMs < formerSecretUntilMs ? secrets : secrets.slice(0, 1);

@@ -80,6 +80,15 @@ export class Rounds<Subject> {
     }
   }
 
+  /** For what cannot wait: false, and nothing done, where the subject is at work or waits already, or has no place. */
+  askNow(subject: Subject): boolean {
+    const key = this.#parts.keyOf(subject);
+    const isBusy = this.#stopped || this.#atWork.has(key) || this.#waiting.has(key);
+    if (isBusy || !this.#room.hasPlace(this.#parts.shareOf(subject))) return false;
+    this.#begin(key, subject);
+    return true;
+  }
+
   #begin(key: string, subject: Subject): void {
     const state = { next: undefined as Subject | undefined };
     const share = this.#parts.shareOf(subject);

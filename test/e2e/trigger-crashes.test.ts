@@ -46,6 +46,16 @@ const steps: readonly Step[] = [
     chunks: ['1', '2'],
   },
   {
+    died: 'after the answer was put out with its first attempt begun, before anything was sent',
+    statements: [
+      'delete from delivery_attempts where chunk = 2',
+      'update delivery_attempts set finished_at = null, status_code = null',
+      pending('chunk = 1, attempts = 1'),
+      "update executions set delivery_status = 'pending'",
+    ],
+    chunks: ['1', '2'],
+  },
+  {
     died: 'while a chunk was on its way',
     statements: [
       'delete from delivery_attempts where chunk = 2',

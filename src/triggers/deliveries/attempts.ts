@@ -1,4 +1,5 @@
 import type { Time, Timer } from '../../../cluster/index.js';
+import type { Ready } from '../../context/ready.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import { type Egress, EgressError } from '../../egress/index.js';
 import { PlatformError } from '../../errors.js';
@@ -6,7 +7,7 @@ import { type Mail, MailError } from '../../mail/index.js';
 import type { ChangeFeed } from '../../storage/index.js';
 import type { Gates } from '../gates.js';
 import type { WorkSeal } from '../inbox/work.js';
-import { type LiveTriggers, validSecrets } from '../live-triggers.js';
+import { type LiveTrigger, validSecrets } from '../live-triggers.js';
 import { answerMail } from '../mail/answer.js';
 import { deliveryContent, type DeliveryContent } from './content.js';
 import type { ClaimedDelivery } from './deliveries.store.js';
@@ -16,10 +17,12 @@ import type { AttemptResult } from './retry.js';
 /** Of one attempt, from look-up to the last byte. */
 export const attemptMs = 15_000;
 
+type SendingTrigger = Pick<LiveTrigger, 'parsed' | 'secrets' | 'formerSecretUntilMs'>;
+
 export interface AttemptParts extends OutgoingParts {
-  readonly live: LiveTriggers;
+  readonly live: { get(id: string): Ready<SendingTrigger | undefined> };
   readonly seal: WorkSeal;
-  readonly gates: Gates;
+  readonly gates: Pick<Gates, 'closedFor'>;
   readonly feed: Pick<ChangeFeed, 'subscribe'>;
   /** Of changes after which a gate may be closed; the tenant is known with each. */
   readonly gateTopics: readonly string[];

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { derivedTransform, transformed } from '../answers/transform.js';
 import { splitAnswer } from '../answers/split.js';
 import type { TriggerConfig } from '../config/trigger-config.js';
+import type { WebhookConfig } from '../config/webhook-config.js';
 import { mailPlace, type Work } from '../inbox/work.js';
 
 /** What a delivery carries, sealed; where it goes and with which credential is the trigger's to say when it is sent. */
@@ -32,6 +33,11 @@ export function hasWayOut(parsed: TriggerConfig, { reply, mail }: Pick<Work, 're
     case 'db_event':
       return false;
   }
+}
+
+/** Whether answers go out by a request of ours rather than in the answer to the sender's. */
+export function answersOutside({ execution, channel }: WebhookConfig): boolean {
+  return execution.mode === 'async' || channel?.type === 'whatsapp_cloud';
 }
 
 export interface PreparedAnswer {

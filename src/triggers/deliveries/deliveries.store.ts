@@ -36,7 +36,7 @@ export async function insertDelivery(
   return rowCount === 1;
 }
 
-const claimedDelivery = z.object({
+export const claimedDelivery = z.object({
   id: z.uuid(),
   trigger_id: z.uuid(),
   session_id: z.uuid(),
@@ -54,28 +54,7 @@ export type ClaimedDelivery = z.output<typeof claimedDelivery>;
 const claimedColumns = sql.fragment`
   id, trigger_id, session_id, execution_id, key, chunk, chunk_total, attempts, sealed, created_at`;
 
-/**
- * Takes the session's first delivery that is not over, when its next attempt may begin. Those behind it wait, and it
- * waits itself while an older message of the session still runs.
- */
-export async function claimFirst(
-  { tenantId }: TenantScope,
-  tx: TenantTransaction,
-  sessionId: string,
-  holdMs: number,
-): Promise<ClaimedDelivery | null> {
-  return tx.maybeOne(sql.type(claimedDelivery)`
-    update deliveries d set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
-    where tenant_id = ${tenantId} and due_at <= clock_timestamp() and status = 'pending' and id = (
-      select id from deliveries
-      where tenant_id = ${tenantId} and session_id = ${sessionId} and status = 'pending'
-      order by inbox_seq, seq limit 1 for update)
-      and not exists (
-        select from trigger_inbox i where i.tenant_id = ${tenantId} and i.session_id = ${sessionId}
-          and i.state = 'running' and i.seq < d.inbox_seq)
-    returning ${claimedColumns}`);
-}
-
+/** Takes it whatever waits before it. */
 export function claimOne(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -85,19 +64,6 @@ export function claimOne(
   return tx.one(sql.type(claimedDelivery)`
     update deliveries set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and id = ${id} and status = 'pending' returning ${claimedColumns}`);
-}
-
-/** When the session's first delivery may go on; undefined where none waits. */
-export async function firstDueInMs(
-  { tenantId }: TenantScope,
-  tx: TenantTransaction,
-  sessionId: string,
-): Promise<number | undefined> {
-  const due = await tx.maybeOneFirst(sql.type(z.object({ due_in_ms: z.number() }))`
-    select (extract(epoch from due_at - clock_timestamp()) * 1000)::float8 as due_in_ms from deliveries
-    where tenant_id = ${tenantId} and session_id = ${sessionId} and status = 'pending'
-    order by inbox_seq, seq limit 1`);
-  return due ?? undefined;
 }
 
 /** Recorded before anything is sent. */
@@ -116,45 +82,11 @@ export interface AttemptEnd {
   readonly error: string | null;
 }
 
-export async function endAttempt(
-  { tenantId }: TenantScope,
-  tx: TenantTransaction,
-  { id, chunk, attempts }: ClaimedDelivery,
-  { statusCode, error }: AttemptEnd,
-): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
-    update delivery_attempts set status_code = ${statusCode}, error = ${error}, finished_at = clock_timestamp()
-    where tenant_id = ${tenantId} and delivery_id = ${id} and number = (
-      select max(number) from delivery_attempts
-      where tenant_id = ${tenantId} and delivery_id = ${id} and chunk = ${chunk} and attempt = ${attempts})`);
-}
-
 /** What the attempt leads to. */
 export type Next =
   | { readonly step: 'chunk'; readonly inMs: number }
   | { readonly step: 'again'; readonly inMs: number }
   | { readonly step: 'over'; readonly status: 'delivered' | 'delivery_failed' };
-
-/** How old the delivery is, in milliseconds; null, and nothing done, where somebody else has taken it up meanwhile. */
-export async function advance(
-  { tenantId }: TenantScope,
-  tx: TenantTransaction,
-  { id, chunk, attempts }: ClaimedDelivery,
-  next: Next,
-  { statusCode, error }: AttemptEnd,
-): Promise<number | null> {
-  const change =
-    next.step === 'over'
-      ? sql.fragment`status = ${next.status}, finished_at = clock_timestamp()`
-      : next.step === 'chunk'
-        ? sql.fragment`chunk = chunk + 1, attempts = 0, due_at = clock_timestamp() + ${next.inMs} * interval '1 millisecond'`
-        : sql.fragment`due_at = clock_timestamp() + ${next.inMs} * interval '1 millisecond'`;
-  return tx.maybeOneFirst(sql.type(z.object({ age_ms: z.number() }))`
-    update deliveries set ${change}, last_status = ${statusCode}, last_error = ${error}
-    where tenant_id = ${tenantId} and id = ${id} and status = 'pending' and chunk = ${chunk}
-      and attempts = ${attempts}
-    returning (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
-}
 
 /** Whether an answer of the session is being sent: its attempt has begun, has not ended, and may still go on. */
 export function isUnderWay(

@@ -1,23 +1,21 @@
+import { randomUUID } from 'node:crypto';
 import type { Random, Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
-import type { Store } from '../../storage/index.js';
-import { setDeliveryStatus } from '../history/executions.store.js';
+import type { BatchWriter, BatchWriters, Store } from '../../storage/index.js';
+import { type Finish, type FinishedAnswer, type FinishedRow, finishTarget } from '../inbox/finish-target.js';
 import type { TriggerMeasures } from '../measures.js';
 import { type Later, Rounds } from '../rounds.js';
 import { attemptMs, Attempts, type AttemptParts } from './attempts.js';
 import {
-  advance,
   type AttemptEnd,
   beginAttempt,
-  claimFirst,
   claimOne,
   type ClaimedDelivery,
   dueLines,
-  endAttempt,
-  firstDueInMs,
   isUnderWay,
   type Next,
 } from './deliveries.store.js';
+import { type EndedAttempt, type LineRow, type LineState, lineTarget } from './line-target.js';
 import { afterAttempt } from './retry.js';
 
 /** How long nobody else looks after a delivery that is being sent. */
@@ -35,6 +33,7 @@ const quietLookMs = 20;
 
 export interface SenderParts extends AttemptParts {
   readonly store: Store;
+  readonly writers: Pick<BatchWriters, 'writer'>;
   readonly measures: Pick<TriggerMeasures, 'attempted'>;
   readonly time: Time;
   readonly random: Random;
@@ -44,22 +43,29 @@ export interface SenderParts extends AttemptParts {
 interface Line {
   readonly scope: TenantScope;
   readonly sessionId: string;
+  /** Its first delivery, where that is being begun with something else; undefined in the end where it was not. */
+  readonly begun?: Promise<ClaimedDelivery | undefined>;
 }
 
 /**
  * Sends deliveries, in order within each session, each attempt recorded before it is made. A node takes a session's
  * first delivery by its row and holds it for the time of an attempt, so two nodes never send at once; what a node
- * leaves behind is found by the others when that time is over.
+ * leaves behind is found by the others when that time is over. The end of an attempt and the beginning of the next are
+ * one row of a batch, and so are the end of a message and the first attempt to send its answer.
  */
 export class Sender {
   readonly #parts: SenderParts;
   readonly #attempts: Attempts;
   readonly #rounds: Rounds<Line>;
+  readonly #finishes: BatchWriter<FinishedRow, Finish>;
+  readonly #lines: BatchWriter<LineRow, LineState>;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
     this.#attempts = new Attempts(parts);
-    const { store, time, scopeOf, report } = parts;
+    const { store, writers, time, scopeOf, report } = parts;
+    this.#finishes = writers.writer(finishTarget({ holdMs }));
+    this.#lines = writers.writer(lineTarget({ holdMs }));
     this.#rounds = new Rounds<Line>({
       time,
       report,
@@ -95,6 +101,34 @@ export class Sender {
     this.#rounds.ask({ scope, sessionId });
   }
 
+  /**
+   * Ends a message, and puts out its answer if there is one. What can be sent at once is begun in the same commit, and
+   * sent in the background; else it waits for its turn in the session's line.
+   */
+  async finish(
+    scope: TenantScope,
+    message: Omit<FinishedRow, 'answer'>,
+    answer: Omit<FinishedAnswer, 'mayBegin'> | undefined,
+  ): Promise<void> {
+    const { session_id: sessionId } = message;
+    let tellBegun: (first: ClaimedDelivery | undefined) => void = () => undefined;
+    const begun = new Promise<ClaimedDelivery | undefined>((resolve) => void (tellBegun = resolve));
+    // A place is taken before anything is begun: an attempt that is recorded and waits would run out of time.
+    const mayBegin = answer !== undefined && this.#rounds.askNow({ scope, sessionId, begun });
+    let looksOn = true;
+    try {
+      const finish = await this.#finishes.write({ ...message, answer: answer && { ...answer, mayBegin } });
+      looksOn = finish.waits;
+      if (answer !== undefined && finish.begunAt !== undefined) {
+        tellBegun(begunDelivery(message, answer, finish.begunAt));
+      }
+    } finally {
+      tellBegun(undefined);
+      // Also when nobody knows whether it was written.
+      if (looksOn) this.hint(scope, sessionId);
+    }
+  }
+
   /** Sends one delivery once, now, whatever waits before it. Undefined when it was sent, else why not. */
   async sendNow(scope: TenantScope, id: string): Promise<string | undefined> {
     for (;;) {
@@ -103,7 +137,9 @@ export class Sender {
         await beginAttempt(scope, tx, delivery);
         return delivery;
       });
-      const { next, end } = await this.#attempt(scope, claimed, true);
+      const ended = await this.#attempt(scope, claimed, true);
+      await this.#goOn({ scope, sessionId: claimed.session_id }, ended, false);
+      const { next, end } = ended;
       if (next.step === 'over')
         return next.status === 'delivered' ? undefined : (end.error ?? `status ${end.statusCode}`);
       if (next.inMs > 0) await this.#pause(next.inMs);
@@ -122,37 +158,50 @@ export class Sender {
     }
   }
 
-  async #send(line: Line): Promise<Later<Line> | undefined> {
-    const { store } = this.#parts;
-    const { scope, sessionId } = line;
-    while (!this.#rounds.stopped) {
-      const taken = await store.inTenant(scope, async (tx) => {
-        const delivery = await claimFirst(scope, tx, sessionId, holdMs);
-        if (delivery === null) return { dueInMs: await firstDueInMs(scope, tx, sessionId) };
-        await beginAttempt(scope, tx, delivery);
-        return { delivery };
-      });
-      if (taken.delivery !== undefined) await this.#attempt(scope, taken.delivery, false);
-      else if (taken.dueInMs === undefined) return undefined;
-      else if (taken.dueInMs > 0 && taken.dueInMs <= pausedHereMsMax) await this.#pause(taken.dueInMs);
+  async #send({ scope, sessionId, begun }: Line): Promise<Later<Line> | undefined> {
+    const line: Line = { scope, sessionId };
+    let state: Pick<LineState, 'first' | 'dueInMs'> =
+      begun === undefined ? await this.#goOn(line) : { first: await begun, dueInMs: undefined };
+    for (;;) {
+      const { first, dueInMs } = state;
+      // Also when this node stops: the attempt is recorded.
+      if (first !== undefined) {
+        state = await this.#goOn(line, await this.#attempt(scope, first, false));
+        continue;
+      }
+      if (dueInMs === undefined) return undefined;
       // Due and not to be had: an older message of the session still runs, or the row has just changed hands.
-      else return { subject: line, inMs: Math.max(taken.dueInMs, lateMs) };
+      if (dueInMs <= 0 || dueInMs > pausedHereMsMax)
+        return { subject: line, inMs: Math.max(dueInMs, lateMs) };
+      await this.#pause(dueInMs);
+      state = await this.#goOn(line);
     }
-    return undefined;
   }
 
-  async #attempt(
-    scope: TenantScope,
-    delivery: ClaimedDelivery,
-    once: boolean,
-  ): Promise<{ readonly next: Next; readonly end: AttemptEnd }> {
-    const { store, time, random, measures } = this.#parts;
+  /** Records what came of an attempt, if one was made, and takes the line's first delivery when it may be sent. */
+  async #goOn({ scope, sessionId }: Line, ended?: EndedAttempt, takesNext = true): Promise<LineState> {
+    const { measures } = this.#parts;
+    const state = await this.#lines.write({
+      tenant_id: scope.tenantId,
+      session_id: sessionId,
+      claim: randomUUID(),
+      ended,
+      goesOn: takesNext && !this.#rounds.stopped,
+    });
+    if (ended !== undefined && state.ageMs !== undefined) {
+      if (ended.next.step === 'over') measures.attempted(ended.next.status, state.ageMs);
+      if (ended.next.step === 'again') measures.attempted('repeated', state.ageMs);
+    }
+    return state;
+  }
+
+  async #attempt(scope: TenantScope, delivery: ClaimedDelivery, once: boolean): Promise<EndedAttempt> {
+    const { time, random } = this.#parts;
     const result = await this.#attempts.make(scope, delivery);
     const verdict = afterAttempt(result, delivery.attempts, {
       fraction: random.fraction(),
       nowMs: time.wallMs(),
     });
-    const next = nextOf(verdict, delivery, result.delayMs, once);
     const end: AttemptEnd =
       result.kind === 'answered'
         ? {
@@ -160,22 +209,32 @@ export class Sender {
             error: verdict === 'sent' ? null : `The receiver answered ${result.status}.`,
           }
         : { statusCode: null, error: result.error.slice(0, errorCharsMax) };
-    const ageMs = await store.inTenant(scope, async (tx) => {
-      await endAttempt(scope, tx, delivery, end);
-      const moved = await advance(scope, tx, delivery, next, end);
-      if (moved !== null && next.step === 'over' && delivery.execution_id !== null) {
-        await setDeliveryStatus(scope, tx, delivery.execution_id, next.status);
-      }
-      return moved;
-    });
-    if (ageMs !== null && next.step === 'over') measures.attempted(next.status, ageMs);
-    if (ageMs !== null && next.step === 'again') measures.attempted('repeated', ageMs);
-    return { next, end };
+    return { delivery, next: nextOf(verdict, delivery, result.delayMs, once), end };
   }
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.#parts.time.after(ms, resolve));
   }
+}
+
+/** As the store would tell it. */
+function begunDelivery(
+  message: Omit<FinishedRow, 'answer'>,
+  answer: Omit<FinishedAnswer, 'mayBegin'>,
+  begunAt: Date,
+): ClaimedDelivery {
+  return {
+    id: answer.id,
+    trigger_id: message.trigger_id,
+    session_id: message.session_id,
+    execution_id: answer.executionId,
+    key: answer.executionId,
+    chunk: 1,
+    chunk_total: answer.chunkTotal,
+    attempts: 1,
+    sealed: answer.sealed,
+    created_at: begunAt,
+  };
 }
 
 function nextOf(

@@ -4,7 +4,7 @@ import type { BatchWriter } from '../../storage/index.js';
 import type { Gates } from '../gates.js';
 import type { LiveTriggers } from '../live-triggers.js';
 import type { Flushed, FlushRow } from './flush-target.js';
-import type { Item } from './runner.js';
+import type { Item } from './item.js';
 import { served } from './served.js';
 import { merged, type WorkSeal } from './work.js';
 import type { Window } from './windows.store.js';

@@ -185,7 +185,11 @@ export async function holdOn(
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update trigger_inbox set due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
-    where state = 'running' and execution_id = any(${sql.array([...executionIds], 'uuid')})`);
+    where (tenant_id, trigger_id, key) in (
+      select tenant_id, trigger_id, key from trigger_inbox
+      where state = 'running' and execution_id = any(${sql.array([...executionIds], 'uuid')})
+      -- What is locked is being finished, in a batch that must not wait for this.
+      for update skip locked)`);
 }
 
 export async function forgetOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {

@@ -1,32 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../errors.js';
-import type { Store, TenantTransaction } from '../../storage/index.js';
+import type { Store } from '../../storage/index.js';
 import { deadlineOf } from '../answers/deadlines.js';
-import { outgoingText, syncAnswer } from '../answers/sync-answer.js';
-import type { TriggerConfig } from '../config/trigger-config.js';
-import type { WebhookConfig } from '../config/webhook-config.js';
-import { hasWayOut, prepareAnswer } from '../deliveries/content.js';
-import { insertDelivery } from '../deliveries/deliveries.store.js';
 import type { Sender } from '../deliveries/sender.js';
 import type { Gates } from '../gates.js';
-import { insertEnded, setDeliveryStatus } from '../history/executions.store.js';
 import type { LiveTrigger, LiveTriggers } from '../live-triggers.js';
-import { noteAnswer } from '../mail/answer.js';
 import type { TurnOrder, TurnOutcome, TurnPort } from '../ports.js';
 import { Beginnings } from './beginnings.js';
-import {
-  type ClaimedRow,
-  claimLeftBehind,
-  forgetOld,
-  holdOn,
-  markDone,
-  putOff,
-  rememberReply,
-} from './inbox.store.js';
+import { Ends } from './ends.js';
+import { type ClaimedRow, claimLeftBehind, forgetOld, holdOn, putOff } from './inbox.store.js';
+import { channelOf, type Item } from './item.js';
 import { served } from './served.js';
-import { merged, type Work, type WorkSeal } from './work.js';
+import { merged, type WorkSeal } from './work.js';
 
 /** How long nobody else looks after a row that runs here. */
 export const holdMs = 60_000;
@@ -44,19 +30,6 @@ const attemptsMax = 3;
 /** A session that would not take a message for so long never will. */
 const patienceMs = 3_600_000;
 const putOffMs = 2_000;
-
-/** A message on its way to a session. */
-export interface Item {
-  readonly scope: TenantScope;
-  readonly triggerId: string;
-  readonly sessionId: string;
-  readonly executionId: string;
-  readonly work: Work;
-  /** Its row in the inbox; undefined for one that nobody was promised anything for. */
-  readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
-  readonly attempts: number;
-  readonly ageMs: number;
-}
 
 export interface RunnerParts {
   readonly store: Store;
@@ -85,6 +58,7 @@ const blocked: TurnOutcome = {
  */
 export class Runner {
   readonly #parts: RunnerParts;
+  readonly #ends: Ends;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #beginnings: Beginnings<Item>;
   readonly #timers = new Set<Timer>();
@@ -92,6 +66,7 @@ export class Runner {
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
+    this.#ends = new Ends(parts);
     this.#beginnings = new Beginnings({
       time: parts.time,
       limits: turnsMax,
@@ -142,10 +117,10 @@ export class Runner {
   }
 
   async #process(item: Item): Promise<TurnOutcome> {
-    const { live, gates, turns, sender } = this.#parts;
+    const { live, gates, turns } = this.#parts;
     const trigger = await live.get(item.triggerId);
     if (trigger === undefined) {
-      await this.#finish(item, undefined, blocked);
+      await this.#ends.finish(item, undefined, blocked);
       return blocked;
     }
     // Once more, for a message that waited: whoever was put on the denylist meanwhile is not served.
@@ -153,84 +128,9 @@ export class Runner {
     const { turn, record } = denied
       ? { turn: blocked, record: 'blocked' as const }
       : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
-    await this.#finish(item, trigger, turn, record);
-    sender.hint(item.scope, item.sessionId);
+    if (record === undefined) await this.#ends.finish(item, trigger, turn);
+    else await this.#ends.endUnknown(item, trigger, { status: record, error: turn.error ?? null }, turn);
     return turn;
-  }
-
-  /** One transaction: the answer is on its way, and the message is done. */
-  async #finish(
-    item: Item,
-    trigger: LiveTrigger | undefined,
-    turn: TurnOutcome,
-    record?: 'blocked' | 'failed',
-  ): Promise<void> {
-    const { store } = this.#parts;
-    const config = trigger?.parsed.type === 'webhook' ? trigger.parsed.config : undefined;
-    const agentId = trigger?.agentId;
-    const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
-    if (item.row === undefined && record === undefined && !hasReply) return;
-    await store.inTenant(item.scope, async (tx) => {
-      if (record !== undefined && trigger !== undefined) {
-        await this.#recordEnd(tx, item, trigger, record, turn.error ?? null);
-      }
-      if (hasReply) await this.#rememberReply(tx, item);
-      if (item.row === undefined) return;
-      if (hasReply) await this.#putOut(tx, item, trigger.parsed, turn);
-      const answer =
-        config?.execution.mode === 'sync' &&
-        config.channel?.type !== 'whatsapp_cloud' &&
-        agentId !== undefined
-          ? syncAnswer(config, { triggerId: item.triggerId, agentId, executionId: item.executionId }, turn)
-          : undefined;
-      await markDone(item.scope, tx, item.row, answer);
-    });
-  }
-
-  async #putOut(tx: TenantTransaction, item: Item, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
-    const { scope, executionId, work } = item;
-    if (item.row === undefined || (parsed.type === 'webhook' && !answersOutside(parsed.config))) return;
-    const text = outgoingText(turn);
-    if (text === '') return;
-    const { content, truncated } = prepareAnswer(parsed, text, work);
-    await noteAnswer(scope, tx, { triggerId: item.triggerId, key: executionId, content });
-    await insertDelivery(scope, tx, {
-      id: randomUUID(),
-      sessionId: item.sessionId,
-      triggerId: item.triggerId,
-      executionId,
-      key: executionId,
-      inboxSeq: item.row.seq,
-      chunkTotal: content.chunks.length,
-      truncated,
-      sealed: this.#parts.seal.seal(scope, content),
-    }).then((inserted) => (inserted ? setDeliveryStatus(scope, tx, executionId, 'pending') : undefined));
-  }
-
-  async #rememberReply(tx: TenantTransaction, { scope, sessionId, triggerId, work }: Item): Promise<void> {
-    const { context, reply, mail, consumerKey } = work;
-    const sealed = this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
-    await rememberReply(scope, tx, { sessionId, triggerId, sealed });
-  }
-
-  async #recordEnd(
-    tx: TenantTransaction,
-    item: Item,
-    { agentId, parsed }: LiveTrigger,
-    status: 'blocked' | 'failed',
-    error: { readonly code: string; readonly message: string } | null,
-  ): Promise<void> {
-    await insertEnded(item.scope, tx, {
-      id: item.executionId,
-      agentId,
-      sessionId: item.sessionId,
-      triggerId: item.triggerId,
-      channel: channelOf(parsed),
-      userId: item.work.userId ?? null,
-      message: item.work.message,
-      status,
-      error,
-    });
   }
 
   /** Nobody waits for the answer: later once more, or an end that its owner can see. */
@@ -255,12 +155,7 @@ export class Runner {
   }
 
   async #giveUp(item: Item, error: { readonly code: string; readonly message: string }): Promise<void> {
-    const { store, live } = this.#parts;
-    const trigger = await live.get(item.triggerId);
-    await store.inTenant(item.scope, async (tx) => {
-      if (trigger !== undefined) await this.#recordEnd(tx, item, trigger, 'failed', error);
-      if (item.row !== undefined) await markDone(item.scope, tx, item.row, undefined);
-    });
+    await this.#ends.giveUp(item, await this.#parts.live.get(item.triggerId), error);
   }
 
   /** Rows that no process looks after any more. */
@@ -344,15 +239,6 @@ async function takenOrRefused(
     const { code, message } = error;
     return { turn: { ...blocked, outcome: 'FAILED', error: { code, message } }, record: 'failed' };
   }
-}
-
-/** Whether answers go out by a request of ours rather than in the answer to the sender's. */
-export function answersOutside({ execution, channel }: WebhookConfig): boolean {
-  return execution.mode === 'async' || channel?.type === 'whatsapp_cloud';
-}
-
-function channelOf(parsed: TriggerConfig): string {
-  return (parsed.type === 'webhook' ? parsed.config.channel?.type : undefined) ?? parsed.type;
 }
 
 function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, attempts }: Item): TurnOrder {

@@ -1,6 +1,6 @@
 import type { RateFigures } from '../../operations/index.js';
 import type { WebhookConfig } from '../config/webhook-config.js';
-import type { Item } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
 import type { Work } from '../inbox/work.js';
 import type { LiveTrigger } from '../live-triggers.js';
 import type { WebhookRequest } from './authenticate.js';

@@ -34,15 +34,21 @@ export function answerMail({ key, content }: Answer, date: Date): OutgoingMail |
   };
 }
 
-/** In the transaction that puts it into the outbox: an answer to it comes after it, and finds the thread. */
+/** How it is noted when it is put into the outbox: an answer to it comes after it, and finds the thread. */
+export function answerNote({ key, content }: Answer): { messageId: string; thread: string } | undefined {
+  const { reply, mail } = content;
+  if (reply === undefined || mail === undefined) return undefined;
+  return { messageId: messageIdOf(key, reply.from), thread: mail.thread };
+}
+
+/** In the transaction that puts it into the outbox. */
 export async function noteAnswer(
   scope: TenantScope,
   tx: TenantTransaction,
-  { triggerId, key, content }: Answer & { readonly triggerId: string },
+  { triggerId, ...answer }: Answer & { readonly triggerId: string },
 ): Promise<void> {
-  const { reply, mail } = content;
-  if (reply === undefined || mail === undefined) return;
-  await noteMail(scope, tx, { triggerId, messageId: messageIdOf(key, reply.from), thread: mail.thread });
+  const note = answerNote(answer);
+  if (note !== undefined) await noteMail(scope, tx, { triggerId, ...note });
 }
 
 /** Without brackets, as ids are kept. */

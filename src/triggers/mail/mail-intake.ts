@@ -5,7 +5,8 @@ import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../stor
 import type { EmailConfig } from '../config/source-configs.js';
 import type { Gates } from '../gates.js';
 import { insertEnded } from '../history/executions.store.js';
-import { holdMs, type Item, type Runner } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
+import { holdMs, type Runner } from '../inbox/runner.js';
 import type { Work, WorkSeal } from '../inbox/work.js';
 import type { LiveTrigger } from '../live-triggers.js';
 import type { TriggerMeasures } from '../measures.js';

@@ -3,7 +3,7 @@ import type { ImapFlow } from 'imapflow';
 import { z } from 'zod';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Store } from '../../storage/index.js';
-import type { Item } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
 import type { LiveTriggers } from '../live-triggers.js';
 import type { Look } from '../sources/looker.js';
 import { moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';

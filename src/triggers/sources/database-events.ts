@@ -5,7 +5,7 @@ import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from
 import { invalidField, PlatformError } from '../../errors.js';
 import type { Store, TenantTransaction } from '../../storage/index.js';
 import type { DatabaseEventConfig } from '../config/source-configs.js';
-import type { Item } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
 import type { WorkSeal } from '../inbox/work.js';
 import { cutText } from '../intake/mapped-context.js';
 import type { LiveTriggers } from '../live-triggers.js';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { TenantTransaction } from '../../storage/index.js';
-import { holdMs, type Item } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
+import { holdMs } from '../inbox/runner.js';
 import type { Work, WorkSeal } from '../inbox/work.js';
 import { insertFound } from './sources.store.js';
 

@@ -1,7 +1,8 @@
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Store } from '../../storage/index.js';
-import type { Item, Runner } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
+import type { Runner } from '../inbox/runner.js';
 import type { TriggerMeasures } from '../measures.js';
 import { type Later, Rounds } from '../rounds.js';
 import { dueSources, noteFailure, type SourceKind } from './sources.store.js';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Store } from '../../storage/index.js';
 import type { ScheduleConfig } from '../config/source-configs.js';
-import type { Item } from '../inbox/runner.js';
+import type { Item } from '../inbox/item.js';
 import type { WorkSeal } from '../inbox/work.js';
 import type { LiveTriggers } from '../live-triggers.js';
 import type { TriggerMeasures } from '../measures.js';

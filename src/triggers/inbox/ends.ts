@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import type { Store, TenantTransaction } from '../../storage/index.js';
+import { outgoingText, syncAnswer } from '../answers/sync-answer.js';
+import type { TriggerConfig } from '../config/trigger-config.js';
+import { answersOutside, hasWayOut, prepareAnswer } from '../deliveries/content.js';
+import type { Sender } from '../deliveries/sender.js';
+import { insertEnded } from '../history/executions.store.js';
+import type { LiveTrigger } from '../live-triggers.js';
+import { answerNote } from '../mail/answer.js';
+import type { TurnOutcome } from '../ports.js';
+import type { FinishedAnswer, FinishedRow } from './finish-target.js';
+import { type KeptAnswer, markDone, rememberReply } from './inbox.store.js';
+import { channelOf, type Item } from './item.js';
+import type { WorkSeal } from './work.js';
+
+export interface EndsParts {
+  readonly store: Store;
+  readonly sender: Sender;
+  readonly seal: WorkSeal;
+}
+
+/** An end that no session knows of. */
+export interface UnknownEnd {
+  readonly status: 'blocked' | 'failed';
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+type Reply = Omit<FinishedAnswer, 'mayBegin'>;
+
+/** How messages end: in one commit the answer is on its way, and the message is done. */
+export class Ends {
+  readonly #parts: EndsParts;
+
+  constructor(parts: EndsParts) {
+    this.#parts = parts;
+  }
+
+  /** The session had it. */
+  async finish(item: Item, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
+    const { scope, row, sessionId, triggerId } = item;
+    const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
+    if (row === undefined && !hasReply) return;
+    const put = hasReply ? this.#answer(item, trigger.parsed, turn) : undefined;
+    const message: Omit<FinishedRow, 'answer'> = {
+      tenant_id: scope.tenantId,
+      trigger_id: triggerId,
+      session_id: sessionId,
+      key: row?.key,
+      kept: row === undefined ? undefined : keptAnswer(item, trigger, turn),
+      reply: hasReply ? this.#sealedReply(item) : undefined,
+      mail: put?.mail,
+    };
+    await this.#parts.sender.finish(scope, message, put?.answer);
+  }
+
+  /** No session had it, or will. */
+  async endUnknown(item: Item, trigger: LiveTrigger, end: UnknownEnd, turn: TurnOutcome): Promise<void> {
+    const { store, sender } = this.#parts;
+    const { scope, row, sessionId } = item;
+    await store.inTenant(scope, async (tx) => {
+      await recordEnd(tx, item, trigger, end);
+      if (hasWayOut(trigger.parsed, item.work)) {
+        const sealed = this.#sealedReply(item);
+        await rememberReply(scope, tx, { sessionId, triggerId: item.triggerId, sealed });
+      }
+      if (row !== undefined) await markDone(scope, tx, row, keptAnswer(item, trigger, turn));
+    });
+    sender.hint(scope, sessionId);
+  }
+
+  /** Nobody will run it. */
+  async giveUp(item: Item, trigger: LiveTrigger | undefined, error: UnknownEnd['error']): Promise<void> {
+    await this.#parts.store.inTenant(item.scope, async (tx) => {
+      if (trigger !== undefined) await recordEnd(tx, item, trigger, { status: 'failed', error });
+      if (item.row !== undefined) await markDone(item.scope, tx, item.row, undefined);
+    });
+  }
+
+  /** What goes out, if anything. */
+  #answer(
+    { scope, executionId, row, work }: Item,
+    parsed: TriggerConfig,
+    turn: TurnOutcome,
+  ): { readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined {
+    if (row === undefined || (parsed.type === 'webhook' && !answersOutside(parsed.config))) return undefined;
+    const text = outgoingText(turn);
+    if (text === '') return undefined;
+    const { content, truncated } = prepareAnswer(parsed, text, work);
+    const answer = {
+      id: randomUUID(),
+      executionId,
+      place: row.seq,
+      chunkTotal: content.chunks.length,
+      truncated,
+      sealed: this.#parts.seal.seal(scope, content),
+    };
+    return { answer, mail: answerNote({ key: executionId, content }) };
+  }
+
+  #sealedReply({ scope, work }: Item): Buffer {
+    const { context, reply, mail, consumerKey } = work;
+    return this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
+  }
+}
+
+function recordEnd(
+  tx: TenantTransaction,
+  item: Item,
+  { agentId, parsed }: LiveTrigger,
+  { status, error }: UnknownEnd,
+): Promise<void> {
+  return insertEnded(item.scope, tx, {
+    id: item.executionId,
+    agentId,
+    sessionId: item.sessionId,
+    triggerId: item.triggerId,
+    channel: channelOf(parsed),
+    userId: item.work.userId ?? null,
+    message: item.work.message,
+    status,
+    error,
+  });
+}
+
+/** What whoever waited was told, for a repeat of the message. */
+function keptAnswer(
+  { triggerId, executionId }: Item,
+  trigger: LiveTrigger | undefined,
+  turn: TurnOutcome,
+): KeptAnswer | undefined {
+  if (trigger?.parsed.type !== 'webhook') return undefined;
+  const { config } = trigger.parsed;
+  if (config.execution.mode !== 'sync' || config.channel?.type === 'whatsapp_cloud') return undefined;
+  return syncAnswer(config, { triggerId, agentId: trigger.agentId, executionId }, turn);
+}

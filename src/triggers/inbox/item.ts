@@ -1,0 +1,21 @@
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { TriggerConfig } from '../config/trigger-config.js';
+import type { Work } from './work.js';
+
+/** A message on its way to a session. */
+export interface Item {
+  readonly scope: TenantScope;
+  readonly triggerId: string;
+  readonly sessionId: string;
+  readonly executionId: string;
+  readonly work: Work;
+  /** Its row in the inbox; undefined for one that nobody was promised anything for. */
+  readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
+  readonly attempts: number;
+  readonly ageMs: number;
+}
+
+/** What the execution is said to have come by. */
+export function channelOf(parsed: TriggerConfig): string {
+  return (parsed.type === 'webhook' ? parsed.config.channel?.type : undefined) ?? parsed.type;
+}
