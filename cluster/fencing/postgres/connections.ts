@@ -19,8 +19,17 @@ export interface Statement {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Left to itself PostgreSQL plans a statement anew for a while, which costs more than it runs; the plan never differs. */
-const planning = ['-c plan_cache_mode=force_generic_plan'];
+/**
+ * Left to itself PostgreSQL plans a statement anew for a while, which costs more than it runs; the plan never differs.
+ * One that was made for a small table is kept for a minute and more, and would read it whole: every row is found by its
+ * key.
+ */
+const planning = [
+  '-c plan_cache_mode=force_generic_plan',
+  '-c enable_seqscan=off',
+  '-c enable_hashjoin=off',
+  '-c enable_mergejoin=off',
+];
 
 /** The server ends a statement at its time-out; past this it cannot be heard any more. */
 const silenceMs = 2_000;
