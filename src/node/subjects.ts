@@ -127,6 +127,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
   atEnd(() => consumers.stop());
   const sessions = createSessions({
     store,
+    reads,
     actors,
     agents,
     models: calls.models,

@@ -6,7 +6,7 @@ import type { ModelCalls } from '../calls/index.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { Operation } from '../operations/index.js';
 import type { Sealer } from '../sealing/index.js';
-import type { Store } from '../storage/index.js';
+import type { HotReads, Store } from '../storage/index.js';
 import { AgentAdmission } from './agent-admission.js';
 import { agentWindowActor } from './agent-window.actor.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
@@ -27,6 +27,7 @@ export type { AgentAdmission } from './agent-admission.js';
 
 export interface SessionsDependencies {
   readonly store: Store;
+  readonly reads: HotReads;
   readonly actors: Actors;
   readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion'>;
   readonly models: Pick<ModelCalls, 'judge'>;
@@ -49,7 +50,7 @@ export interface SessionsSubject {
 }
 
 export function createSessions(dependencies: SessionsDependencies): SessionsSubject {
-  const { store, actors, agents, models, turns, sealer, time, newId, report } = dependencies;
+  const { store, reads, actors, agents, models, turns, sealer, time, newId, report } = dependencies;
   const sealed = (executionId: string): string => `execution ${executionId}`;
   let references: ((tenantId: string, sessionId: string) => Reference<SessionService>) | undefined;
   const session = (tenantId: string, sessionId: string): Reference<SessionService> => {
@@ -80,7 +81,7 @@ export function createSessions(dependencies: SessionsDependencies): SessionsSubj
   actors.recover('turns', turnRecovery(store, actors.process, session, report));
   const expiries = actors.timers('control_expiries', controlExpiries(store, session));
 
-  const sessions = new Sessions({ store, session, time, newId, refusalOf: toPlatformError });
+  const sessions = new Sessions({ store, reads, session, time, newId, refusalOf: toPlatformError });
   const admission = new AgentAdmission({
     agents,
     models,

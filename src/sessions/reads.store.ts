@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { sql, type TenantTransaction } from '../storage/index.js';
+import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../storage/index.js';
 import { outcomes } from '../conversations/index.js';
 
 /** What the endpoints read. Nothing here writes: that is the actor's alone. */
@@ -179,6 +179,21 @@ export function findExecution(
 ): Promise<ReadExecution | null> {
   return tx.maybeOne(sql.type(executionRow)`
     select ${executionColumns} from executions e where e.tenant_id = ${scope.tenantId} and e.id = ${id}`);
+}
+
+const endRow = executionRow.pick({ outcome: true, output: true, usage: true, latency_ms: true, error: true });
+export type ReadEnd = z.output<typeof endRow>;
+
+const endOfExecution: HotStatement<ReadEnd> = {
+  name: 'end_of_execution',
+  text: 'select outcome, output, usage, latency_ms, error from executions where tenant_id = $1 and id = $2',
+  row: endRow,
+};
+
+/** What each turn of a trigger asks once it is over: no transaction, so that a burst of turns waits for no connection. */
+export async function findEnd(reads: HotReads, scope: TenantScope, id: string): Promise<ReadEnd | undefined> {
+  const [found] = await reads.inTenant(scope, endOfExecution, [scope.tenantId, id]);
+  return found;
 }
 
 /** One that a trigger has promised to run, and that no session has heard of yet. */

@@ -5,9 +5,17 @@ import type { TenantCaller } from '../context/caller.js';
 import { actorOf } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
-import type { Store } from '../storage/index.js';
+import type { HotReads, Store } from '../storage/index.js';
 import type { SessionService } from './parts.js';
-import { findExecution, findLog, findSession, type ReadExecution, type ReadSession } from './reads.store.js';
+import {
+  findEnd,
+  findExecution,
+  findLog,
+  findSession,
+  type ReadEnd,
+  type ReadExecution,
+  type ReadSession,
+} from './reads.store.js';
 import { asPlatformError } from './refusals.js';
 import type { SessionRow, StoredInput } from './rows.js';
 import { type CompactLog, type LoggedEvent, placeAfter, unfolded } from './turn-log.js';
@@ -15,6 +23,7 @@ import { finishedEvents } from './finished-events.js';
 
 export interface SessionsParts {
   readonly store: Store;
+  readonly reads: HotReads;
   readonly session: (tenantId: string, sessionId: string) => Reference<SessionService>;
   readonly time: Time;
   readonly newId: () => string;
@@ -124,6 +133,11 @@ export class Sessions {
     const found = await this.#parts.store.inTenant(scope, (tx) => findExecution(scope, tx, id));
     if (found === null) throw new PlatformError('not_found');
     return found;
+  }
+
+  /** How the turn ended, with no outcome while it runs; undefined before any session has heard of it. */
+  end(scope: TenantScope, executionId: string): Promise<ReadEnd | undefined> {
+    return findEnd(this.#parts.reads, scope, executionId);
   }
 
   async session(scope: TenantScope, id: string): Promise<ReadSession> {

@@ -3,21 +3,28 @@ import pg from 'pg';
 import { assertRole, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
+import { FairLine } from './fair-line.js';
 import type { Statements } from './queries.js';
 
-export type PoolSettings = ConnectionSettings & { readonly connectionsMax: number };
+export type PoolSettings = ConnectionSettings & {
+  readonly connectionsMax: number;
+  /** As many may wait for a connection; the next is refused, since waiting longer helps nobody. */
+  readonly waitingMax: number;
+};
 
 export type Pool = {
-  /** Who waits for a connection. */
-  readonly waiting: number;
-  use<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
+  /**
+   * `share`: whose work it is. Those who wait get a connection in turn, one of each share, and one share may be half of
+   * those who wait: a tenant with a thousand turns that end holds up nobody who has one thing to ask.
+   */
+  use<Result>(share: string | undefined, work: (session: Session) => Promise<Result>): Promise<Result>;
   /** Waits for those who have a connection. */
   end(): Promise<void>;
 };
 
 const idleMs = 60_000;
 
-export function openPool({ connectionsMax, ...settings }: PoolSettings): Pool {
+export function openPool({ connectionsMax, waitingMax, ...settings }: PoolSettings): Pool {
   const config = clientConfig(settings);
   const pool = new pg.Pool({
     ...poolConfig(config),
@@ -26,23 +33,49 @@ export function openPool({ connectionsMax, ...settings }: PoolSettings): Pool {
   });
   ignoreIdleLosses(pool);
   const checked = new WeakSet<pg.PoolClient>();
+  const waiting = new FairLine<() => void>();
+  let inside = 0;
+  const enter = (share: string | undefined): Promise<void> | undefined => {
+    if (inside < connectionsMax) {
+      inside += 1;
+      return undefined;
+    }
+    const ofShare = share === undefined ? 0 : waiting.lengthOf(share);
+    if (waiting.length >= waitingMax || ofShare >= waitingMax / 2) {
+      throw new StoreError(
+        'overloaded',
+        `Opening a transaction: ${waiting.length} others wait for a connection`,
+      );
+    }
+    return new Promise((resolve) => waiting.push(share ?? '', resolve));
+  };
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) inside -= 1;
+    else next();
+  };
+  const connected = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw toStoreError(error, 'Opening a connection');
+    });
+    const session = new Session(client);
+    try {
+      if (!checked.has(client)) {
+        assertRole((await session.query('select current_user')).rows, settings.role);
+        checked.add(client);
+      }
+      return await work(session);
+    } finally {
+      client.release(session.broken || !checked.has(client));
+    }
+  };
   return {
-    get waiting() {
-      return pool.waitingCount;
-    },
-    async use(work) {
-      const client = await pool.connect().catch((error: unknown) => {
-        throw toStoreError(error, 'Opening a connection');
-      });
-      const session = new Session(client);
+    async use(share, work) {
+      await enter(share);
       try {
-        if (!checked.has(client)) {
-          assertRole((await session.query('select current_user')).rows, settings.role);
-          checked.add(client);
-        }
-        return await work(session);
+        return await connected(work);
       } finally {
-        client.release(session.broken || !checked.has(client));
+        leave();
       }
     },
     end: () => pool.end(),

@@ -37,23 +37,25 @@ export type StoreSettings = {
   readonly connectionsMax?: number;
   readonly directoryConnectionsMax?: number;
   readonly statementTimeoutMs?: number;
-  /** As many may wait for a connection; the next is refused, since waiting longer helps nobody. */
+  /** Who waits for a connection of either kind; of tenants' transactions, one tenant's are no more than half. */
   readonly waitingMax?: number;
 };
 
 export async function openStore(settings: StoreSettings): Promise<Store> {
-  const { databaseUrl, statementTimeoutMs = 10_000, waitingMax = 256 } = settings;
+  const { databaseUrl, statementTimeoutMs = 10_000, waitingMax = 512 } = settings;
   const tenants = openPool({
     databaseUrl,
     statementTimeoutMs,
     role: applicationRole,
     connectionsMax: settings.connectionsMax ?? 10,
+    waitingMax,
   });
   const directory = openPool({
     databaseUrl,
     statementTimeoutMs,
     role: directoryRole,
     connectionsMax: settings.directoryConnectionsMax ?? 5,
+    waitingMax,
   });
 
   return {
@@ -61,12 +63,12 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
       // The role once more, for the case that a pooler in between gave us another server connection. An
       // identifier and a UUID, which a scope is sure to hold: nothing here needs quoting.
       const entering = `set local role ${applicationRole}; set local troupe.tenant_id = '${scope.tenantId}'`;
-      return transact(tenants, entering, waitingMax, options, (connection) =>
+      return transact(tenants, scope.tenantId, entering, options, (connection) =>
         inTenantTransaction(connection, scope, handler),
       );
     },
     directory: (handler, options) =>
-      transact(directory, `set local role ${directoryRole}`, waitingMax, options, (connection) =>
+      transact(directory, undefined, `set local role ${directoryRole}`, options, (connection) =>
         inDirectoryTransaction(connection, handler),
       ),
     close: async () => {
@@ -80,15 +82,12 @@ const retriesMaxDefault = 3;
 
 async function transact<Result>(
   pool: Pool,
+  share: string | undefined,
   entering: string,
-  waitingMax: number,
   options: TransactionOptions | undefined,
   handler: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  if (pool.waiting >= waitingMax) {
-    throw new StoreError('overloaded', `Opening a transaction: ${waitingMax} others wait for a connection`);
-  }
-  return pool.use(async (session) => {
+  return pool.use(share, async (session) => {
     let retriesLeft = options?.retriesMax ?? retriesMaxDefault;
     for (;;) {
       try {

@@ -5,7 +5,7 @@ import type { AgentAdmission, Sessions } from '../sessions/index.js';
 import type { TurnOrder, TurnOutcome, TurnPort } from './ports.js';
 
 export interface SessionTurnsParts {
-  readonly sessions: Pick<Sessions, 'begin' | 'execution'>;
+  readonly sessions: Pick<Sessions, 'begin' | 'end'>;
   readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal'>;
   readonly time: Time;
   readonly newId: () => string;
@@ -98,19 +98,15 @@ export class SessionTurns implements TurnPort {
 
   /** Undefined while it runs; `unknown` before any session has heard of it. */
   async #outcome({ scope, executionId }: TurnOrder): Promise<TurnOutcome | 'unknown' | undefined> {
-    try {
-      const row = await this.#parts.sessions.execution(scope, executionId);
-      if (row.outcome === null) return undefined;
-      return {
-        outcome: row.outcome,
-        content: row.output ?? '',
-        totalTokens: row.usage?.total_tokens ?? 0,
-        latencyMs: row.latency_ms ?? 0,
-        error: row.error ?? undefined,
-      };
-    } catch (error) {
-      if (error instanceof PlatformError && error.code === 'not_found') return 'unknown';
-      throw error;
-    }
+    const row = await this.#parts.sessions.end(scope, executionId);
+    if (row === undefined) return 'unknown';
+    if (row.outcome === null) return undefined;
+    return {
+      outcome: row.outcome,
+      content: row.output ?? '',
+      totalTokens: row.usage?.total_tokens ?? 0,
+      latencyMs: row.latency_ms ?? 0,
+      error: row.error ?? undefined,
+    };
   }
 }

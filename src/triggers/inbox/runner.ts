@@ -1,7 +1,7 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../errors.js';
-import type { Store } from '../../storage/index.js';
+import { type Store, StoreError } from '../../storage/index.js';
 import { deadlineOf } from '../answers/deadlines.js';
 import type { Sender } from '../deliveries/sender.js';
 import type { Gates } from '../gates.js';
@@ -30,6 +30,8 @@ const attemptsMax = 3;
 /** A session that would not take a message for so long never will. */
 const patienceMs = 3_600_000;
 const putOffMs = 2_000;
+/** After a store that had no place for what a turn needed, or could not be reached. */
+const storeAgainMs = 1_000;
 
 export interface RunnerParts {
   readonly store: Store;
@@ -61,6 +63,8 @@ export class Runner {
   readonly #ends: Ends;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #beginnings: Beginnings<Item>;
+  /** Messages that the store kept from running, until they are begun again. */
+  readonly #again = new Set<Item>();
   readonly #timers = new Set<Timer>();
   #stopped = false;
 
@@ -139,7 +143,10 @@ export class Runner {
     const { row, scope } = item;
     if (row === undefined) return;
     try {
-      if (!(error instanceof PlatformError)) {
+      if (error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown')) {
+        report('running a message of a trigger', error);
+        this.#beginAgain({ ...item, attempts: item.attempts + 1 });
+      } else if (!(error instanceof PlatformError)) {
         // Nobody knows what happened; the row is taken up again, and the attempt counts.
         report('running a message of a trigger', error);
       } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {
@@ -152,6 +159,17 @@ export class Runner {
     } catch (cause) {
       report('putting off a message of a trigger', cause);
     }
+  }
+
+  /** It stays here: left to the look for what nobody holds, it would wait for a minute, and count as a lost process. */
+  #beginAgain(item: Item): void {
+    this.#again.add(item);
+    const timer = this.#parts.time.after(storeAgainMs, () => {
+      this.#timers.delete(timer);
+      this.#again.delete(item);
+      this.begin(item);
+    });
+    this.#timers.add(timer);
   }
 
   async #giveUp(item: Item, error: { readonly code: string; readonly message: string }): Promise<void> {
@@ -197,6 +215,7 @@ export class Runner {
     const held = [
       ...this.#running.keys(),
       ...Array.from(this.#beginnings.waiting(), ({ executionId }) => executionId),
+      ...Array.from(this.#again, ({ executionId }) => executionId),
     ];
     if (held.length > 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));
   }

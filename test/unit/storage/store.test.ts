@@ -265,6 +265,25 @@ test('more transactions than may wait are refused at once', async (t) => {
   await Promise.all(slow);
 });
 
+test('tenants wait for a connection in turn, and one of them is half of those who wait at the most', async (t) => {
+  const store = await open(t, { connectionsMax: 1, waitingMax: 8 });
+  const [hot, calm] = [tenantScope(randomUUID()), tenantScope(randomUUID())];
+  const order: string[] = [];
+  let release = (): void => undefined;
+  const held = store.inTenant(hot, () => new Promise<void>((resolve) => (release = resolve)));
+  const ask = (name: string, scope: typeof hot): Promise<unknown> =>
+    store.inTenant(scope, async () => void order.push(name));
+  const waiting = [1, 2, 3, 4].map((index) => ask(`hot ${index}`, hot));
+  t.like(await failure(t, ask('one too many', hot)), { failure: 'overloaded', retryable: true });
+  waiting.push(ask('calm', calm));
+  await eventually(() => {
+    release();
+    return order.length > 0;
+  });
+  await Promise.all([held, ...waiting]);
+  t.deepEqual(order, ['hot 1', 'calm', 'hot 2', 'hot 3', 'hot 4']);
+});
+
 test('a database that cannot be reached fails as unavailable, and the store works when it is back', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
