@@ -9,16 +9,17 @@ export interface BeginningsParts<Thing> {
 
 /** Who has fewer inside begins at once. */
 const ofShareAtOnce = 4;
-/** So many may be inside however late the event loop runs. */
-const insideAnyway = 32;
+/** So many begin at once where nobody waits. */
+const atOnceMax = 8;
 const everyMs = 20;
-const moreMax = 8;
-/**
- * How late this may run: about as long as the others' requests wait beside a burst. Of a thousand turns that are work
- * alone, simulated, another tenant's messages were accepted within 129 ms where 50 were allowed, within 39 with these,
- * and the burst was over at the same moment.
- */
+/** How late this may run: about as long as the others' requests wait beside a burst. */
 const lateMsMax = 10;
+/**
+ * How many begin each time. More, step by step, as long as the event loop is on time, and fewer by a part while it is
+ * not: turns that are work alone then take what is left of this core, and leave the rest to everybody's requests. The
+ * least is ten a second, since turns that wait for a model cost nothing, however late others make it.
+ */
+const pace = { least: 0.2, most: 8, more: 0.4, less: 0.7 };
 
 /**
  * When turns begin that nobody waits for. Some wait for a model for seconds, and many of them cost nothing; others are
@@ -29,7 +30,9 @@ export class Beginnings<Thing> {
   readonly #parts: BeginningsParts<Thing>;
   readonly #room: Room<Thing>;
   #timer: Timer | undefined;
-  #late = false;
+  #pace = pace.most;
+  /** What is left of the pace of the times before: less than one turn. */
+  #credit = 0;
 
   constructor(parts: BeginningsParts<Thing>) {
     this.#parts = parts;
@@ -46,7 +49,7 @@ export class Beginnings<Thing> {
 
   ask(share: string, thing: Thing): void {
     const isFew = this.#room.insideOf(share) < ofShareAtOnce;
-    const isCalm = this.#room.inside < insideAnyway && this.#room.waitingCount === 0;
+    const isCalm = this.#room.inside < atOnceMax && this.#room.waitingCount === 0;
     if (this.#room.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(thing);
     else {
       this.#room.wait(share, thing);
@@ -60,7 +63,6 @@ export class Beginnings<Thing> {
 
   leave(share: string): void {
     this.#room.leave(share);
-    if (!this.#late || this.#room.inside < insideAnyway) this.#beginNext(1);
   }
 
   waiting(): Iterable<Thing> {
@@ -78,10 +80,14 @@ export class Beginnings<Thing> {
     const expectedAtMs = time.monotonicMs() + everyMs;
     this.#timer = time.after(everyMs, () => {
       this.#timer = undefined;
-      this.#late = time.monotonicMs() - expectedAtMs > lateMsMax;
-      this.#beginNext(this.#late ? insideAnyway - this.#room.inside : moreMax);
+      const isLate = time.monotonicMs() - expectedAtMs > lateMsMax;
+      this.#pace = isLate
+        ? Math.max(pace.least, this.#pace * pace.less)
+        : Math.min(pace.most, this.#pace + pace.more);
+      this.#credit += this.#pace;
+      this.#beginNext(Math.floor(this.#credit));
+      this.#credit %= 1;
       if (this.#room.waitingCount > 0) this.#growLater();
-      else this.#late = false;
     });
   }
 
