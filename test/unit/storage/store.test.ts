@@ -270,6 +270,7 @@ test('tenants wait for a connection in turn, and one of them is half of those wh
   const [hot, calm] = [tenantScope(randomUUID()), tenantScope(randomUUID())];
   const order: string[] = [];
   let release = (): void => undefined;
+  t.teardown(() => release());
   const held = store.inTenant(hot, () => new Promise<void>((resolve) => (release = resolve)));
   const ask = (name: string, scope: typeof hot): Promise<unknown> =>
     store.inTenant(scope, async () => void order.push(name));
