@@ -15,7 +15,7 @@ import type { WorkSeal } from './work.js';
 
 export interface EndsParts {
   readonly store: Store;
-  readonly sender: Sender;
+  readonly sender: Pick<Sender, 'finish' | 'hint'>;
   readonly seal: WorkSeal;
 }
 

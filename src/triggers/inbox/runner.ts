@@ -3,12 +3,11 @@ import type { TenantScope } from '../../context/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../errors.js';
 import { type Store, StoreError } from '../../storage/index.js';
 import { deadlineOf } from '../answers/deadlines.js';
-import type { Sender } from '../deliveries/sender.js';
 import type { Gates } from '../gates.js';
 import type { LiveTrigger, LiveTriggers } from '../live-triggers.js';
 import type { TurnOrder, TurnOutcome, TurnPort } from '../ports.js';
 import { Beginnings } from './beginnings.js';
-import { Ends } from './ends.js';
+import { Ends, type EndsParts } from './ends.js';
 import { type ClaimedRow, claimLeftBehind, forgetOld, holdOn, putOff } from './inbox.store.js';
 import { channelOf, type Item } from './item.js';
 import { served } from './served.js';
@@ -35,10 +34,10 @@ const storeAgainMs = 1_000;
 
 export interface RunnerParts {
   readonly store: Store;
-  readonly live: LiveTriggers;
-  readonly gates: Gates;
-  readonly turns: TurnPort;
-  readonly sender: Sender;
+  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly gates: Pick<Gates, 'isDenied'>;
+  readonly turns: Pick<TurnPort, 'runTurn'>;
+  readonly sender: EndsParts['sender'];
   readonly seal: WorkSeal;
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;

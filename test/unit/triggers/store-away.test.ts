@@ -1,81 +1,103 @@
-import test from 'ava';
+import { randomBytes } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
 import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/context/tenant-scope.js';
+import { limitsOf } from '../../../src/plans/index.js';
+import { createSealer } from '../../../src/sealing/index.js';
 import { StoreError } from '../../../src/storage/index.js';
-import { Runner, type RunnerParts } from '../../../src/triggers/inbox/runner.js';
+import { parseTriggerConfig } from '../../../src/triggers/config/trigger-config.js';
+import type { Item } from '../../../src/triggers/inbox/item.js';
+import { Runner } from '../../../src/triggers/inbox/runner.js';
+import { WorkSeal } from '../../../src/triggers/inbox/work.js';
 import type { TurnOrder } from '../../../src/triggers/ports.js';
 
 const id = '00000000-0000-4000-8000-000000000001';
+const scope = tenantScope(id);
 
-/** Everything of a runner that its turns do not reach here is left out. */
-function runner(runTurn: (order: TurnOrder) => Promise<never>) {
+const item: Item = {
+  scope,
+  triggerId: id,
+  sessionId: id,
+  executionId: id,
+  work: { message: 'hello', context: {}, requestId: 'r' },
+  row: { trigger_id: id, key: 'key', seq: 1 },
+  attempts: 1,
+  ageMs: 0,
+};
+
+/** The test fires its timers, by their length. */
+function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<never>) {
   const timers: { readonly ms: number; readonly action: () => void }[] = [];
-  const held: (readonly string[])[] = [];
+  const asked: string[] = [];
+  const refused = (what: string) => () => {
+    asked.push(what);
+    return Promise.reject(new StoreError('overloaded', 'everybody waits'));
+  };
+  const parsed = parseTriggerConfig('webhook', {
+    auth: { type: 'none' },
+    execution: { mode: 'async', callback: { url: 'https://receiver.example/' } },
+  });
+  const live = {
+    id,
+    scope,
+    limits: limitsOf('free', {}),
+    agentId: id,
+    enabled: true,
+    revision: 1,
+    parsed,
+    secrets: [],
+    formerSecretUntilMs: 0,
+  };
   const made = new Runner({
-    live: {
-      get: () => ({
-        id,
-        agentId: id,
-        limits: {},
-        parsed: { type: 'webhook', config: { execution: { mode: 'async', timeout_ms: 1_000 } } },
-      }),
+    store: {
+      inTenant: refused('a transaction'),
+      directory: refused('the directory'),
+      close: async () => undefined,
     },
+    live: { get: async () => live },
     gates: { isDenied: () => false },
     turns: { runTurn },
-    sender: { hint: () => undefined },
-    store: {
-      directory: (work: (tx: object) => Promise<unknown>) =>
-        work({
-          query: ({ values }: { values: [number, readonly string[]] }) => held.push(values[1]),
-          any: () => [],
-        }),
-    },
+    sender: { finish: () => Promise.reject(new Error('nothing ends')), hint: () => undefined },
+    seal: new WorkSeal(createSealer({ masterKey: randomBytes(32), randomBytes })),
     time: {
       ...systemTime,
-      after: (ms: number, action: () => void) => {
+      after: (ms, action) => {
         timers.push({ ms, action });
         return { cancel: () => undefined };
       },
     },
+    scopeOf: tenantScope,
     report: () => undefined,
-  } as unknown as RunnerParts);
+  });
+  t.teardown(() => made.stop());
   const fire = async (ms: number): Promise<void> => {
-    const at = timers.findIndex((timer) => timer.ms === ms);
-    const [timer] = timers.splice(at, 1);
-    if (at < 0 || timer === undefined) throw new Error(`no timer of ${ms} ms`);
-    timer.action();
+    const [timer] = timers.splice(
+      timers.findIndex((one) => one.ms === ms),
+      1,
+    );
+    timer?.action();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { made, fire, held };
+  return { made, fire, asked };
 }
 
 test('a message that the store had no place for stays here, and is begun again in a moment', async (t) => {
   const orders: TurnOrder[] = [];
-  const { made, fire, held } = runner(async (order) => {
+  const { made, fire, asked } = runner(t, async (order) => {
     orders.push(order);
     throw new StoreError('overloaded', 'everybody waits');
   });
   made.start();
-  made.begin({
-    scope: tenantScope(id),
-    triggerId: id,
-    sessionId: id,
-    executionId: id,
-    agentId: id,
-    work: { message: 'hello', context: {}, consumerKey: undefined, requestId: 'r' },
-    row: { trigger_id: id, key: 'key', seq: 1 },
-    attempts: 1,
-    ageMs: 0,
-  } as unknown as Parameters<typeof made.begin>[0]);
+  await fire(20_000);
+  t.deepEqual(asked, [], 'nothing to hold on to yet');
+  made.begin(item);
   await new Promise((resolve) => setImmediate(resolve));
   t.is(orders.length, 1);
-  // Nobody else takes it up meanwhile.
   await fire(20_000);
-  t.deepEqual(held, [[id]]);
+  t.deepEqual(asked, ['the directory'], 'held on to, so that nobody else takes it up meanwhile');
   await fire(1_000);
   t.is(orders.length, 2);
   t.true(orders[1]?.isRepeat, 'the turn may have ended before');
   await fire(1_000);
   t.is(orders.length, 3);
-  made.stop();
 });
