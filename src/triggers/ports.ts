@@ -40,6 +40,8 @@ export interface TurnOutcome {
 export interface TurnPort {
   /** Resolves with the outcome of the turn, also of one that ran before; rejects with what kept it from being taken. */
   runTurn(order: TurnOrder): Promise<TurnOutcome>;
+  /** Of a turn that has ended. */
+  outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined>;
   /** The refusal of a turn for want of tokens; undefined where the agent's model is paid for by the tenant itself. */
   tokenRefusal(
     tenant: Pick<TurnOrder, 'scope' | 'limits'>,

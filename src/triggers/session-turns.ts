@@ -44,6 +44,11 @@ export class SessionTurns implements TurnPort {
     }
   }
 
+  async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {
+    const known = await this.#outcome(order);
+    return known === 'unknown' ? undefined : known;
+  }
+
   tokenRefusal(
     tenant: Pick<TurnOrder, 'scope' | 'limits'>,
     agentId: string,
@@ -97,7 +102,10 @@ export class SessionTurns implements TurnPort {
   }
 
   /** Undefined while it runs; `unknown` before any session has heard of it. */
-  async #outcome({ scope, executionId }: TurnOrder): Promise<TurnOutcome | 'unknown' | undefined> {
+  async #outcome({
+    scope,
+    executionId,
+  }: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | 'unknown' | undefined> {
     const row = await this.#parts.sessions.end(scope, executionId);
     if (row === undefined) return 'unknown';
     if (row.outcome === null) return undefined;

@@ -36,7 +36,7 @@ export interface RunnerParts {
   readonly store: Store;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly gates: Pick<Gates, 'isDenied'>;
-  readonly turns: Pick<TurnPort, 'runTurn'>;
+  readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
   readonly sender: EndsParts['sender'];
   readonly seal: WorkSeal;
   readonly time: Time;
@@ -179,12 +179,13 @@ export class Runner {
   async #takeUp(): Promise<void> {
     const room = Math.min(claimedMax, this.#beginnings.free);
     if (room <= 0) return;
-    const { store, report } = this.#parts;
+    const { store, turns, report } = this.#parts;
     const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
     for (const row of rows) {
       try {
         const item = await this.#itemOf(row);
-        if (row.attempts > attemptsMax) {
+        // Where the turn has ended, only its answer was not put out: that is all there is to do again.
+        if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
           await this.#giveUp(item, { code: 'worker_lost', message: 'The processes that ran it were lost.' });
         } else this.begin(item);
       } catch (error) {

@@ -56,7 +56,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     },
     live: { get: async () => live },
     gates: { isDenied: () => false },
-    turns: { runTurn },
+    turns: { runTurn, outcomeOf: async () => undefined },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), hint: () => undefined },
     seal: new WorkSeal(createSealer({ masterKey: randomBytes(32), randomBytes })),
     time: {
