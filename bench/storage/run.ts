@@ -44,7 +44,7 @@ const scope = tenantScope(tenant);
 await prepare();
 
 const store = await openStore({ databaseUrl, connectionsMax: 16, waitingMax: 1_000 });
-const hot = openHotReads({ databaseUrl });
+const hot = openHotReads({ databaseUrl, time: systemTime });
 const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
 
 await readsAtOnce(32);

@@ -19,7 +19,7 @@ export async function openStores({ settings, time, sharedAnswerMsMax, report, at
   await migrate({ databaseUrl, acceptNewer: true });
   const store = await openStore({ databaseUrl });
   atEnd(() => store.close());
-  const reads = openHotReads({ databaseUrl });
+  const reads = openHotReads({ databaseUrl, time });
   atEnd(() => reads.close());
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
   atEnd(() => writers.close());

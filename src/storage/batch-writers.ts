@@ -6,6 +6,7 @@ import { Writer } from './batch-writer.js';
 import type { BatchWriter, BatchWriterOptions, Send } from './batch-writer.js';
 import { assertRole, clientConfig } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
+import { PlanAges } from './plan-ages.js';
 import { ignoreIdleLosses, poolConfig } from './pool.js';
 import { writerRole } from './roles.js';
 
@@ -60,16 +61,9 @@ export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
   };
 }
 
-/**
- * How long a connection keeps its plans. Of an empty table every index looks alike, and the plan that was made for it is
- * kept while the table fills: a batch would read all rows of a tenant for each of its own, until PostgreSQL happens to
- * count them.
- */
-const plansKeptMs = 2_000;
-
 function sender(pool: pg.Pool, time: Time): Send {
   const checked = new WeakSet<pg.PoolClient>();
-  const plannedAt = new WeakMap<pg.PoolClient, number>();
+  const plans = new PlanAges(time);
   return async (statement, onSent) => {
     const client = await pool.connect();
     try {
@@ -77,12 +71,7 @@ function sender(pool: pg.Pool, time: Time): Send {
         assertRole((await client.query('select current_user')).rows, writerRole);
         checked.add(client);
       }
-      const nowMs = time.monotonicMs();
-      const planned = plannedAt.get(client);
-      if (planned === undefined || nowMs - planned > plansKeptMs) {
-        if (planned !== undefined) await client.query('discard plans');
-        plannedAt.set(client, nowMs);
-      }
+      if (plans.areOld(client)) await client.query('discard plans');
       onSent();
       const result = await client.query<object>(statement);
       client.release();

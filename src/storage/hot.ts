@@ -7,10 +7,12 @@
 // fails the second's answer is thrown away and the connection with it.
 import pg from 'pg';
 import { z } from 'zod';
+import type { Time } from '../../cluster/index.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { assertRole, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
+import { PlanAges } from './plan-ages.js';
 import { applicationRole, directoryRole } from './roles.js';
 
 export type HotStatement<Row> = {
@@ -35,6 +37,7 @@ export type HotReads = {
 
 export type HotReadsOptions = {
   readonly databaseUrl: string;
+  readonly time: Time;
   /** For each of the two roles. */
   readonly connectionsMax?: number;
   /** Waiting for an answer, on one connection; the next is refused. */
@@ -48,9 +51,12 @@ const setTenant = { name: 'set_tenant', text: "select set_config('troupe.tenant_
 const stalePlanCodes = new Set(['0A000', '26000']);
 
 export function openHotReads(options: HotReadsOptions): HotReads {
-  const { databaseUrl, connectionsMax = 4, inFlightMax = 1_000, statementTimeoutMs = 3_000 } = options;
+  const { databaseUrl, time, connectionsMax = 4, inFlightMax = 1_000, statementTimeoutMs = 3_000 } = options;
   const lanes = (role: ConnectionSettings['role']): Lane[] =>
-    Array.from({ length: connectionsMax }, () => new Lane({ databaseUrl, role, statementTimeoutMs }));
+    Array.from(
+      { length: connectionsMax },
+      () => new Lane({ databaseUrl, role, statementTimeoutMs }, new PlanAges(time)),
+    );
   const tenants = lanes(applicationRole);
   const directory = lanes(directoryRole);
 
@@ -121,13 +127,15 @@ type Connection = {
 /** A place for one connection, opened when it is first needed and again after it was lost. */
 class Lane {
   readonly #settings: ConnectionSettings;
+  readonly #plans: PlanAges;
   #connection: Promise<Connection> | undefined;
   readonly #dropped = new WeakSet<pg.Client>();
   #closed = false;
   inFlight = 0;
 
-  constructor(settings: ConnectionSettings) {
+  constructor(settings: ConnectionSettings, plans: PlanAges) {
     this.#settings = settings;
+    this.#plans = plans;
   }
 
   async read(
@@ -140,6 +148,10 @@ class Lane {
       const connection = await this.#open();
       const { client } = connection;
       // From here to the query of the statement nothing may be awaited (see above).
+      if (this.#plans.areOld(client)) {
+        // Whatever becomes of it, the read is answered; a connection that is lost is told of by the read itself.
+        client.query('discard plans').catch(() => undefined);
+      }
       if (tenantId !== connection.tenantId && tenantId !== undefined) {
         connection.scoped = client.query({ ...setTenant, values: [tenantId] });
         connection.tenantId = tenantId;

@@ -34,7 +34,7 @@ export interface CallsRigOptions {
 export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   const { databaseUrl, vendors, time = systemTime, report = () => undefined } = options;
   const store = await openStore({ databaseUrl });
-  const reads = openHotReads({ databaseUrl });
+  const reads = openHotReads({ databaseUrl, time: systemTime });
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
   const quota = createQuota({ store, time, dailyLimits: true, report });
   const ledger = new Ledger({ writers, store, time, report });

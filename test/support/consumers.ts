@@ -37,7 +37,7 @@ export interface Person {
 
 export async function startConsumers(database: FileDatabase): Promise<ConsumersBench> {
   const store = await openStore({ databaseUrl: database.url });
-  const opened = openHotReads({ databaseUrl: database.url });
+  const opened = openHotReads({ databaseUrl: database.url, time: systemTime });
   let count = 0;
   const reads: HotReads = {
     ...opened,

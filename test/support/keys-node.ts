@@ -48,7 +48,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
   const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });
   const problems: { attempted: string; error: unknown }[] = [];
   const store = await openStore({ databaseUrl });
-  const reads = openHotReads({ databaseUrl });
+  const reads = openHotReads({ databaseUrl, time: systemTime });
   const feed = await openChangeFeed({
     databaseUrl: feedUrl,
     time,

@@ -27,7 +27,7 @@ export async function startRealtime(
   { feedUrl = database.url } = {},
 ): Promise<RealtimeBench> {
   const store = await openStore({ databaseUrl: database.url });
-  const reads = openHotReads({ databaseUrl: database.url });
+  const reads = openHotReads({ databaseUrl: database.url, time: systemTime });
   const problems: unknown[] = [];
   const feed = await openChangeFeed({
     databaseUrl: feedUrl,

@@ -19,7 +19,7 @@ let administration: KeyAdministration;
 
 test.serial.before(async () => {
   store = await openStore({ databaseUrl: database.url });
-  reads = openHotReads({ databaseUrl: database.url });
+  reads = openHotReads({ databaseUrl: database.url, time: systemTime });
   administration = new KeyAdministration({ store, time: systemTime, random: systemRandom });
   database.atEnd(async () => {
     await reads.close();
@@ -167,7 +167,7 @@ test('a key ends at its moment, though it is remembered', async (t) => {
 });
 
 test('without the store a remembered key works and another is 503, not 401', async (t) => {
-  const away = openHotReads({ databaseUrl: database.url });
+  const away = openHotReads({ databaseUrl: database.url, time: systemTime });
   const known = new KnownKeys({
     time: systemTime,
     keysMax: 10,

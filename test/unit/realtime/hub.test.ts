@@ -14,7 +14,7 @@ let hub: Hub;
 
 test.serial.before(async () => {
   store = await openStore({ databaseUrl: database.url });
-  const reads = openHotReads({ databaseUrl: database.url });
+  const reads = openHotReads({ databaseUrl: database.url, time: systemTime });
   const feed = await openChangeFeed({
     databaseUrl: database.url,
     time: systemTime,

@@ -1,6 +1,7 @@
 // Reads past slonik: many at once on few connections, each with its own tenant.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { systemTime } from '../../../cluster/index.js';
 import { eventually } from '../../support/eventually.js';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
@@ -32,7 +33,7 @@ test.serial.before(async () => {
 });
 
 function open(t: ExecutionContext, options: Partial<HotReadsOptions> = {}): HotReads {
-  const hot = openHotReads({ databaseUrl: database.url, ...options });
+  const hot = openHotReads({ databaseUrl: database.url, time: systemTime, ...options });
   t.teardown(() => hot.close());
   return hot;
 }
@@ -159,4 +160,38 @@ test('more reads than may wait are refused at once', async (t) => {
     Array.from({ length: 8 }, () => hot.inTenant(tenantScope(tenant), allFacts, [])),
   );
   t.is(results.filter(({ status }) => status === 'fulfilled').length, 5);
+});
+
+test('a plan that was made of an empty table is not kept while the table fills', async (t) => {
+  await owner.query(`
+    create table entries (tenant_id uuid, id uuid, place int);
+    create index entries_place on entries (tenant_id, place);
+    alter table entries add primary key (tenant_id, id), set (autovacuum_enabled = off);
+    grant select on entries to troupe_app`);
+  const entry = {
+    name: 'entry',
+    text: 'select place from entries where tenant_id = $1 and id = $2',
+    row: z.object({ place: z.number() }),
+  };
+  const tenant = tenants[0] ?? '';
+  let nowMs = 0;
+  const hot = open(t, { time: { ...systemTime, monotonicMs: () => nowMs }, connectionsMax: 1 });
+  const read = () => hot.inTenant(tenantScope(tenant), entry, [tenant, randomUUID()]);
+  // After five PostgreSQL keeps a plan for all values.
+  for (let count = 0; count < 10; count += 1) await read();
+  await owner.query(
+    'insert into entries select $1, gen_random_uuid(), place from generate_series(1, 5000) place',
+    [tenant],
+  );
+  nowMs += 2_001;
+  await read();
+  await hot.close();
+  const listed = await eventually(async () => {
+    const { rows } = await owner.query<{ idx_scan: string; idx_tup_read: string }>(
+      `select sum(idx_scan) as idx_scan, sum(idx_tup_read) as idx_tup_read from pg_stat_user_indexes
+       where relname = 'entries'`,
+    );
+    return Number(rows[0]?.idx_scan) >= 11 ? Number(rows[0]?.idx_tup_read) : undefined;
+  });
+  t.is(listed, 0, 'no row of the tenant was looked at but the one that was asked for');
 });
