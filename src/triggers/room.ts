@@ -30,6 +30,11 @@ export class Room<Thing> {
     return this.#inside;
   }
 
+  /** On average of those who have anything inside. */
+  get insideOfEach(): number {
+    return this.#insideOf.size === 0 ? 0 : this.#inside / this.#insideOf.size;
+  }
+
   get waitingCount(): number {
     return this.#waiting.length;
   }

@@ -7,13 +7,13 @@ export interface BeginningsParts<Thing> {
   readonly begin: (thing: Thing) => void;
 }
 
-/** Who has fewer inside begins at once. */
+/** Who has fewer inside, or fewer than the others on average, begins at once: a burst paces itself alone. */
 const ofShareAtOnce = 4;
 /** So many begin at once where nobody waits. */
 const atOnceMax = 8;
 const everyMs = 20;
 /** How late this may run: about as long as the others' requests wait beside a burst. */
-const lateMsMax = 10;
+const lateMsMax = 5;
 /**
  * How many begin each time. More, step by step, as long as the event loop is on time, and fewer by a part while it is
  * not: turns that are work alone then take what is left of this core, and leave the rest to everybody's requests. The
@@ -48,7 +48,7 @@ export class Beginnings<Thing> {
   }
 
   ask(share: string, thing: Thing): void {
-    const isFew = this.#room.insideOf(share) < ofShareAtOnce;
+    const isFew = this.#room.insideOf(share) < Math.max(ofShareAtOnce, this.#room.insideOfEach);
     const isCalm = this.#room.inside < atOnceMax && this.#room.waitingCount === 0;
     if (this.#room.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(thing);
     else {

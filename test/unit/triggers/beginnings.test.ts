@@ -44,6 +44,19 @@ test('a burst of one tenant begins by and by, and the first few of another at on
   t.deepEqual(begun.slice(16), ['calm 0', 'calm 1', 'calm 2']);
 });
 
+test('who has fewer inside than the others on average begins at once, whatever the pace', (t) => {
+  const { begun, fire, ask } = beginnings();
+  ask('hot', 100);
+  fire(0);
+  fire(0);
+  for (let round = 0; round < 20; round += 1) fire(500);
+  const before = begun.length;
+  ask('calm', 12);
+  t.is(begun.length - before, 12);
+  ask('calm', 100);
+  t.is(begun.length - before, before, 'as many as the other has');
+});
+
 test('while the event loop is late fewer begin each time, down to ten a second', (t) => {
   const { begun, fire, ask } = beginnings();
   ask('hot', 200);
