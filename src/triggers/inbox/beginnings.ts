@@ -19,7 +19,7 @@ const lateMsMax = 5;
  * not: turns that are work alone then take what is left of this core, and leave the rest to everybody's requests. The
  * least is ten a second, since turns that wait for a model cost nothing, however late others make it.
  */
-const pace = { least: 0.2, most: 8, more: 0.4, less: 0.7 };
+const pace = { least: 0.2, first: 8, most: 40, more: 0.4, less: 0.7 };
 
 /**
  * When turns begin that nobody waits for. Some wait for a model for seconds, and many of them cost nothing; others are
@@ -30,7 +30,7 @@ export class Beginnings<Thing> {
   readonly #parts: BeginningsParts<Thing>;
   readonly #room: Room<Thing>;
   #timer: Timer | undefined;
-  #pace = pace.most;
+  #pace = pace.first;
   /** What is left of the pace of the times before: less than one turn. */
   #credit = 0;
 
@@ -88,6 +88,7 @@ export class Beginnings<Thing> {
       this.#beginNext(Math.floor(this.#credit));
       this.#credit %= 1;
       if (this.#room.waitingCount > 0) this.#growLater();
+      else this.#pace = Math.min(this.#pace, pace.first);
     });
   }
 
