@@ -80,8 +80,8 @@ test.serial(
     t.is(source.last_error, 'The mailbox refused the user and password.');
     t.false(node.log().includes('not the password'));
     // What came since the trigger was made is news, whenever the mailbox is looked into for the first time.
-    server.deliver(mailOf('meanwhile', 'came meanwhile'), new Date(Date.now() - 30_000));
-    server.deliver(mailOf('old', 'before'), new Date(Date.now() - 3_600_000));
+    const news = server.deliver(mailOf('meanwhile', 'came meanwhile'), new Date(Date.now() - 30_000));
+    const old = server.deliver(mailOf('old', 'before'), new Date(Date.now() - 3_600_000));
     const secrets = await asOwner(node, 'GET', '/api/secrets');
     const { id } = secrets.json.data.find(({ name }: { name: string }) => name === 'wrong');
     const { status } = await asOwner(node, 'PUT', `/api/secrets/${id}/value`, { value: server.password });
@@ -93,6 +93,9 @@ test.serial(
       state = jsonb_set(state, '{began_ms}', to_jsonb((state ->> 'began_ms')::float8 - 60000))`);
     await eventually(async () => (await textsOf(node, trigger)).length > 0, patience);
     t.deepEqual(await textsOf(node, trigger), ['came meanwhile']);
+    // Those that are taken together are marked together.
+    await eventually(() => news.flags.has('\\Seen'), patience);
+    t.false(old.flags.has('\\Seen'));
   },
 );
 

@@ -106,6 +106,9 @@ test('JSON is written as far as it is read, and no further', (t) => {
   }
   const huge = Array.from({ length: 100_000 }, (_, index) => ({ index, text: 'x'.repeat(20) }));
   t.true(compactJson({ huge }, 2_000).length < 2_100);
+  const long = 'x'.repeat(1_000_000);
+  t.true(compactJson([long], 2_000).length < 2_100);
+  t.true(compactJson({ [long]: 1 }, 2_000).length < 2_100);
 });
 
 test('a value is not cut in the middle of a character', (t) => {

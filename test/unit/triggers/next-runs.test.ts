@@ -39,5 +39,11 @@ test('a long list of schedules lets others in between, and has all in their orde
     rows.map(({ id }) => id),
   );
   t.true(answers.every(({ next_runs }) => next_runs?.length === 3));
+  t.true(
+    answers.every(({ next_runs = [] }, index) =>
+      next_runs.every((run) => new Date(run).getUTCMinutes() === index % 60),
+    ),
+    'each has the runs of its own line',
+  );
   t.true(others >= 9, `${others}`);
 });
