@@ -5,6 +5,7 @@ import { tenantScope } from '../../src/context/tenant-scope.js';
 import { openStore, sql } from '../../src/storage/index.js';
 import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
 import { answerJson, startToolServer } from '../support/tool-servers.js';
 import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
 
@@ -54,3 +55,62 @@ test('a message of a person, and the event that tells of it, are written togethe
   );
   t.deepEqual(told, [{ message_id: sent.json.data.message_id }]);
 });
+
+const takenUp = [
+  {
+    fate: 'delivered',
+    end: `status = 'delivered', finished_at = now()`,
+    status: 200,
+    told: 'delivered_at',
+  },
+  {
+    fate: 'refused',
+    end: `status = 'delivery_failed', finished_at = now(), last_error = 'The receiver answered 418.'`,
+    status: 502,
+    told: 'The receiver answered 418.',
+  },
+];
+
+for (const { fate, end, status, told } of takenUp) {
+  test(`a message of a person that another process took up and that was ${fate} is answered so`, async (t) => {
+    let takeUp: () => Promise<unknown> = async () => undefined;
+    const receiver = await startToolServer(t, async (_request, response) => {
+      await takeUp();
+      answerJson(response, {});
+    });
+    const node = await startTestNode(t);
+    const trigger = await createTrigger(node, {
+      session_strategy: { mode: 'derive', fields: ['from'] },
+      execution: {
+        mode: 'async',
+        callback: { url: receiver.url },
+        split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
+      },
+    });
+    await sendSigned(node, trigger, { message: 'hi', from: 'ada' });
+    const { session_id } = await eventually(async () =>
+      (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivered'),
+    );
+    await asOwner(node, 'POST', `/api/v1/sessions/${session_id}/handoff`);
+    const store = await ownerView(node.databaseUrl);
+    t.teardown(() => store.end());
+    const pending = `where execution_id is null and status = 'pending'`;
+    takeUp = () =>
+      store.query(
+        `update deliveries set chunk = 2, attempts = 1, due_at = now() + interval '1 minute' ${pending}`,
+      );
+    const before = receiver.heard.length;
+    const answer = node.client.call('POST', `/api/v1/sessions/${session_id}/manual-message`, {
+      key: node.bootstrap.api_key,
+      body: { message: `${'a'.repeat(80)} ${'b'.repeat(80)}` },
+    });
+    await eventually(async () => {
+      const { rowCount } = await store.query(`update deliveries set ${end} ${pending} and chunk = 2`);
+      return rowCount === 1;
+    });
+    const given = await answer;
+    t.is(given.status, status, given.text);
+    t.true(given.text.includes(told), given.text);
+    t.is(receiver.heard.length, before + 1, 'the other chunk was the other process’s to send');
+  });
+}

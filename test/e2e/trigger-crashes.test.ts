@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
 import { ownerView } from '../support/owner-view.js';
 import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { createTrigger } from '../support/triggers.js';
+import { asOwner, createTrigger } from '../support/triggers.js';
 
 interface Step {
   readonly died: string;
@@ -213,3 +213,45 @@ test.serial(
     t.deepEqual(given, { status: 'failed', code: 'worker_lost', state: 'done', message: 'deadly' });
   },
 );
+
+test.serial('an answer that every process dies of fails, and those behind it arrive', async (t) => {
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const first = await startTestNode(t);
+  const trigger = await createTrigger(first, {
+    auth: { type: 'none' },
+    session_strategy: { mode: 'derive', fields: ['user'] },
+    execution: { mode: 'async', callback: { url: receiver.url } },
+  });
+  const owner = await ownerView(first.databaseUrl);
+  t.teardown(() => owner.end());
+  const ids: string[] = [];
+  for (const message of ['one', 'two']) {
+    const { json } = await first.client.call('POST', trigger.path, { body: { user: 'ada', message } });
+    ids.push(json.execution_id);
+    await eventually(async () => (await counts(owner))?.turns === ids.length);
+  }
+  await first.stop();
+  const before = receiver.heard.length;
+  await owner.query(
+    `${pending('chunk = 1, attempts = case when execution_id = $1 then 5 else 0 end')} where execution_id = any ($2)`,
+    [ids[0], ids],
+  );
+  await owner.query(`update executions set delivery_status = 'pending'`);
+  const keysHeard = () => receiver.heard.slice(before).map(({ headers }) => headers['idempotency-key']);
+  const fates = async () => {
+    const { rows } = await owner.query<{ fate: string }>(
+      'select delivery_status as fate from executions order by created_at',
+    );
+    return rows.map(({ fate }) => fate).join();
+  };
+
+  const second = await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
+  await eventually(async () => (await fates()) === 'delivery_failed,delivered');
+  t.deepEqual(keysHeard(), [`${ids[1]}:1`]);
+  const { json: failed } = await asOwner(second, 'GET', '/api/v1/deliveries?status=dead');
+  t.is(failed.count, 1);
+  const { status, text } = await asOwner(second, 'POST', `/api/v1/deliveries/${failed.data[0].id}/replay`);
+  t.is(status, 200, text);
+  await eventually(async () => (await fates()) === 'delivered,delivered');
+  t.deepEqual(keysHeard(), [`${ids[1]}:1`, `${ids[0]}:1`]);
+});

@@ -54,16 +54,17 @@ export type ClaimedDelivery = z.output<typeof claimedDelivery>;
 const claimedColumns = sql.fragment`
   id, trigger_id, session_id, execution_id, key, chunk, chunk_total, attempts, sealed, created_at`;
 
-/** Takes it whatever waits before it. */
+/** Takes it whatever waits before it. Null where somebody else has: that chunk was begun, or is past. */
 export function claimOne(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  id: string,
+  { id, chunk }: Pick<ClaimedDelivery, 'id' | 'chunk'>,
   holdMs: number,
-): Promise<ClaimedDelivery> {
-  return tx.one(sql.type(claimedDelivery)`
+): Promise<ClaimedDelivery | null> {
+  return tx.maybeOne(sql.type(claimedDelivery)`
     update deliveries set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
-    where tenant_id = ${tenantId} and id = ${id} and status = 'pending' returning ${claimedColumns}`);
+    where tenant_id = ${tenantId} and id = ${id} and status = 'pending' and chunk = ${chunk} and attempts = 0
+    returning ${claimedColumns}`);
 }
 
 /** Recorded before anything is sent. */
@@ -84,7 +85,8 @@ export interface AttemptEnd {
 
 /** What the attempt leads to. */
 export type Next =
-  | { readonly step: 'chunk'; readonly inMs: number }
+  /** `heldMs`: nobody else begins it for so much longer, since the caller will. */
+  | { readonly step: 'chunk'; readonly inMs: number; readonly heldMs?: number }
   | { readonly step: 'again'; readonly inMs: number }
   | { readonly step: 'over'; readonly status: 'delivered' | 'delivery_failed' };
 
@@ -184,14 +186,16 @@ export function listDeliveries(
     order by date_trunc('milliseconds', created_at) desc, id desc limit ${limit}`);
 }
 
-/** From the chunk that failed. Null where there is no delivery of this id that has failed. */
+/** From the chunk that failed, with all its attempts. Null where there is no delivery of this id that has failed. `holdMs` as above. */
 export function reviveDelivery(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   id: string,
+  holdMs = 0,
 ): Promise<DeliveryRow | null> {
   return tx.maybeOne(sql.type(deliveryRow)`
-    update deliveries set status = 'pending', finished_at = null, attempts = 0, due_at = clock_timestamp()
+    update deliveries set status = 'pending', finished_at = null, attempts = 0,
+      due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and id = ${id} and status = 'delivery_failed' returning ${listedColumns}`);
 }
 

@@ -86,5 +86,6 @@ function stepOf(next: Next): string {
 }
 
 function pauseOf(next: Next): number {
-  return next.step === 'over' ? 0 : Math.round(next.inMs);
+  if (next.step === 'over') return 0;
+  return Math.round(next.step === 'chunk' ? next.inMs + (next.heldMs ?? 0) : next.inMs);
 }

@@ -41,7 +41,7 @@ export interface SentMessage {
   readonly deliveredAt: Date;
 }
 
-/** How long somebody waits who sends a message that is being sent already. */
+/** How long somebody waits whose message is being sent by somebody else. */
 const joinMs = 30_000;
 const lookEveryMs = 250;
 
@@ -124,7 +124,7 @@ export class Outbox {
       return insertDelivery(scope, tx, delivery, holdMs);
     });
     if (!isNew) await this.#joinFirst(scope, messageId, message.text);
-    else await this.#sendOrFail(scope, messageId);
+    else await this.#sendOrFail(scope, messageId, 1);
     const sent = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
     return { deliveredAt: sent?.finished_at ?? new Date() };
   }
@@ -147,7 +147,7 @@ export class Outbox {
 
   /** The same message came before: its fate is this one's, and one that failed is tried once more. */
   async #joinFirst(scope: TenantScope, id: string, text: string): Promise<void> {
-    const { store, seal, time } = this.#parts;
+    const { store, seal } = this.#parts;
     const before = seal.open(
       scope,
       await store.inTenant(scope, (tx) => contentOf(scope, tx, id)),
@@ -156,22 +156,37 @@ export class Outbox {
     if (before.written !== undefined && before.written !== text) {
       throw new PlatformError('conflict', { message: 'The key was used before, with another message.' });
     }
+    if ((await this.#fateOf(scope, id)).status === 'delivered') return;
+    const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, id, holdMs));
+    if (revived !== null) return this.#sendOrFail(scope, id, revived.chunk);
+    // A twin was faster.
+    return this.#follow(scope, id);
+  }
+
+  async #sendOrFail(scope: TenantScope, id: string, fromChunk: number): Promise<void> {
+    const sent = await this.#parts.sender.sendNow(scope, id, fromChunk);
+    if (sent === 'sent') return;
+    if (sent === 'taken') return this.#follow(scope, id);
+    throw new PlatformError('DELIVERY_FAILED', { message: sent.failure });
+  }
+
+  /** For a message that somebody else is sending. */
+  async #follow(scope: TenantScope, id: string): Promise<void> {
+    const { status, last_error: error, last_status: code } = await this.#fateOf(scope, id);
+    if (status === 'delivered') return;
+    throw new PlatformError('DELIVERY_FAILED', { message: error ?? `status ${code}` });
+  }
+
+  /** Its row, once that is over. */
+  async #fateOf(scope: TenantScope, id: string): Promise<DeliveryRow> {
+    const { store, time } = this.#parts;
     const endsAt = time.monotonicMs() + joinMs;
     for (;;) {
       const row = await store.inTenant(scope, (tx) => findDelivery(scope, tx, id));
-      if (row?.status === 'delivered') return;
-      if (row?.status === 'delivery_failed') {
-        await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, id));
-        return this.#sendOrFail(scope, id);
-      }
+      if (row !== null && row.status !== 'pending') return row;
       if (time.monotonicMs() > endsAt)
         throw new PlatformError('service_unavailable', { retryAfterSeconds: 1 });
       await new Promise<void>((resolve) => void time.after(lookEveryMs, resolve));
     }
-  }
-
-  async #sendOrFail(scope: TenantScope, id: string): Promise<void> {
-    const failure = await this.#parts.sender.sendNow(scope, id);
-    if (failure !== undefined) throw new PlatformError('DELIVERY_FAILED', { message: failure });
   }
 }

@@ -1,5 +1,7 @@
-/** Waits between attempts; as many attempts as waits and one. */
+/** Waits between attempts. */
 const waitsMs = [1_000, 5_000, 30_000, 120_000] as const;
+/** Of one chunk. `send_on_answers` goes by this number too, for attempts that never end. */
+export const attemptsMax = waitsMs.length + 1;
 /** A receiver may ask for more patience than our own, within reason. */
 const retryAfterMaxMs = 3_600_000;
 

@@ -40,6 +40,9 @@ export interface SenderParts extends AttemptParts {
   readonly scopeOf: (tenantId: string) => TenantScope;
 }
 
+/** What came of sending a delivery at once; `taken` where somebody else took it up, and its row tells. */
+export type SentNow = 'sent' | 'taken' | { readonly failure: string };
+
 interface Line {
   readonly scope: TenantScope;
   readonly sessionId: string;
@@ -129,19 +132,28 @@ export class Sender {
     }
   }
 
-  /** Sends one delivery once, now, whatever waits before it. Undefined when it was sent, else why not. */
-  async sendNow(scope: TenantScope, id: string): Promise<string | undefined> {
-    for (;;) {
+  /**
+   * Sends one delivery once, now, whatever waits before it, from that chunk on. The session's line finds it held also
+   * between two chunks; a process that takes longer than that loses it to the line, and sends nothing more.
+   */
+  async sendNow(scope: TenantScope, id: string, fromChunk: number): Promise<SentNow> {
+    for (let chunk = fromChunk; ; chunk += 1) {
       const claimed = await this.#parts.store.inTenant(scope, async (tx) => {
-        const delivery = await claimOne(scope, tx, id, holdMs);
-        await beginAttempt(scope, tx, delivery);
+        const delivery = await claimOne(scope, tx, { id, chunk }, holdMs);
+        if (delivery !== null) await beginAttempt(scope, tx, delivery);
         return delivery;
       });
+      if (claimed === null) return 'taken';
       const ended = await this.#attempt(scope, claimed, true);
-      await this.#goOn({ scope, sessionId: claimed.session_id }, ended, false);
+      const { session_id: sessionId } = claimed;
+      const { ageMs } = await this.#goOn({ scope, sessionId }, ended, false);
       const { next, end } = ended;
-      if (next.step === 'over')
-        return next.status === 'delivered' ? undefined : (end.error ?? `status ${end.statusCode}`);
+      if (next.step === 'over') {
+        // Answers that waited behind it: the line was told when this would be given up, not when it was over.
+        this.hint(scope, sessionId);
+        if (ageMs === undefined) return 'taken';
+        return next.status === 'delivered' ? 'sent' : { failure: end.error ?? `status ${end.statusCode}` };
+      }
       if (next.inMs > 0) await this.#pause(next.inMs);
     }
   }
@@ -244,7 +256,9 @@ function nextOf(
   once: boolean,
 ): Next {
   if (verdict === 'sent') {
-    return chunk === chunk_total ? { step: 'over', status: 'delivered' } : { step: 'chunk', inMs: delayMs };
+    return chunk === chunk_total
+      ? { step: 'over', status: 'delivered' }
+      : { step: 'chunk', inMs: delayMs, heldMs: once ? holdMs : 0 };
   }
   if (verdict === 'give-up' || once) return { step: 'over', status: 'delivery_failed' };
   return { step: 'again', inMs: verdict.waitMs };

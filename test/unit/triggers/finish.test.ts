@@ -5,6 +5,7 @@ import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type BatchWriter, openBatchWriters } from '../../../src/storage/index.js';
 import type { ClaimedDelivery, Next } from '../../../src/triggers/deliveries/deliveries.store.js';
 import { type LineRow, type LineState, lineTarget } from '../../../src/triggers/deliveries/line-target.js';
+import { attemptsMax } from '../../../src/triggers/deliveries/retry.js';
 import { type Finish, type FinishedRow, finishTarget } from '../../../src/triggers/inbox/finish-target.js';
 import { type EndedMessage as Message, EndedMessages, finished } from '../../support/ended-messages.js';
 import { eventually } from '../../support/eventually.js';
@@ -232,6 +233,51 @@ test('an attempt that somebody else took up meanwhile moves nothing', async (t) 
   t.is(late.first, undefined);
   t.deepEqual(await messages.attempts(one), ['1.1 500', '1.2 open']);
   t.like(await messages.state(one), { deliveries: ['pending'], shown: 'pending' });
+});
+
+test('an answer whose last attempt never ends has failed, and those behind it go on', async (t) => {
+  const tenantId = await messages.tenant();
+  const one = await messages.message(tenantId);
+  const next = await messages.message(tenantId, one.session_id);
+  const row = finished(one);
+  await finishes.write(row);
+  await finishes.write(finished(next));
+  const lookWhenDue = async () => {
+    await messages.owner.query(`update deliveries set due_at = now() where execution_id = $1`, [
+      one.executionId,
+    ]);
+    return lines.write(look(one));
+  };
+  for (let attempts = 2; attempts <= attemptsMax; attempts += 1) {
+    t.like((await lookWhenDue()).first, { execution_id: one.executionId, attempts });
+  }
+  t.like(await messages.state(one), { deliveries: ['pending'], shown: 'pending' });
+  const over = await lookWhenDue();
+  t.is(over.first, undefined);
+  t.true((over.dueInMs ?? 1) <= 0, 'the line is to be looked at again');
+  t.deepEqual(await messages.state(one), {
+    inbox: 'done',
+    deliveries: ['delivery_failed'],
+    shown: 'delivery_failed',
+  });
+  t.is((await messages.attempts(one)).length, attemptsMax, 'what is not sent is no attempt');
+  const { rows } = await messages.owner.query(
+    'select attempts, last_status, last_error from deliveries where execution_id = $1',
+    [one.executionId],
+  );
+  t.deepEqual(rows, [
+    {
+      attempts: attemptsMax,
+      last_status: null,
+      last_error: 'The last attempt to send it never came to an end.',
+    },
+  ]);
+  const late = await lines.write({
+    ...ended(one, begun(row, { attempts: attemptsMax }), sent),
+    goesOn: false,
+  });
+  t.is(late.ageMs, undefined, 'what is over is not moved');
+  t.is((await lines.write(look(one))).first?.execution_id, next.executionId);
 });
 
 test('two who look at the same line at once: one begins', async (t) => {

@@ -1,12 +1,14 @@
 // What sending an answer costs the store, and who sends when places are rare. The store is real, the receiver is not.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/context/tenant-scope.js';
 import { createSealer } from '../../../src/sealing/index.js';
-import type { BatchWriters } from '../../../src/storage/index.js';
+import { type BatchWriters, openStore, type Store } from '../../../src/storage/index.js';
 import { parseTriggerConfig } from '../../../src/triggers/config/trigger-config.js';
-import { Sender, type SenderParts } from '../../../src/triggers/deliveries/sender.js';
+import { insertDelivery, type NewDelivery } from '../../../src/triggers/deliveries/deliveries.store.js';
+import { type LineState, lineTarget } from '../../../src/triggers/deliveries/line-target.js';
+import { holdMs, Sender, type SenderParts } from '../../../src/triggers/deliveries/sender.js';
 import { WorkSeal } from '../../../src/triggers/inbox/work.js';
 import { type EndedMessage, EndedMessages, finished } from '../../support/ended-messages.js';
 import { eventually } from '../../support/eventually.js';
@@ -18,9 +20,12 @@ interface Given {
   /** Between chunks. */
   readonly delayMs?: number;
   readonly answer?: () => Promise<number>;
+  readonly store?: Store;
+  readonly time?: Time;
 }
 
-function sending(t: ExecutionContext, { delayMs = 0, answer = async () => 200 }: Given = {}) {
+function sending(t: ExecutionContext, given: Given = {}) {
+  const { delayMs = 0, answer = async () => 200, time = systemTime } = given;
   const rows: string[] = [];
   const sent: string[] = [];
   const egress: SenderParts['egress'] = {
@@ -45,7 +50,7 @@ function sending(t: ExecutionContext, { delayMs = 0, answer = async () => 200 }:
   });
   const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
   const sender = new Sender({
-    store: {
+    store: given.store ?? {
       inTenant: unasked('a transaction'),
       directory: unasked('the directory'),
       close: async () => undefined,
@@ -64,7 +69,7 @@ function sending(t: ExecutionContext, { delayMs = 0, answer = async () => 200 }:
     operatorEgress: egress,
     mail: { send: unasked('the mail server') },
     measures: { attempted: () => undefined },
-    time: systemTime,
+    time,
     random: systemRandom,
     scopeOf: tenantScope,
     report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
@@ -188,4 +193,82 @@ test('an answer that finds no place waits without an attempt that would run out 
     const states = await Promise.all(all.map((one) => messages.attempts(one)));
     return states.every((attempts) => attempts.join() === '1.1 200');
   });
+});
+
+/** A message of a person in two chunks, whose first was sent; the second waits until the test lets it go on. */
+async function halfSent(t: ExecutionContext) {
+  const delayMs = 20;
+  const pauses: (() => void)[] = [];
+  const time: Time = {
+    ...systemTime,
+    after: (ms, work) => {
+      if (ms !== delayMs) return systemTime.after(ms, work);
+      pauses.push(work);
+      return { cancel: () => undefined };
+    },
+  };
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  const { sender, sent } = sending(t, { delayMs, store, time });
+  const scope = tenantScope(await messages.tenant());
+  const [id, sessionId] = [randomUUID(), randomUUID()];
+  const put = (deliveryId: string, chunks: readonly string[], heldMs: number): Promise<boolean> => {
+    const delivery: NewDelivery = {
+      id: deliveryId,
+      sessionId,
+      triggerId: randomUUID(),
+      executionId: null,
+      key: deliveryId,
+      inboxSeq: 0,
+      chunkTotal: chunks.length,
+      truncated: false,
+      sealed: seal.seal(scope, { chunks, context: {}, manual: true }),
+    };
+    return store.inTenant(scope, (tx) => insertDelivery(scope, tx, delivery, heldMs));
+  };
+  await put(id, ['one', 'two'], holdMs);
+  const fate = sender.sendNow(scope, id, 1);
+  await eventually(() => pauses.length === 1);
+  const lines = messages.writers.writer(lineTarget({ holdMs }));
+  const look = (): Promise<LineState> =>
+    lines.write({
+      tenant_id: scope.tenantId,
+      session_id: sessionId,
+      claim: randomUUID(),
+      ended: undefined,
+      goesOn: true,
+    });
+  const goOn = () => {
+    pauses.splice(0).forEach((work) => work());
+    return fate;
+  };
+  return { id, sent, put, look, goOn, delayMs };
+}
+
+test('a message of a person is kept from its session’s line between two chunks, which goes on behind it', async (t) => {
+  const { id, sent, put, look, goOn, delayMs } = await halfSent(t);
+  await eventually(async () => {
+    const { rows } = await messages.owner.query(
+      `select from delivery_attempts
+        where delivery_id = $1 and finished_at < clock_timestamp() - $2 * interval '1 millisecond'`,
+      [id, delayMs],
+    );
+    return rows.length === 1;
+  });
+  const held = await look();
+  t.is(held.first, undefined);
+  t.true((held.dueInMs ?? 0) > holdMs / 2);
+  const behind = randomUUID();
+  await put(behind, ['three'], 0);
+  t.is(await goOn(), 'sent');
+  await eventually(() => sent.length === 3);
+  t.deepEqual(sent, [`${id}:1`, `${id}:2`, `${behind}:1`]);
+});
+
+test('a message of a person that the line took up meanwhile is left to it', async (t) => {
+  const { id, sent, look, goOn } = await halfSent(t);
+  await messages.owner.query('update deliveries set due_at = now() where id = $1', [id]);
+  t.like((await look()).first, { id, chunk: 2, attempts: 1 });
+  t.is(await goOn(), 'taken');
+  t.deepEqual(sent, [`${id}:1`]);
 });
