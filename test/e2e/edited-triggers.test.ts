@@ -79,6 +79,29 @@ test.serial(
 );
 
 test.serial(
+  'messages that wait run ahead of the first that comes after their buffer was switched off',
+  async (t) => {
+    const node = await startTestNode(t);
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const trigger = await createTrigger(node, buffered(receiver.url));
+    const send = (message: string) =>
+      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+    t.is((await send('one')).json.status, 'buffered');
+    const trigger_config = { execution: { message_buffer: { enabled: false } } };
+    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { trigger_config });
+    t.is((await send('two')).json.status, 'accepted');
+    const two = await ended(node, trigger, 'two');
+    const one = await ended(node, trigger, 'one');
+    t.is(one.session_id, two.session_id);
+    await eventually(() => receiver.heard.length === 2);
+    t.deepEqual(
+      receiver.heard.map(({ headers }) => headers['idempotency-key']),
+      [one, two].map(({ id }) => `${String(id)}:1`),
+    );
+  },
+);
+
+test.serial(
   'an answer that waits goes where the trigger says now, signed with both of its secrets',
   async (t) => {
     const node = await startTestNode(t);

@@ -104,16 +104,29 @@ export class Buffers {
     if (this.#stopped) return;
     const known = this.#open.get(triggerId)?.get(sessionId);
     if (atOnce) this.#forget({ triggerId, sessionId });
-    this.#begin(scope, { triggerId, sessionId }, atOnce, known?.bytes ?? bytesUnknown);
+    void this.#begin(scope, { triggerId, sessionId }, atOnce, known?.bytes ?? bytesUnknown);
   }
 
-  #begin(scope: TenantScope, { triggerId, sessionId }: Window, atOnce: boolean, bytes: number): void {
+  /** What waits here for a trigger that buffers no more, ahead of the message that comes now. Never rejects. */
+  flushOpen(scope: TenantScope, triggerId: string, sessionId: string): Promise<void> | undefined {
+    const known = this.#open.get(triggerId)?.get(sessionId);
+    if (known === undefined || this.#stopped) return undefined;
+    this.#forget(known);
+    return this.#begin(scope, known, true, known.bytes);
+  }
+
+  #begin(
+    scope: TenantScope,
+    { triggerId, sessionId }: Window,
+    atOnce: boolean,
+    bytes: number,
+  ): Promise<void> {
     const key = keyOf({ triggerId, sessionId });
     this.#flushing.add(key);
     const flushing = this.#flush(scope, { triggerId, sessionId }, atOnce, bytes).finally(() =>
       this.#flushing.delete(key),
     );
-    void flushing.catch((error: unknown) => {
+    return flushing.catch((error: unknown) => {
       this.#parts.report('flushing a buffer of a trigger', error);
       this.touched(scope, { triggerId, sessionId }, againMs, bytes);
     });
@@ -131,7 +144,7 @@ export class Buffers {
 
   readonly #over = (window: OpenWindow): void => {
     this.#forget(window);
-    this.#begin(window.scope, window, false, window.bytes);
+    void this.#begin(window.scope, window, false, window.bytes);
   };
 
   #forget({ triggerId, sessionId }: Window): void {

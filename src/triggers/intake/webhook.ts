@@ -47,7 +47,7 @@ export interface IntakeParts {
   readonly expressions: Pick<Expressions, 'evaluate'>;
   readonly inbox: Pick<BatchWriter<AcceptedRow, Acceptance>, 'write'>;
   readonly runner: Pick<Runner, 'begin' | 'run'>;
-  readonly buffers: Pick<Buffers, 'touched' | 'flush'>;
+  readonly buffers: Pick<Buffers, 'touched' | 'flush' | 'flushOpen'>;
   readonly repeats: Repeats;
   readonly seal: WorkSeal;
   /** For messages that came without a key. */
@@ -197,7 +197,7 @@ export class WebhookIntake {
   }
 
   async #accept(incoming: Incoming, work: Work): Promise<Rendered> {
-    const { config } = incoming;
+    const { trigger, config, sessionId } = incoming;
     const judging = whenReady(this.#count(incoming), (full) => full ?? this.#tokenRefusal(incoming));
     const refusal = judging instanceof Promise ? await judging : judging;
     if (refusal !== undefined) {
@@ -205,6 +205,8 @@ export class WebhookIntake {
       throw refusal;
     }
     if (config.execution.message_buffer.enabled) return this.#buffer(incoming, work);
+    const flushing = this.#parts.buffers.flushOpen(trigger.scope, trigger.id, sessionId);
+    if (flushing !== undefined) await flushing;
     return answersOutside(config) ? this.#acceptToRun(incoming, work) : this.#answerNow(incoming, work);
   }
 

@@ -33,6 +33,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
         throw new PlatformError(code);
       },
     },
+    buffers: { flushOpen: () => undefined },
     seal: { seal: () => Buffer.from('sealed') },
     measures: { accepted: () => undefined, refused: () => undefined },
   };
