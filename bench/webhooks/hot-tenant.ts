@@ -12,7 +12,8 @@ import { requestOf } from './request.js';
 const sharePerSecond = 20;
 const times = 50;
 const seconds = 15;
-const warmSeconds = 5;
+/** As much as makes the node what it is after hours: of the first messages half the time is compiling. */
+const warmSeconds = 20;
 /** So long without an answer, and none is on its way any more. */
 const quietMs = 3_000;
 const accepted = z.object({ execution_id: z.string() });
