@@ -36,8 +36,14 @@ export class FillRoom {
 
   take(text: string): string {
     const taken = this.#beyond === 'cut' ? cutText(text, this.#left) : text;
-    this.#left -= taken.length;
-    if (this.#left >= 0) return taken;
+    this.count(taken.length);
+    return taken;
+  }
+
+  /** Of what cannot be cut off. */
+  count(chars: number): void {
+    this.#left -= chars;
+    if (this.#left >= 0) return;
     throw new PlatformError('VALIDATION_ERROR', {
       message: 'A template gives more text than it may.',
       details: { field: 'template', issue: 'gives more text than it may' },
@@ -61,7 +67,9 @@ export function fillJson(template: unknown, names: unknown, room = new FillRoom(
     const [, only] = whole.exec(template) ?? [];
     if (only === undefined) return fillText(template, names, undefined, room);
     const value = valueAt(names, only) ?? '';
-    return typeof value === 'string' ? room.take(value) : value;
+    if (typeof value === 'string') return room.take(value);
+    if (typeof value === 'object') room.count(JSON.stringify(value).length);
+    return value;
   }
   if (Array.isArray(template)) return template.map((item) => fillJson(item, names, room));
   if (typeof template !== 'object' || template === null) return template;

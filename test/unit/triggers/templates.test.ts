@@ -81,6 +81,7 @@ test('a short template does not become a long text, however long its values are'
     const list = Array.from({ length: 5_000 }, () => one);
     t.throws(() => fillJson(list, { answer }), refused);
     t.throws(() => fillJson(Object.fromEntries(list.entries()), { answer }), refused);
+    t.throws(() => fillJson(list, { answer: { text: answer } }), refused);
   }
   t.throws(() => fillJson({ a: { b: bomb } }, { answer }), refused);
   t.throws(() => fillAddress(`https://example.com/${bomb}`, { answer }), refused);
