@@ -81,7 +81,8 @@ begin
       select tenant_id, id, session_id, trigger_id, execution_id, execution_id::text, place, chunks, cut,
         substring(pieces from content_at for content_bytes), begins::int,
         clock_timestamp() + case when begins then hold_ms else 0 end * interval '1 millisecond'
-      from first order by tenant_id, first.execution_id
+      -- Of two that end the same message the one that begins its answer comes first: the other's would be nobody's to send.
+      from first order by tenant_id, first.execution_id, begins desc
       on conflict do nothing
       returning tenant_id, id, execution_id, attempts, created_at
     ), recorded as (
