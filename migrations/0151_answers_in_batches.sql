@@ -112,7 +112,9 @@ end $$;
 
 -- Ends attempts to send answers of many sessions in one call, and says how each session's line goes on: its first answer
 -- that is not over is begun for the caller when it is due and no older message of the session runs; else when that may
--- be. Nothing for a line in which nothing waits. Where no attempt is named the line is looked at alone.
+-- be. One that has had all its attempts, of which the last was never told the end of, is ended instead, and the line is
+-- due to be looked at again. Nothing for a line in which nothing waits. Where no attempt is named the line is looked at
+-- alone.
 --
 -- Answers `age_ms` for an attempt whose end moved its answer on (not for one that somebody else had taken up meanwhile),
 -- `due_in_ms` for the first of a line, and that answer itself where it was begun.
@@ -125,6 +127,9 @@ language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
+declare
+  -- As many as a receiver that answers 503 gets, see src/triggers/deliveries/retry.ts.
+  attempts_max constant int := 5;
 begin
   if array_remove(ended, null) <> '{}' then
     return query
@@ -173,8 +178,16 @@ begin
           order by d.inbox_seq, d.seq limit 1) f
       where g.goes_on
     ), begun as (
-      update deliveries d
-      set attempts = d.attempts + 1, due_at = clock_timestamp() + hold_ms * interval '1 millisecond'
+      -- One update for both, so that rows are locked in the order of their keys.
+      update deliveries d set
+        status = case when d.attempts < attempts_max then 'pending' else 'delivery_failed' end,
+        finished_at = case when d.attempts < attempts_max then null else clock_timestamp() end,
+        attempts = case when d.attempts < attempts_max then d.attempts + 1 else d.attempts end,
+        due_at = case when d.attempts < attempts_max
+          then clock_timestamp() + hold_ms * interval '1 millisecond' else d.due_at end,
+        last_status = case when d.attempts < attempts_max then d.last_status end,
+        last_error = case when d.attempts < attempts_max then d.last_error
+          else 'The last attempt to send it never came to an end.' end
       from (
         select * from first
         where due_at <= clock_timestamp() and (
@@ -186,14 +199,17 @@ begin
       where d.tenant_id = f.tenant_id and d.id = f.id and coalesce(d.status, '') = 'pending'
         and d.due_at <= clock_timestamp()
       returning f.position, f.claim, d.tenant_id, d.id, d.trigger_id, d.execution_id, d.key, d.chunk, d.chunk_total,
-        d.attempts, d.sealed, d.created_at
+        d.attempts, d.sealed, d.created_at, d.status
     ), recorded as (
       insert into delivery_attempts (tenant_id, delivery_id, chunk, attempt, claim)
-      select tenant_id, id, chunk, attempts, claim from begun
+      select tenant_id, id, chunk, attempts, claim from begun where status = 'pending'
+    ), given_up as (
+      update executions e set delivery_status = b.status from begun b
+      where e.tenant_id = b.tenant_id and e.id = b.execution_id and b.status <> 'pending'
     )
     select position, null::double precision, null::double precision, id, trigger_id, execution_id, key, chunk,
       chunk_total, attempts, sealed, created_at
-    from begun
+    from begun where status = 'pending'
     union all
     -- By an earlier call whose outcome was lost.
     select f.position, null, null, d.id, d.trigger_id, d.execution_id, d.key, d.chunk, d.chunk_total, d.attempts,

@@ -149,8 +149,8 @@ class Lane {
       const { client } = connection;
       // From here to the query of the statement nothing may be awaited (see above).
       if (this.#plans.areOld(client)) {
-        // Whatever becomes of it, the read is answered; a connection that is lost is told of by the read itself.
-        client.query('discard plans').catch(() => undefined);
+        // Nobody knows the state of a connection that refuses it; the read beside it still gets its answer.
+        client.query('discard plans').catch(() => this.#drop(client));
       }
       if (tenantId !== connection.tenantId && tenantId !== undefined) {
         connection.scoped = client.query({ ...setTenant, values: [tenantId] });

@@ -45,21 +45,17 @@ export async function findByKey(
   return found;
 }
 
-const keyRow = z.object({ key: z.string() });
-const byKeys: HotStatement<z.output<typeof keyRow>> = {
-  name: 'trigger_inbox_by_keys',
-  text: `select key from trigger_inbox where tenant_id = $1 and trigger_id = $2 and key = any($3::text[])`,
-  row: keyRow,
-};
-
-/** Of the keys, those that came before. */
-export async function presentKeys(
-  reads: HotReads,
-  scope: TenantScope,
+/** Of the keys, those of messages that came before and are remembered. */
+export async function knownKeys(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
   triggerId: string,
   keys: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await reads.inTenant(scope, byKeys, [scope.tenantId, triggerId, keys]);
+  if (keys.length === 0) return new Set();
+  const rows = await tx.any(sql.type(z.object({ key: z.string() }))`
+    select key from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = any(${sql.array([...keys], 'text')})`);
   return new Set(rows.map(({ key }) => key));
 }
 

@@ -1,5 +1,5 @@
-import type { HotReads } from '../../storage/index.js';
-import { presentKeys } from '../inbox/inbox.store.js';
+import type { Store } from '../../storage/index.js';
+import { knownKeys } from '../inbox/inbox.store.js';
 import type { ChannelMessage } from './channels.js';
 import type { Admitted } from './incoming.js';
 import { messageKeyOf } from './message-key.js';
@@ -15,14 +15,14 @@ export interface Portion {
 
 /** Of very many messages in one request those that have not been taken by an earlier one, and of them the first. */
 export async function portionOf(
-  reads: HotReads,
+  store: Pick<Store, 'inTenant'>,
   { trigger, config }: Pick<Admitted, 'trigger' | 'config'>,
   all: readonly ChannelMessage[],
 ): Promise<Portion> {
   if (all.length <= messagesMax) return { messages: all, more: false };
   const keyed = all.map((message) => ({ message, key: messageKeyOf({}, message)?.key ?? '' }));
   const keys = keyed.map(({ key }) => key);
-  const known = await presentKeys(reads, trigger.scope, trigger.id, keys);
+  const known = await store.inTenant(trigger.scope, (tx) => knownKeys(trigger.scope, tx, trigger.id, keys));
   const left = keyed.filter(
     // Pictures leave no trace by which they would be known.
     ({ message, key }) =>

@@ -93,7 +93,7 @@ export class WebhookIntake {
     const payload = payloadOf(request.headers['content-type'] ?? '', request.body);
     if (channel === undefined) return this.#takeMessage(admitted, payload, undefined);
     const all = messagesOf(channel.type, payload);
-    const { messages, more } = await portionOf(this.#parts.reads, admitted, all);
+    const { messages, more } = await portionOf(this.#parts.store, admitted, all);
     let answer = noMessage(channel.type);
     let unread: PlatformError | undefined;
     // One after the other: the second message of a session is behind the first.

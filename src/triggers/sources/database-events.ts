@@ -5,6 +5,7 @@ import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from
 import { invalidField, PlatformError } from '../../errors.js';
 import type { Store, TenantTransaction } from '../../storage/index.js';
 import type { DatabaseEventConfig } from '../config/source-configs.js';
+import { knownKeys } from '../inbox/inbox.store.js';
 import type { Item } from '../inbox/item.js';
 import type { WorkSeal } from '../inbox/work.js';
 import { cutText } from '../intake/mapped-context.js';
@@ -23,7 +24,7 @@ import {
 } from './database-rows.js';
 import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
 import { putIntoInbox } from './found-work.js';
-import { knownKeys, moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
+import { moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
 
 const rowsMax = 500;
 /** Of those that share one cursor, in a table without a primary key to tell them apart by. */

@@ -191,20 +191,6 @@ export async function insertFound(
     returning seq`);
 }
 
-/** Of the keys, those that are remembered. */
-export async function knownKeys(
-  { tenantId }: TenantScope,
-  tx: TenantTransaction,
-  triggerId: string,
-  keys: readonly string[],
-): Promise<ReadonlySet<string>> {
-  if (keys.length === 0) return new Set();
-  const rows = await tx.any(sql.type(z.object({ key: z.string() }))`
-    select key from trigger_inbox
-    where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = any(${sql.array([...keys], 'text')})`);
-  return new Set(rows.map(({ key }) => key));
-}
-
 /** Remembers what a look has seen and leaves alone, so that no later look takes it for news. False: it was known. */
 export async function noteSeen(
   { tenantId }: TenantScope,
