@@ -78,11 +78,24 @@ export class AttemptClocks {
 
   #look(): void {
     if (this.#phase === 'stopped') return;
+    if (this.#expired() === undefined) this.#arm();
+    // A loop that was held up fires its timers before it reads what came meanwhile: that is read first, so that our own
+    // delay does not count as the vendor's silence.
+    else this.#time.soon(() => this.#lookAgain());
+  }
+
+  #lookAgain(): void {
+    if (this.#phase === 'stopped') return;
+    const clock = this.#expired();
+    if (clock === undefined) this.#arm();
+    else this.#expire(clock);
+  }
+
+  #expired(): Clock | undefined {
     const now = this.#time.monotonicMs();
-    if (now >= this.#limits.callDeadlineMs) this.#expire(this.#limits.deadlineClock ?? 'call');
-    else if (now >= this.#phaseDeadline()) {
-      this.#expire(this.#phase === 'waiting' ? 'first_signal' : 'idle');
-    } else this.#arm();
+    if (now >= this.#limits.callDeadlineMs) return this.#limits.deadlineClock ?? 'call';
+    if (now < this.#phaseDeadline()) return undefined;
+    return this.#phase === 'waiting' ? 'first_signal' : 'idle';
   }
 
   #expire(clock: Clock): void {

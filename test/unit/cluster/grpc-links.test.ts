@@ -182,7 +182,7 @@ test('a version that is not spoken is refused by that name', async (t) => {
     cluster: 'test',
     secret: 'secret',
     self: one.member.process,
-    timeoutMs: 2_000,
+    timeoutMs: 20_000,
     protocolMin: 7,
     protocolMax: 9,
   };

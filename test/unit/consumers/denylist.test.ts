@@ -6,6 +6,7 @@ import { sql } from '../../../src/storage/index.js';
 import { type ConsumersBench, startConsumers } from '../../support/consumers.js';
 import { databaseOfFile } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
+import { servedTime } from '../../support/served-time.js';
 
 const database = databaseOfFile(test);
 let bench: ConsumersBench;
@@ -139,10 +140,10 @@ test('whoever got the answer finds the change in force, and other nodes follow w
   for (let round = 0; round < 3; round += 1) {
     t.is(await secondNode.subject.isDenied(scope, 'c'), false);
     await admin.deny('c');
-    const answeredAt = performance.now();
+    const servedMs = servedTime(t);
     t.is(await bench.subject.isDenied(scope, 'c'), true);
     await eventually(async () => await secondNode.subject.isDenied(scope, 'c'), { everyMs: 5 });
-    t.true(performance.now() - answeredAt < 1_000);
+    t.true(servedMs() < 1_000);
     await admin.allow('c');
     t.is(await bench.subject.isDenied(scope, 'c'), false);
     await eventually(async () => !(await secondNode.subject.isDenied(scope, 'c')), { everyMs: 5 });

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { createEgress, type EgressFailure, EgressError } from '../../../src/egress/index.js';
 import { eventually } from '../../support/eventually.js';
+import { freePort } from '../../support/free-port.js';
 
 const host = '127.0.0.1';
 const egress = createEgress({ allow: [`${host}/32`], lookup: () => Promise.resolve([host]) });
@@ -225,10 +226,7 @@ test('what is not HTTP, breaks off or has endless headers is a failure with a na
 });
 
 test('a refused connection was never sent, and its message names no address', async (t) => {
-  const server = createServer();
-  const port = await listen(t, server);
-  server.close();
-  await once(server, 'close');
+  const port = await freePort();
   const error = await fails(
     t,
     egress.fetchGuarded({ url: `http://gone.test:${port}/`, timeoutMs }),

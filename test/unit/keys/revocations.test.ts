@@ -6,6 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { type KeysNode, newKey, startKeysNode } from '../../support/keys-node.js';
 import { sql } from '../../../src/storage/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
+import { servedTime } from '../../support/served-time.js';
 
 const database = databaseOfFile(test);
 let node: KeysNode;
@@ -28,13 +29,12 @@ test('a node that hears no changes refuses a revoked key as soon as its memory i
     t.is((await deaf.withKey(apiKey)('GET', '/api/quota')).status, 200);
   }
   proxy.mode = 'silent';
-  const startedAt = performance.now();
+  const servedMs = servedTime(t);
   t.is((await node.asUser(scope, 'admin')('DELETE', `/api/keys/${revoked.id}`)).status, 200);
   await eventually(async () => (await deaf.withKey(revoked.apiKey)('GET', '/api/quota')).status === 401, {
-    timeoutMs: 5_000,
     what: 'the deaf node refuses',
   });
-  t.true(performance.now() - startedAt < 4_000);
+  t.true(servedMs() < 4_000);
   t.is((await deaf.withKey(kept.apiKey)('GET', '/api/quota')).status, 200, 'others work, from the store');
 });
 

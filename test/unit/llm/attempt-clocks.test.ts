@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import { AttemptClocks, type ClockLimits } from '../../../src/llm/transport/attempt-clocks.js';
 import { ManualTime } from '../../support/manual-time.js';
@@ -15,70 +16,92 @@ function clocks(limits: Partial<ClockLimits> = {}) {
     },
     (clock) => expired.push(clock),
   );
-  return { time, running, expired };
+  return {
+    running,
+    expired,
+    /** Lets the time pass; what has arrived `meanwhile` is read after the timers, as a loop that was held up does it. */
+    pass: async (byMs: number, meanwhile?: () => void) => {
+      time.advance(byMs);
+      meanwhile?.();
+      await nextTurn();
+    },
+  };
 }
 
-test('the first signal has thirty seconds, and what is no signal gives it no more', (t) => {
-  const { time, running, expired } = clocks();
-  time.advance(20_000);
+test('the first signal has thirty seconds, and what is no signal gives it no more', async (t) => {
+  const { running, expired, pass } = clocks();
+  await pass(20_000);
   running.progress(false);
-  time.advance(9_999);
+  await pass(9_999);
   t.deepEqual(expired, []);
-  time.advance(1);
+  await pass(1);
   t.deepEqual(expired, ['first_signal']);
-  time.advance(500_000);
+  await pass(500_000);
   t.deepEqual(expired, ['first_signal'], 'it fires once');
 });
 
-test('after the first signal each piece starts the idle clock anew', (t) => {
-  const { time, running, expired } = clocks();
-  time.advance(29_000);
+test('after the first signal each piece starts the idle clock anew', async (t) => {
+  const { running, expired, pass } = clocks();
+  await pass(29_000);
   running.progress(true);
   for (let piece = 0; piece < 3; piece += 1) {
-    time.advance(29_999);
+    await pass(29_999);
     t.deepEqual(expired, []);
     running.progress(false);
   }
-  time.advance(30_000);
+  await pass(30_000);
   t.deepEqual(expired, ['call'], 'by then the whole call is over');
   const idle = clocks();
   idle.running.progress(true);
-  idle.time.advance(30_000);
+  await idle.pass(30_000);
   t.deepEqual(idle.expired, ['idle']);
 });
 
-test('an idle limit shorter than the rest of the first signal’s time is kept', (t) => {
-  const { time, running, expired } = clocks({ idleMs: 1000 });
+test('an idle limit shorter than the rest of the first signal’s time is kept', async (t) => {
+  const { running, expired, pass } = clocks({ idleMs: 1000 });
   running.progress(true);
-  time.advance(1000);
+  await pass(1000);
   t.deepEqual(expired, ['idle']);
 });
 
-test('while our own reader holds the vendor up only the call clock runs', (t) => {
-  const { time, running, expired } = clocks();
+test('while our own reader holds the vendor up only the call clock runs', async (t) => {
+  const { running, expired, pass } = clocks();
   running.progress(true);
   running.hold();
-  time.advance(100_000);
+  await pass(100_000);
   t.deepEqual(expired, []);
   running.release();
-  time.advance(19_999);
+  await pass(19_999);
   t.deepEqual(expired, []);
-  time.advance(1);
+  await pass(1);
   t.deepEqual(expired, ['call']);
 });
 
-test('an attempt without a first-signal clock has only the call clock', (t) => {
-  const { time, expired } = clocks({ firstSignalMs: undefined });
-  time.advance(119_999);
+test('an attempt without a first-signal clock has only the call clock', async (t) => {
+  const { expired, pass } = clocks({ firstSignalMs: undefined });
+  await pass(119_999);
   t.deepEqual(expired, []);
-  time.advance(1);
+  await pass(1);
   t.deepEqual(expired, ['call']);
 });
 
-test('a stopped clock is silent', (t) => {
-  const { time, running, expired } = clocks();
+test('a stopped clock is silent', async (t) => {
+  const { running, expired, pass } = clocks();
   running.stop();
   running.progress(true);
-  time.advance(500_000);
+  await pass(500_000);
   t.deepEqual(expired, []);
+});
+
+test('what came while the loop was held up is heard before a clock ends the attempt', async (t) => {
+  const late = clocks({ idleMs: 1_000 });
+  await late.pass(45_000, () => late.running.progress(true));
+  t.deepEqual(late.expired, [], 'the first signal was there');
+  await late.pass(5_000, () => late.running.progress(true));
+  t.deepEqual(late.expired, [], 'and so was the next piece');
+  await late.pass(1_000);
+  t.deepEqual(late.expired, ['idle']);
+  const over = clocks();
+  await over.pass(200_000, () => over.running.progress(true));
+  t.deepEqual(over.expired, ['call'], 'the end of the call is no question of silence');
 });

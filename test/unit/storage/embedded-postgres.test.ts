@@ -15,6 +15,7 @@ import { z } from 'zod';
 import { EmbeddedPostgresError, startEmbeddedPostgres } from '../../../src/storage/embedded/index.js';
 import { migrate } from '../../../src/storage/index.js';
 import { eventually } from '../../support/eventually.js';
+import { servedTime } from '../../support/served-time.js';
 
 const script = fileURLToPath(new URL('../../support/postgres-process.js', import.meta.url));
 const answer = z.object({ url: z.string().optional(), error: z.string().optional() });
@@ -103,9 +104,9 @@ test.serial('a second start finds the data of the first, and takes less than thr
   const first = await startEmbeddedPostgres({ directory });
   await query(first.connectionString, 'create table kept as select 42 as answer');
   await first.stop();
-  const startedAt = performance.now();
+  const servedMs = servedTime(t);
   const second = await startEmbeddedPostgres({ directory });
-  t.true(performance.now() - startedAt < 3_000);
+  t.true(servedMs() < 3_000);
   t.deepEqual(await query(second.connectionString, 'select answer from kept'), [{ answer: 42 }]);
   await second.stop();
   await t.throwsAsync(stat(join(directory, 'data', 'postmaster.pid')), { code: 'ENOENT' });

@@ -126,7 +126,7 @@ test.serial(
       const flushing = flush(where);
       const waits = async () => {
         const { rowCount } = await owner.query(
-          "select from pg_locks where not granted and locktype = 'transactionid'",
+          "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'",
         );
         return (rowCount ?? 0) > 0;
       };
