@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { systemTime, type Time } from '../cluster/index.js';
+import { type ClusterConfig, systemTime, type Time } from '../cluster/index.js';
 import { type Settings } from './config/index.js';
 import type { Caller } from './context/caller.js';
 import { type Log } from './diagnostics/index.js';
@@ -21,6 +21,8 @@ export interface NodeParts {
   readonly sheds?: boolean;
   /** How long an answer of Redis to what would not be missed is waited for; its own bound when left out. */
   readonly sharedAnswerMsMax?: number;
+  /** Timings of the runtime in place of its own: for a process that nodes share with what holds them up. */
+  readonly cluster?: Partial<ClusterConfig>;
 }
 
 export interface RunningNode {
@@ -71,6 +73,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     time,
     sheds: parts.sheds ?? true,
     sharedAnswerMsMax: parts.sharedAnswerMsMax,
+    cluster: parts.cluster ?? {},
     lose,
     dataDir,
     publicUrl: () => baseUrl,

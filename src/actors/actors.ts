@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import {
+  type ClusterConfig,
   clusterConfig,
   type ClusteredNode,
   type ClusterNode,
@@ -53,6 +54,8 @@ export interface ActorsParts {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly logger: Logger;
+  /** In place of the runtime's own timings. */
+  readonly cluster?: Partial<ClusterConfig>;
   /** The lease is lost for good: every actor has ended here. Finish what the edge carries, then end the process. */
   readonly onLost: () => void;
 }
@@ -70,7 +73,7 @@ const batchesMax = 2;
 
 /** Actors on this node: alone without Redis, else as one of many. */
 export function createActors(parts: ActorsParts): Actors {
-  const config = clusterConfig();
+  const config = clusterConfig(parts.cluster);
   const process = freshProcessId(parts.nodeId);
   const late = new LateCaller();
   const kinds: Kind[] = [];

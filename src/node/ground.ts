@@ -1,4 +1,4 @@
-import { type Time } from '../../cluster/index.js';
+import type { ClusterConfig, Time } from '../../cluster/index.js';
 import { type Settings } from '../config/index.js';
 import { type Log } from '../diagnostics/index.js';
 
@@ -15,6 +15,7 @@ export interface Ground {
   readonly time: Time;
   readonly sheds: boolean;
   readonly sharedAnswerMsMax: number | undefined;
+  readonly cluster: Partial<ClusterConfig>;
   readonly dataDir: string;
   /** Empty until the node listens. */
   readonly publicUrl: () => string;

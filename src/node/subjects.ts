@@ -45,6 +45,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     store,
     sealer,
     logger: ground.log.logger,
+    cluster: ground.cluster,
     onLost: ground.lose,
   });
 

@@ -25,17 +25,23 @@ async function startPair(t: ExecutionContext, server: OpenAiServer, patience: Pa
 
 let words = 0;
 
-/** Until the nodes find each other's answers: they connect to Redis in the background. */
+/**
+ * Until the nodes find each other's answers: they connect to Redis in the background. Where a node waits for Redis no
+ * longer than the product does, a busy machine may need many tries, and after each late answer the node rests for a second.
+ */
 async function untilShared(one: TestNode, other: TestNode): Promise<void> {
   for (const [from, to] of [
     [one, other],
     [other, one],
   ] as const) {
-    await eventually(async () => {
-      const asked = { model, temperature: 0, query: `word ${(words += 1)}` };
-      await ask(from, asked);
-      return (await ask(to, asked)).json.cached === true;
-    });
+    await eventually(
+      async () => {
+        const asked = { model, temperature: 0, query: `word ${(words += 1)}` };
+        await ask(from, asked);
+        return (await ask(to, asked)).json.cached === true;
+      },
+      { timeoutMs: 100_000, everyMs: 100, what: 'one node finds the answers of the other' },
+    );
   }
 }
 

@@ -33,6 +33,18 @@ export interface TestNodeOptions {
 }
 
 export const operatorToken = 'operator-token-of-tests';
+/**
+ * Nodes of one process stand still together when the machine is busy: the watchdog of one would end the whole test, and
+ * each would take the others for dead. What these bounds are for is tried with real processes.
+ */
+const patientCluster = {
+  leaseMs: 100_000,
+  leaseActMs: 90_000,
+  leaseAdmitMs: 80_000,
+  watchdogMs: 80_000,
+  linkSilenceMs: 60_000,
+};
+
 const masterKey = Buffer.alloc(32, 7).toString('base64');
 
 /** A whole node in this process, with a database of its own and the demo tenant. */
@@ -68,6 +80,7 @@ export async function startTestNode(
     time: clock.time,
     // The test, its vendors and often other nodes share this event loop: on a busy machine they make it late.
     sheds: false,
+    cluster: patientCluster,
     ...(options.sharedAnswerMsMax !== undefined && { sharedAnswerMsMax: options.sharedAnswerMsMax }),
   });
   const stop = (): Promise<void> => node.stop(AbortSignal.timeout(5_000));

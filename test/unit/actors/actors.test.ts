@@ -36,7 +36,7 @@ const where = volatileActor({
   }),
 });
 
-function actorsOf() {
+function actorsOf(parts: Partial<Parameters<typeof createActors>[0]> = {}) {
   return createActors({
     settings: readSettings({ DATABASE_URL: database.url }),
     nodeId: 'alone',
@@ -44,8 +44,14 @@ function actorsOf() {
     sealer: sealerOf(oldKey),
     logger: createLog({ level: 'silent' }).logger,
     onLost: () => undefined,
+    ...parts,
   });
 }
+
+test("timings that are given take the place of the runtime's own, and are held to its rules", (t) => {
+  t.throws(() => actorsOf({ cluster: { watchdogMs: 4_000 } }), { message: /watchdogMs < leaseActMs/ });
+  t.notThrows(() => actorsOf({ cluster: { watchdogMs: 4_000, leaseActMs: 4_500 } }));
+});
 
 test('a reference made before the start is good after it, and fails in a way that a retry can mend before and later', async (t) => {
   const actors = actorsOf();
