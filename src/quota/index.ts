@@ -7,7 +7,7 @@ import type { TenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
 import type { Admission, Admitted, Operation } from '../operations/index.js';
 import type { Store, TenantTransaction } from '../storage/index.js';
-import { LocalAdmission } from './admission.js';
+import { type CountedKey, LocalAdmission } from './admission.js';
 import { monthOf, nextMonthMs } from './calendar.js';
 import { countTogether } from './count-together.js';
 import { Grants } from './grants.js';
@@ -52,8 +52,8 @@ export interface QuotaParts extends CountingSettings {
 export interface Quota {
   readonly operations: readonly Operation[];
   readonly admission: Admission;
-  /** Model work that no caller asked for, such as a webhook's: counts the tenant's windows. */
-  admitTenantWork(scope: TenantScope, limits: TenantLimits): Ready<Admitted>;
+  /** Model work that no caller asked for, such as a webhook's: counts the tenant's windows, and the life of its key. */
+  admitTenantWork(scope: TenantScope, limits: TenantLimits, key?: CountedKey): Ready<Admitted>;
   /** The refusal of a tenant whose tokens of the month are used up. Nothing is counted. */
   monthlyRefusal(scope: TenantScope, limits: TenantLimits): Ready<PlatformError | undefined>;
   /**
@@ -128,7 +128,8 @@ export function countOver(parts: QuotaParts): Quota {
   return {
     operations: quotaOperations(used, time),
     admission: together?.admission ?? counts,
-    admitTenantWork: (scope, limits) => (together?.admission ?? counts).admitTenantWork(scope, limits),
+    admitTenantWork: (scope, limits, key) =>
+      (together?.admission ?? counts).admitTenantWork(scope, limits, key),
     monthlyRefusal: (scope, limits) => whenReady(used(scope), (tokensUsed) => usedUp(limits, tokensUsed)),
     reserveTokens: (scope, wish) =>
       whenReady(tokens.reserve(scope, wish), (reserved) => refusalOf(wish.limits, reserved)),

@@ -167,7 +167,8 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     vault,
     time,
     authenticateKey: dependencies.authenticateKey,
-    admitKey: (caller) => quota.admission.admitRequest(caller, 'model-work'),
+    // Its request alone: asked of another node for its model work too, that would be counted here and by the message.
+    admitKey: (caller) => quota.admission.admitRequest(caller, 'request'),
   });
   const { smtpIn } = dependencies;
   const listener =

@@ -28,6 +28,20 @@ test.serial('a schedule fires at its times, once each, until it is switched off'
   t.true((await executionsOf(node, trigger)).length <= afterwards + 1, 'at most what was under way');
 });
 
+test.serial('the time of a turn is shortened by the trigger, of whatever type', async (t) => {
+  const node = await startTestNode(t);
+  const { agent_id: agent } = node.bootstrap;
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const never = { cron: '0 0 29 2 *', message: 'tick' };
+  for (const times of [{ timeout_ms: 1_000 }, { timeout_ms: 60_000, execution: { timeout_ms: 1_000 } }]) {
+    const trigger = await createTrigger(node, { ...never, ...times }, 'schedule');
+    const answer = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/invoke`, {});
+    t.is(answer.status, 200, answer.text);
+    t.like((await executionsOf(node, trigger))[0], { status: 'timeout', outcome: 'TIMEOUT' });
+  }
+});
+
 test.serial('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
   const node = await startTestNode(t);
   const refusedField = async (trigger_config: Record<string, unknown>) => {

@@ -111,7 +111,36 @@ test.serial('a key of the tenant opens a webhook that asks for one, and no other
   const bearer = await send({ authorization: `Bearer ${node.bootstrap.api_key}` });
   t.is(bearer.status, 200, bearer.text);
   t.is((await send({ authorization: 'Bearer svc_live_invented0invented0invented0' })).status, 401);
+  const nothing = await node.client.call('POST', trigger.path, {
+    body: '',
+    headers: { 'content-type': 'application/json', 'x-api-key': node.bootstrap.api_key },
+  });
+  t.like(nothing, { status: 400, json: { error: 'VALIDATION_ERROR' } }, 'no body is no question');
 });
+
+test.serial(
+  'what a key may do over its life counts the webhooks that it opens, but not a gate',
+  async (t) => {
+    const node = await startTestNode(t);
+    const trigger = await createTrigger(node, {
+      auth: { type: 'api_key' },
+      sender_access: { mode: 'whitelist', identity_field: 'user', identifiers: ['ada'] },
+    });
+    const made = await asOwner(node, 'POST', '/api/keys', { name: 'two', quotaLimit: 2 });
+    const send = (user: string) =>
+      node.client.call('POST', trigger.path, {
+        body: { message: 'hi', user },
+        headers: { 'x-api-key': made.json.data.api_key },
+      });
+    t.is((await send('bob')).text, '<Response></Response>');
+    t.is((await send('ada')).status, 200);
+    t.is((await send('ada')).status, 200);
+    const refused = await send('ada');
+    t.is(refused.status, 429, refused.text);
+    t.like(refused.json, { error: 'quota_exceeded', details: { limit: 2, used: 2, reset_date: null } });
+    t.is((await send('bob')).text, '<Response></Response>', 'a gate answers first');
+  },
+);
 
 test.serial(
   'without tokens left a webhook is refused at the door in every mode, unless the tenant’s own key pays',

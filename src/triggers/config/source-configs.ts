@@ -4,10 +4,18 @@ import { refuseUnlessOneSecret, secretFields } from './fields.js';
 const messageCharsMax = 100_000;
 const contextBytesMax = 16 * 1024;
 const configBytesMax = 512 * 1024;
+/** Only shortens the deadline; what is no number or below 1000 is ignored, so nothing is wrong here. */
+const timeouts = {
+  timeout_ms: z.unknown().optional().describe('Milliseconds; only shortens the deadline.'),
+  execution: z
+    .looseObject({ timeout_ms: z.unknown().optional().describe('Wins over `timeout_ms`.') })
+    .optional(),
+};
 const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 
 /** `trigger_config` of a schedule. Whether its cron line means something is judged where cron lines are read. */
 export const scheduleConfig = z.looseObject({
+  ...timeouts,
   cron: z.string().min(1).max(200).describe('Five fields, or six with seconds first.'),
   timezone: z.string().min(1).max(100).default('UTC').describe('A name of the IANA time zone database.'),
   message: z.string().min(1).max(messageCharsMax),
@@ -37,6 +45,7 @@ const sender = z.string().regex(/^(?:[^\s@]{1,64})?@[^\s@]{1,253}$/, {
 });
 
 export const emailConfig = z.looseObject({
+  ...timeouts,
   address: z.email().max(320).optional(),
   imap: z
     .strictObject({
@@ -67,6 +76,7 @@ const tableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][
 });
 
 export const databaseEventConfig = z.looseObject({
+  ...timeouts,
   database_config_id: z.guid(),
   table: tableName,
   events: z

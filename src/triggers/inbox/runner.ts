@@ -262,7 +262,6 @@ async function takenOrRefused(
 
 function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, attempts }: Item): TurnOrder {
   const { parsed } = trigger;
-  const config = parsed.type === 'webhook' ? parsed.config : undefined;
   return {
     scope,
     limits: trigger.limits,
@@ -278,9 +277,10 @@ function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, at
     userId: work.userId,
     keyId: work.keyId,
     deadlineMs: deadlineOf(
-      config?.execution.mode ?? 'sync',
-      config?.execution.timeout_ms,
-      parsed.type === 'webhook' ? parsed.config.timeout_ms : undefined,
+      // Only a webhook's answer may take longer.
+      parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',
+      parsed.config.execution?.timeout_ms,
+      parsed.config.timeout_ms,
     ),
     requestId: work.requestId,
     isRepeat: attempts > 1,

@@ -31,7 +31,7 @@ export interface WebhookAuthenticationParts {
 }
 
 export interface SendersKey {
-  readonly keyId: string;
+  readonly key: KeyCaller;
   /** Of the key's window, with this request in it. */
   readonly figures: RateFigures;
 }
@@ -114,7 +114,7 @@ export class WebhookAuthentication {
     }
     const { refusal, figures } = await this.#parts.admitKey(caller);
     if (refusal !== undefined) throw refusal;
-    return { keyId: caller.keyId, figures };
+    return { key: caller, figures };
   }
 
   async #requireVendor(

@@ -1,3 +1,4 @@
+import type { KeyCaller } from '../../context/caller.js';
 import type { RateFigures } from '../../operations/index.js';
 import type { WebhookConfig } from '../config/webhook-config.js';
 import type { Item } from '../inbox/item.js';
@@ -13,7 +14,8 @@ export interface Admitted {
   readonly trigger: LiveTrigger;
   readonly config: WebhookConfig;
   readonly request: WebhookRequest;
-  readonly keyId: string | undefined;
+  /** The key that it was sent with. */
+  readonly sentWith: KeyCaller | undefined;
   readonly window: CountedWindow;
 }
 
@@ -33,7 +35,7 @@ export interface Incoming extends Admitted {
 }
 
 export function workOf(
-  { trigger, read, message, request, keyId }: Incoming,
+  { trigger, read, message, request, sentWith }: Incoming,
   query: string,
   userId: string | undefined,
 ): Work {
@@ -47,7 +49,7 @@ export function workOf(
   if (consumerKey !== undefined) work.consumerKey = consumerKey;
   if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);
   if (userId !== undefined) work.userId = userId;
-  if (keyId !== undefined) work.keyId = keyId;
+  if (sentWith !== undefined) work.keyId = sentWith.keyId;
   if (message !== undefined) work.reply = { to: message.replyTo, from: message.ownAddress };
   return work;
 }

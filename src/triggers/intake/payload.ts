@@ -1,8 +1,12 @@
 import { PlatformError } from '../../errors.js';
 import { parseJson, refuseUnstorable } from '../../operations/index.js';
 
-/** The body of a webhook, read by its content type: JSON, a form as a flat object, or text as it is. */
+/**
+ * The body of a webhook, read by its content type: JSON, a form as a flat object, or text as it is. None at all is empty
+ * text, whatever its type: as `{}` it would be asked as a question.
+ */
 export function payloadOf(contentType: string, body: Uint8Array): unknown {
+  if (body.byteLength === 0) return '';
   const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
   if (type === '') return withoutType(body);
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return json(body);
@@ -18,12 +22,12 @@ export function formOf(body: Uint8Array): URLSearchParams {
 }
 
 function json(body: Uint8Array): unknown {
-  return body.byteLength === 0 ? {} : parseJson(body, { prototypeNames: 'refuse' });
+  return parseJson(body, { prototypeNames: 'refuse' });
 }
 
 /** Senders that name no type mostly mean JSON. */
 function withoutType(body: Uint8Array): unknown {
-  return body.byteLength === 0 || /^\s*[[{]/.test(textOf(body)) ? json(body) : storableText(body);
+  return /^\s*[[{]/.test(textOf(body)) ? json(body) : storableText(body);
 }
 
 function textOf(body: Uint8Array): string {

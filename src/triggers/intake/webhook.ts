@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentsSubject } from '../../agents/index.js';
+import type { KeyCaller } from '../../context/caller.js';
 import { type Ready, whenReady } from '../../context/ready.js';
 import { PlatformError } from '../../errors.js';
 import type { RateFigures } from '../../operations/index.js';
@@ -120,11 +121,11 @@ export class WebhookIntake {
       throw new PlatformError('not_found', { message: 'The webhook was not found.' });
     }
     const { config } = trigger.parsed;
-    return whenReady(authentication.authenticate(trigger, config, request), (key) => {
+    return whenReady(authentication.authenticate(trigger, config, request), (sent) => {
       if (!trigger.enabled) throw new PlatformError('trigger_disabled');
       return whenReady(agents.publishedAgent(trigger.scope, trigger.agentId), (agent) => {
         if (agent === undefined) throw new PlatformError('agent_not_found');
-        return { trigger, config, request, keyId: key?.keyId, window: { figures: key?.figures } };
+        return { trigger, config, request, sentWith: sent?.key, window: { figures: sent?.figures } };
       });
     });
   }
@@ -134,7 +135,7 @@ export class WebhookIntake {
     payload: unknown,
     message: ChannelMessage | undefined,
   ): Promise<Rendered> {
-    const { trigger, config, request, keyId, window } = admitted;
+    const { trigger, config, request, sentWith, window } = admitted;
     const key = messageKeyOf(request.headers, message);
     // Only what comes again is compared.
     const hash = key?.strict === true ? hashOfPayload(request.body) : '';
@@ -146,7 +147,7 @@ export class WebhookIntake {
       trigger,
       config,
       request,
-      keyId,
+      sentWith,
       window,
       message,
       read,
@@ -198,7 +199,10 @@ export class WebhookIntake {
 
   async #accept(incoming: Incoming, work: Work): Promise<Rendered> {
     const { trigger, config, sessionId } = incoming;
-    const judging = whenReady(this.#count(incoming), (full) => full ?? this.#tokenRefusal(incoming));
+    const judging = whenReady(
+      this.#count(incoming, incoming.sentWith),
+      (full) => full ?? this.#tokenRefusal(incoming),
+    );
     const refusal = judging instanceof Promise ? await judging : judging;
     if (refusal !== undefined) {
       if (await this.#isTakenOver(incoming)) return this.#keepForPeople(incoming, work);
@@ -275,7 +279,7 @@ export class WebhookIntake {
     return syncAnswer(config, { triggerId: trigger.id, agentId: trigger.agentId, executionId }, turn);
   }
 
-  /** Counts in the tenant's window, and is never refused by it: a gate answers the same whatever the load. */
+  /** Counts in the tenant's window alone, and is never refused by it: a gate answers the same whatever the load. */
   async #stopAtGate(incoming: Incoming, userId: string | undefined): Promise<Rendered> {
     const { trigger, config, executionId, read } = incoming;
     const { store, measures } = this.#parts;
@@ -312,9 +316,9 @@ export class WebhookIntake {
     return gateAnswer;
   }
 
-  /** In the tenant's window. The refusal, where that is full. */
-  #count({ trigger, window }: Incoming): Ready<PlatformError | undefined> {
-    const counting = this.#parts.quota.admitTenantWork(trigger.scope, trigger.limits);
+  /** In the tenant's window, and in the life of the key. The refusal, where either is full. */
+  #count({ trigger, window }: Incoming, key?: KeyCaller): Ready<PlatformError | undefined> {
+    const counting = this.#parts.quota.admitTenantWork(trigger.scope, trigger.limits, key);
     return whenReady(counting, ({ refusal, figures }) => {
       window.figures ??= figures;
       return refusal;

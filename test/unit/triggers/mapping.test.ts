@@ -150,6 +150,9 @@ test('bodies are read by their content type', (t) => {
   t.is(read('text/plain', 'hello'), 'hello');
   t.deepEqual(read('', '{"a":1}'), { a: 1 });
   t.is(read('', 'hello'), 'hello');
+  for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', '']) {
+    t.is(read(type, ''), '', type);
+  }
 });
 
 test('bodies that are not what their content type says are refused', (t) => {
