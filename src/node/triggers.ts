@@ -54,6 +54,7 @@ export async function makeTriggers(
     turns: new SessionTurns({
       sessions: sessions.sessions,
       admission: sessions.admission,
+      quota: parts.quota,
       time,
       newId: randomUUID,
     }),

@@ -23,6 +23,8 @@ export interface TurnOrder {
   readonly keyId: string | undefined;
   readonly deadlineMs: number;
   readonly requestId: string;
+  /** Whether its sender was counted as the tenant's model work; what nobody sent is counted when it begins. */
+  readonly isCounted: boolean;
   /** Whether it may have been handed in before. */
   readonly isRepeat: boolean;
 }

@@ -1,12 +1,14 @@
 import type { Time } from '../../cluster/index.js';
 import { redactValue } from '../diagnostics/index.js';
 import { PlatformError } from '../errors.js';
+import type { Quota } from '../quota/index.js';
 import type { AgentAdmission, Sessions } from '../sessions/index.js';
 import type { TurnOrder, TurnOutcome, TurnPort } from './ports.js';
 
 export interface SessionTurnsParts {
   readonly sessions: Pick<Sessions, 'begin' | 'end'>;
   readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal'>;
+  readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly time: Time;
   readonly newId: () => string;
 }
@@ -28,10 +30,10 @@ export class SessionTurns implements TurnPort {
   }
 
   async runTurn(order: TurnOrder): Promise<TurnOutcome> {
-    const { admission, time } = this.#parts;
+    const { time } = this.#parts;
     const known = order.isRepeat ? await this.#outcome(order) : 'unknown';
     if (known !== 'unknown' && known !== undefined) return known;
-    if (known === 'unknown') await admission.admitUnasked(order, order.agentId);
+    if (known === 'unknown') await this.#admit(order);
     const endsAt = time.monotonicMs() + order.deadlineMs + patienceMs;
     for (;;) {
       await this.#follow(order);
@@ -42,6 +44,15 @@ export class SessionTurns implements TurnPort {
       }
       await new Promise<void>((resolve) => void time.after(lookAgainMs, resolve));
     }
+  }
+
+  /** A refusal of what is too many leaves the message where it is, to be handed in again when there is room. */
+  async #admit(order: TurnOrder): Promise<void> {
+    const { admission, quota } = this.#parts;
+    await admission.admitUnasked(order, order.agentId);
+    if (order.isCounted) return;
+    const { refusal } = await quota.admitTenantWork(order.scope, order.limits);
+    if (refusal !== undefined) throw refusal;
   }
 
   async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {

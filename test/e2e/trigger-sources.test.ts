@@ -1,9 +1,9 @@
 import test from 'ava';
 import { startShop } from '../support/databases.js';
 import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
+import { operatorToken, startTestNode } from '../support/node.js';
 import { ownerView } from '../support/owner-view.js';
-import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
 
 test.serial('a schedule fires at its times, once each, until it is switched off', async (t) => {
   const node = await startTestNode(t);
@@ -27,6 +27,31 @@ test.serial('a schedule fires at its times, once each, until it is switched off'
   await eventually(async () => (await executionsOf(node, other)).length >= 2, { everyMs: 200 });
   t.true((await executionsOf(node, trigger)).length <= afterwards + 1, 'at most what was under way');
 });
+
+test.serial(
+  'what a schedule runs counts among the tenant’s model work, and waits while that is full',
+  async (t) => {
+    const node = await startTestNode(t);
+    const plan = { plan: 'enterprise', settings: { requests_per_minute: 2 } };
+    const tenant = `/api/tenants/${node.bootstrap.tenant_id}`;
+    await node.client.call('PATCH', `${tenant}/plan`, { token: operatorToken, body: plan });
+    const schedule = await createTrigger(
+      node,
+      { cron: '* * * * * *', message: 'tick', allow_overlap: true },
+      'schedule',
+    );
+    const statuses = async () => (await executionsOf(node, schedule)).map(({ status }) => String(status));
+    const completed = async () => (await statuses()).filter((status) => status === 'completed').length;
+    await eventually(async () => (await statuses()).length >= 4 && (await completed()) >= 2, {
+      everyMs: 200,
+    });
+    t.is(await completed(), 2);
+    t.false((await statuses()).includes('failed'));
+    const webhook = await createTrigger(node, {});
+    const refused = await sendSigned(node, webhook, { message: 'hi' });
+    t.like(refused, { status: 429, json: { error: 'rate_limit_exceeded', details: { limit: 2 } } });
+  },
+);
 
 test.serial('the time of a turn is shortened by the trigger, of whatever type', async (t) => {
   const node = await startTestNode(t);

@@ -260,7 +260,14 @@ async function takenOrRefused(
   }
 }
 
-function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, attempts }: Item): TurnOrder {
+/** Whoever sends something is counted, and refused, at the door: a webhook, a mail, a person who invokes a trigger. */
+function isSent({ parsed }: LiveTrigger, row: Item['row']): boolean {
+  if (row === undefined || parsed.type === 'webhook') return true;
+  return parsed.type === 'email' && parsed.config.imap === undefined;
+}
+
+function orderOf(trigger: LiveTrigger, item: Item): TurnOrder {
+  const { scope, executionId, sessionId, work, attempts, row } = item;
   const { parsed } = trigger;
   return {
     scope,
@@ -283,6 +290,7 @@ function orderOf(trigger: LiveTrigger, { scope, executionId, sessionId, work, at
       parsed.config.timeout_ms,
     ),
     requestId: work.requestId,
+    isCounted: isSent(trigger, row),
     isRepeat: attempts > 1,
   };
 }
