@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import { actorOf, type TenantCaller } from '../context/caller.js';
-import { derivedSessionId, type Invocation, privilegesOf, readInvocation } from '../conversations/index.js';
+import type { RunnableAgent } from '../agents/index.js';
+import {
+  derivedSessionId,
+  type IgnoredField,
+  type Invocation,
+  privilegesOf,
+  readInvocation,
+} from '../conversations/index.js';
 import { PlatformError } from '../errors.js';
 import {
   allows,
@@ -98,6 +105,7 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
   const { caller, params, query, body } = request;
   const invocation = readInvocation(body, privilegesOf(caller));
   const agent = await admission.admit(caller, params.id);
+  const { acceptedFields, ignoredFields } = fieldsAt(agent, invocation);
   const sessionId = sessionOf(invocation, agent.id) ?? newId();
   const executionId = newId();
   const wanted: WantedTurn = {
@@ -113,8 +121,8 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
     input: {
       message: invocation.message,
       declared_context: invocation.declaredContext,
-      accepted_fields: invocation.acceptedFields,
-      ignored_fields: invocation.ignoredFields,
+      accepted_fields: acceptedFields,
+      ignored_fields: ignoredFields,
       quick_replies: invocation.capabilities.quickReplies,
       role: caller.role,
     },
@@ -130,6 +138,19 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
   const events = await sessions.begin(wanted, follower);
   const turn: FollowedTurn = { caller, sessionId, executionId, follower, after: 0 };
   return reply(parts, turn, events, query.cancel_on_disconnect === 'true');
+}
+
+/** An agent that suggests no replies takes nothing from a client that could show them. */
+function fieldsAt(
+  { snapshot }: RunnableAgent,
+  { acceptedFields, ignoredFields, capabilities }: Invocation,
+): Pick<Invocation, 'acceptedFields' | 'ignoredFields'> {
+  if (snapshot.quick_replies_enabled || !capabilities.quickReplies) return { acceptedFields, ignoredFields };
+  const inVain: IgnoredField = { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' };
+  return {
+    acceptedFields: acceptedFields.filter((field) => field !== 'capabilities'),
+    ignoredFields: [...ignoredFields, inVain],
+  };
 }
 
 function sessionOf({ sessionId, derivedFrom }: Invocation, agentId: string): string | undefined {

@@ -39,15 +39,16 @@ function isDayOf(day: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
 }
 
-/** A bare end includes its day; what is missing means the last `days` days. */
+/** A bare end includes its day; what is missing means the last `days` days. Without an end, a beginning that is still to come has nothing behind it. */
 export function rangeOf(
   given: { readonly start_date?: Moment | undefined; readonly end_date?: Moment | undefined },
   nowMs: number,
   days: number,
 ): Range {
-  const end = given.end_date;
-  const toMs = end === undefined ? nowMs + 1 : end.at.getTime() + (end.isDay ? dayMs : 1);
-  const from = given.start_date?.at ?? new Date(toMs - 1 - days * dayMs);
+  const { start_date: start, end_date: end } = given;
+  const presentMs = Math.max(nowMs, start?.at.getTime() ?? nowMs);
+  const toMs = end === undefined ? presentMs + 1 : end.at.getTime() + (end.isDay ? dayMs : 1);
+  const from = start?.at ?? new Date(toMs - 1 - days * dayMs);
   if (from.getTime() >= toMs) throw invalidField('start_date', 'lies behind end_date');
   return { from, to: new Date(toMs) };
 }

@@ -142,3 +142,21 @@ test.serial('quick replies come with the response where they were asked for', as
   const { data: messages } = await talk.get(`/api/v1/sessions/${alone.sessionId}/messages`);
   t.like(messages.at(-1), { content: '1. Yes\n2. No', metadata: { content_from_blocks: true } });
 });
+
+test.serial(
+  'an agent that suggests no replies says that it takes nothing from who could show them',
+  async (t) => {
+    const agentId = await talk.agent(model, { quick_replies_enabled: false });
+    openai.script({ pieces: ['Plain.'] });
+    const asked = { message: 'do it', capabilities: { blocks: ['cards', 'quick_replies'] } };
+    const turn = await talk.say(asked, { agentId });
+    t.like(eventOf(turn, 'metadata'), {
+      accepted_fields: ['message'],
+      ignored_fields: [
+        { field: 'capabilities.blocks.cards', reason: 'not_supported' },
+        { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' },
+      ],
+    });
+    t.is(eventOf(turn, 'response')?.['blocks'], undefined);
+  },
+);

@@ -277,6 +277,9 @@ test.serial('telemetry speaks its own envelope, and shows a tenant nothing of an
   t.is((await get(node, 'logs?limit=1000')).pagination.limit, 100);
   t.is((await get(node, 'logs?limit=10000000000000000')).pagination.limit, 100, 'however large it is');
   t.is((await get(node, 'usage-by-hour?hours=1000')).data.length, 168);
+  t.is((await get(node, 'logs')).total, 1);
+  t.is((await get(node, 'logs?start_date=2999-01-01')).total, 0, 'nothing has happened there yet');
+  t.is((await get(node, 'dashboard?start_date=2999-01-01')).data.summary.total_calls, 0);
   const health = await node.client.call('GET', '/api/telemetry/health');
   t.is(health.status, 200);
   t.is(health.json.endpoints.length, 10);
