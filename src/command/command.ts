@@ -3,10 +3,6 @@ import { z } from 'zod';
 import type { Environment } from '../config/index.js';
 
 export interface Command {
-  readonly name: string;
-  /** How it is called, without `troupe`. */
-  readonly words: string;
-  readonly summary: string;
   readonly run: (rest: readonly string[], environment: Environment) => Promise<void>;
 }
 

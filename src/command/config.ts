@@ -2,9 +2,6 @@ import { describeSettings, readSettings, SettingsError } from '../config/index.j
 import type { Command } from './command.js';
 
 export const configCommand: Command = {
-  name: 'config',
-  words: 'config',
-  summary: 'list every setting, its value and meaning',
   run: async (_rest, environment) => {
     process.stdout.write(`${describeSettings(environment).join('\n')}\n`);
     try {

@@ -7,9 +7,6 @@ import type { Finding } from './finding.js';
 import { checkOutsideServices } from './outside-services.js';
 
 export const doctorCommand: Command = {
-  name: 'doctor',
-  words: 'doctor',
-  summary: 'check every dependency and say how to mend what is wrong',
   run: async (_rest, environment) => {
     const findings: Finding[] = [checkRuntime()];
     let settings: Settings | undefined;

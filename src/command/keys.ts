@@ -19,9 +19,6 @@ const options = {
 };
 
 export const keysCommand: Command = {
-  name: 'keys',
-  words: 'keys create|list|revoke …',
-  summary: 'make, list and revoke API keys, owner keys among them',
   run: async (rest, environment) => {
     const { values, positionals } = readWords(rest, options, words);
     const [action, keyId] = positionals;

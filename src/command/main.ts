@@ -1,23 +1,65 @@
 import { SettingsError } from '../config/index.js';
 import { type Command, CommandError, reasonsOf } from './command.js';
-import { configCommand } from './config.js';
-import { doctorCommand } from './doctor.js';
-import { keysCommand } from './keys.js';
-import { migrateCommand } from './migrate.js';
-import { serveCommand } from './serve.js';
-import { startCommand } from './start.js';
-import { tenantsCommand } from './tenants.js';
-import { vaultCommand } from './vault.js';
 
-const commands: readonly Command[] = [
-  startCommand,
-  serveCommand,
-  migrateCommand,
-  doctorCommand,
-  configCommand,
-  keysCommand,
-  tenantsCommand,
-  vaultCommand,
+interface Listed {
+  readonly name: string;
+  /** How it is called, without `troupe`. */
+  readonly words: string;
+  readonly summary: string;
+  /** Only what is called is loaded: the whole product takes seconds, and most commands need little of it. */
+  readonly open: () => Promise<Command>;
+}
+
+const commands: readonly Listed[] = [
+  {
+    name: 'start',
+    words: 'start',
+    summary: 'one node with a database of its own, for trying out and developing',
+    open: async () => (await import('./start.js')).startCommand,
+  },
+  {
+    name: 'serve',
+    words: 'serve',
+    summary: 'one production node; needs DATABASE_URL, REDIS_URL, TROUPE_MASTER_KEY',
+    open: async () => (await import('./serve.js')).serveCommand,
+  },
+  {
+    name: 'migrate',
+    words: 'migrate',
+    summary: 'bring the tables of DATABASE_URL up to date',
+    open: async () => (await import('./migrate.js')).migrateCommand,
+  },
+  {
+    name: 'doctor',
+    words: 'doctor',
+    summary: 'check every dependency and say how to mend what is wrong',
+    open: async () => (await import('./doctor.js')).doctorCommand,
+  },
+  {
+    name: 'config',
+    words: 'config',
+    summary: 'list every setting, its value and meaning',
+    open: async () => (await import('./config.js')).configCommand,
+  },
+  {
+    name: 'keys',
+    words: 'keys create|list|revoke …',
+    summary: 'make, list and revoke API keys, owner keys among them',
+    open: async () => (await import('./keys.js')).keysCommand,
+  },
+  {
+    name: 'tenants',
+    words: 'tenants list|create|plan …',
+    summary: 'list and make tenants, change their plan',
+    open: async () => (await import('./tenants.js')).tenantsCommand,
+  },
+  {
+    name: 'vault',
+    words: 'vault rotate',
+    summary:
+      'wrap all data keys anew with TROUPE_MASTER_KEY; the old key stands in TROUPE_MASTER_KEYS_PREVIOUS',
+    open: async () => (await import('./vault.js')).vaultCommand,
+  },
 ];
 
 /** Runs one command line. The exit code is 0, 1 for a failure and 2 for words that are wrong. */
@@ -34,7 +76,7 @@ export async function run(words: readonly string[]): Promise<void> {
     return;
   }
   try {
-    await command.run(rest, process.env);
+    await (await command.open()).run(rest, process.env);
   } catch (error) {
     process.exitCode = error instanceof CommandError ? error.exitCode : 1;
     process.stderr.write(`troupe ${name}: ${messageOf(error)}\n`);

@@ -3,9 +3,6 @@ import { migrate } from '../storage/index.js';
 import type { Command } from './command.js';
 
 export const migrateCommand: Command = {
-  name: 'migrate',
-  words: 'migrate',
-  summary: 'bring the tables of DATABASE_URL up to date',
   run: async (_rest, environment) => {
     const settings = readSettings(environment, { required: ['databaseUrl'] });
     const { applied } = await migrate({ databaseUrl: settings.databaseUrl ?? '' });

@@ -16,9 +16,6 @@ const lingerMs = 2_000;
 const leaseLostExitCode = 3;
 
 export const serveCommand: Command = {
-  name: 'serve',
-  words: 'serve',
-  summary: 'one production node; needs DATABASE_URL, REDIS_URL, TROUPE_MASTER_KEY',
   run: async (_rest, environment) => {
     const settings = readSettings(environment, {
       required: ['databaseUrl', 'redisUrl', 'masterKey'],

@@ -13,9 +13,6 @@ import { starterGone, stopSignal } from './signals.js';
 const drainMsMax = 10_000;
 
 export const startCommand: Command = {
-  name: 'start',
-  words: 'start',
-  summary: 'one node with a database of its own, for trying out and developing',
   run: async (_rest, environment) => {
     const startedByNpm = environment['npm_lifecycle_event'] === 'start';
     const stopping = startedByNpm ? Promise.race([stopSignal(), starterGone()]) : stopSignal();

@@ -5,9 +5,6 @@ import { type Management, withManagement } from './management.js';
 const words = 'tenants list | create NAME [--plan PLAN] | plan ID PLAN';
 
 export const tenantsCommand: Command = {
-  name: 'tenants',
-  words: 'tenants list|create|plan …',
-  summary: 'list and make tenants, change their plan',
   run: async (rest, environment) => {
     const { values, positionals } = readWords(rest, { plan: 'free' }, words);
     // The words are judged before anything is opened.

@@ -5,10 +5,6 @@ import { withManagement } from './management.js';
 const words = 'vault rotate';
 
 export const vaultCommand: Command = {
-  name: 'vault',
-  words,
-  summary:
-    'wrap all data keys anew with TROUPE_MASTER_KEY; the old key stands in TROUPE_MASTER_KEYS_PREVIOUS',
   run: async (rest, environment) => {
     if (rest.length !== 1 || rest[0] !== 'rotate')
       throw wrongWords(`there is no action ${rest.join(' ')}`, words);

@@ -5,7 +5,8 @@ import test from 'ava';
 import { createTransport } from 'nodemailer';
 import pg from 'pg';
 import { eventually } from '../support/eventually.js';
-import { freeMailPort, sendMail, startMailNode } from '../support/mails.js';
+import { freePort } from '../support/free-port.js';
+import { sendMail, startMailNode } from '../support/mails.js';
 import { startNodes } from '../support/nodes.js';
 import type { TestNode } from '../support/node.js';
 import { asOwner, createTrigger, executionOf, executionsOf, type TestTrigger } from '../support/triggers.js';
@@ -162,7 +163,7 @@ test.serial(
 test.serial(
   'a mail is not taken before it is committed: its sender comes again after the node died',
   async (t) => {
-    const mailPort = await freeMailPort();
+    const mailPort = await freePort();
     const environment = { TROUPE_SMTP_IN_PORT: String(mailPort) };
     const world = await startNodes(t, { count: 1, environment });
     const [first] = world.nodes;

@@ -26,7 +26,7 @@ interface Kind {
 const answer: Script = { pieces: ['Yes', ', ', 'so', ' it', ' is'] };
 const roomy = 60_000;
 /** Long enough that a busy machine has read what came before. */
-const shortMs = 5_000;
+const shortMs = 10_000;
 
 const kinds: Readonly<Record<string, Kind>> = {
   s: { share: 25, stream: true, scripts: [answer] },

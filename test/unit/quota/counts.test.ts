@@ -177,7 +177,8 @@ test('daily counts older than forty days are cleared away when a new day begins'
   const quota = node(time);
   await admittedOf(quota, user, 1);
   await admittedOf(quota, key, 1);
-  time.advanceTo('2026-11-21T10:00:00Z');
+  // Every timer of eighty days would hold up the loop, and with it what the other tests wait for.
+  time.setWall('2026-11-21T10:00:00Z');
   await admittedOf(quota, user, 1);
   t.is(await granted(scope, '2026-09-01'), null);
   t.is(await granted(scope, key.keyId), 1, 'the life of a key has no end');

@@ -211,7 +211,7 @@ test('a row whose commit nobody answers ends at its deadline as unknown, and the
   const writers = openWriters(t, proxy.url, 1_000);
   t.teardown(() => proxy.close());
   await writers.writer(notes).write(note(tenant)); // the connection stands
-  const writer = writers.writer(notes, { deadlineMs: 400 });
+  const writer = writers.writer(notes, { deadlineMs: 900 });
   proxy.mode = 'silent';
   const error = await t.throwsAsync(writer.write(note(tenant)), { instanceOf: StoreError });
   t.like(error, { failure: 'outcome-unknown', retryable: false });
