@@ -19,7 +19,7 @@ import type { Tenants } from './tenants.js';
 const oneTenant = oneShape(tenantShape);
 const params = z.object({ id: z.uuid() });
 
-/** As stored, except that null removes a figure. */
+/** As stored, except that null removes a figure, or all of them. */
 const settingsPatch = z.object({
   requests_per_minute: tenantSettings.shape.requests_per_minute.nullable(),
   requests_per_day: tenantSettings.shape.requests_per_day.nullable(),
@@ -87,7 +87,7 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       access: operator(),
       params,
       absent: 'tenant_not_found',
-      body: z.object({ plan: z.enum(plans).optional(), settings: settingsPatch.optional() }),
+      body: z.object({ plan: z.enum(plans).optional(), settings: settingsPatch.nullish() }),
       output: oneShape(plannedTenantShape),
       errors: ['tenant_not_found'],
       handle: async ({ caller, params: { id }, body }) =>

@@ -39,7 +39,10 @@ export interface Tenants {
 
 export interface PlanChange {
   readonly plan?: Plan | undefined;
-  readonly settings?: { readonly [Name in keyof TenantSettings]?: number | null | undefined } | undefined;
+  readonly settings?:
+    | { readonly [Name in keyof TenantSettings]?: number | null | undefined }
+    | null
+    | undefined;
 }
 
 export function createTenants(dependencies: {
@@ -109,7 +112,7 @@ export function createTenants(dependencies: {
       const { tenant, change } = await store.directory(async (tx) => {
         const before = await lockTenantInDirectory(tx, tenantId);
         if (before === null) throw new PlatformError('tenant_not_found');
-        const merged = mergedSettings(before.settings, settings ?? {});
+        const merged = mergedSettings(before.settings, settings);
         const after = await updatePlan(tx, tenantId, plan ?? before.plan, merged);
         await recordAudit(tx, {
           tenantId,
@@ -126,7 +129,8 @@ export function createTenants(dependencies: {
   };
 }
 
-function mergedSettings(before: TenantSettings, patch: NonNullable<PlanChange['settings']>): TenantSettings {
+function mergedSettings(before: TenantSettings, patch: PlanChange['settings']): TenantSettings {
+  if (patch === null) return {};
   const merged = Object.entries({ ...before, ...patch }).filter(
     ([, figure]) => figure !== null && figure !== undefined,
   );

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
-import { actorOf, type TenantCaller } from '../context/caller.js';
 import type { RunnableAgent } from '../agents/index.js';
+import { actorOf, type TenantCaller } from '../context/caller.js';
 import {
   derivedSessionId,
   type IgnoredField,

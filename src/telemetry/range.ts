@@ -39,7 +39,10 @@ function isDayOf(day: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
 }
 
-/** A bare end includes its day; what is missing means the last `days` days. Without an end, a beginning that is still to come has nothing behind it. */
+/**
+ * A bare end includes its day; what is missing means the last `days` days. Without an end, nothing has happened yet
+ * behind a beginning that is still to come.
+ */
 export function rangeOf(
   given: { readonly start_date?: Moment | undefined; readonly end_date?: Moment | undefined },
   nowMs: number,

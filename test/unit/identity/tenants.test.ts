@@ -205,6 +205,10 @@ test('the operator changes a plan and figures of its own, in force at once', asy
   t.like(plain.at('data'), { plan: 'pro', settings: {} });
   const after = await node.identity.membershipOf(owner.id, owner.tenantId);
   t.is(after.limits.requestsPerMinute, 300);
+  const two = { monthly_tokens: 1, key_rpm_max: 2 };
+  t.like((await api.patch(path, { settings: two }, { token: operatorToken })).at('data'), { settings: two });
+  const none = await api.patch(path, { settings: null }, { token: operatorToken });
+  t.deepEqual(none.at('data.settings'), {}, 'null takes all of them away');
   t.is((await api.get('/api/auth/me', owner)).at('data.tenants.0.plan'), 'pro');
 });
 
