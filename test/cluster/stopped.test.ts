@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/eventually.js';
 import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster, type WorkerProcess } from './process-cluster.js';
+import { servedTime } from '../support/served-time.js';
 
 /**
  * Seconds of SIGSTOP: one that costs nobody his place, one about the length of a lease, and one that is long over when
@@ -19,18 +20,19 @@ const replacedS = 8;
 const noiseMs = 3_000;
 const fencedExitCode = 3;
 
-/** Stops the process for so long; milliseconds until its actor was answered, by whomever. */
-async function stopFor(cluster: ProcessCluster, victim: WorkerProcess, seconds: number) {
+/** Stops the process for so long; milliseconds, as far as this test was served, until its actor was answered. */
+async function stopFor(t: ExecutionContext, cluster: ProcessCluster, victim: WorkerProcess, seconds: number) {
   const [mine = ''] = cluster.keysOf(victim, 1);
   await cluster.counter(mine).where({}, { deadlineMs: 10_000 });
   const startedMs = performance.now();
+  const servedMs = servedTime(t);
   victim.signal('SIGSTOP');
   const going = eventually(() => performance.now() - startedMs >= seconds * 1_000, {
     timeoutMs: seconds * 1_000 + 10_000,
     what: 'the end of the stop',
   }).then(() => victim.signal('SIGCONT'));
   const { process } = await cluster.counter(mine).where({}, { deadlineMs: 60_000 });
-  const answeredMs = performance.now() - startedMs;
+  const answeredMs = servedMs();
   await going;
   return { answeredMs, isReplaced: process !== victim.process };
 }
@@ -39,7 +41,7 @@ async function stopped(t: ExecutionContext, cluster: ProcessCluster, seconds: nu
   const living = cluster.workers.filter((worker) => !worker.hasEnded);
   const victim = living.at(-1);
   if (victim === undefined) throw new Error('a worker');
-  const { answeredMs, isReplaced } = await stopFor(cluster, victim, seconds);
+  const { answeredMs, isReplaced } = await stopFor(t, cluster, victim, seconds);
   const rest = living.filter((worker) => worker !== victim);
   const isMember = (): boolean => rest.every((worker) => worker.members.includes(victim.process));
   // Either it is fenced and ends, or it renews and stays: both within a lease of its going on.

@@ -63,7 +63,7 @@ for (const { gate, outcome, close } of gates) {
   test.serial(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
     const node = await startTestNode(t);
     const receiver = await startToolServer(t, (_request, response) => {
-      response.writeHead(429, { 'retry-after': '6' });
+      response.writeHead(429, { 'retry-after': '600' });
       response.end();
     });
     const trigger = await createTrigger(node, {
@@ -74,6 +74,12 @@ for (const { gate, outcome, close } of gates) {
     await eventually(() => receiver.heard.length === 1);
     const [execution] = await executionsOf(node, trigger);
     t.is((await close(node, 'ada', String(execution?.['session_id']))).status, 200);
+    const owner = await ownerView(node.databaseUrl);
+    t.teardown(() => owner.end());
+    // Only now is it due again, however long the closing took.
+    const due = `update deliveries set due_at = now() - interval '10 seconds'
+      where status = 'pending' and due_at > now() + interval '5 minutes'`;
+    await eventually(async () => (await owner.query(due)).rowCount === 1);
     const failed = await eventually(async () => {
       const listed = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${trigger.id}`);
       return listed.json.data.find((one: { status: string }) => one.status === 'delivery_failed');

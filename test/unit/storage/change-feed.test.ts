@@ -110,7 +110,7 @@ test('a node that cannot read is no longer fresh after two seconds, and catches 
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const { feed, heard, problems } = await node(t, proxy.url);
-  t.true(feed.isFresh());
+  await eventually(() => feed.isFresh());
   proxy.mode = 'down';
   proxy.cutAll();
   const number = await record(store, 'while away');
