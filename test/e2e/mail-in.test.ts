@@ -6,6 +6,7 @@ import { createTransport } from 'nodemailer';
 import pg from 'pg';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
+import { waitersFor } from '../support/lock-waiters.js';
 import { sendMail, startMailNode } from '../support/mails.js';
 import { startNodes } from '../support/nodes.js';
 import type { TestNode } from '../support/node.js';
@@ -185,20 +186,17 @@ test.serial(
     t.teardown(() => client.end());
     await client.query('begin; lock table trigger_mails in exclusive mode');
     // The locks of all databases are there, and those made of one template number their tables alike.
-    const whoWaits = `from pg_locks where relation = 'trigger_mails'::regclass and not granted
-      and database = (select oid from pg_database where datname = current_database())`;
     const sent = sendMail(mailPort, mail).then(
       (code) => code,
       () => 'broken off',
     );
-    await eventually(async () => {
-      const { rows } = await client.query(`select 1 ${whoWaits}`);
-      return rows.length > 0;
+    const backend = await eventually(async () => (await waitersFor(client))[0], {
+      what: 'the acceptance waits for the table',
     });
     await first.kill();
     t.is(await sent, 'broken off');
     // PostgreSQL does not notice by itself that nobody waits for the commit any more.
-    await client.query(`select pg_terminate_backend(pid) ${whoWaits}`);
+    await client.query('select pg_terminate_backend($1)', [backend]);
     await client.query('rollback');
     const next = await world.add(environment);
     t.is(await sendMail(mailPort, mail), 250);

@@ -365,5 +365,8 @@ function unavailable(what: string, cause: unknown): ClusterError {
 }
 
 function unknownOutcome(cause: unknown): ClusterError {
-  return new ClusterError('outcome_unknown', 'whether the batch was written is not known', { cause });
+  const reason = cause instanceof Error ? `: ${cause.message}` : '';
+  return new ClusterError('outcome_unknown', `whether the batch was written is not known${reason}`, {
+    cause,
+  });
 }

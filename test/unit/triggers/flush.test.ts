@@ -12,6 +12,7 @@ import {
 import { type Flushed, type FlushRow, flushTarget } from '../../../src/triggers/inbox/flush-target.js';
 import { databaseOfFile } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
+import { waitersFor } from '../../support/lock-waiters.js';
 
 const database = databaseOfFile(test);
 let owner: pg.Pool;
@@ -124,12 +125,7 @@ test.serial(
         keys,
       );
       const flushing = flush(where);
-      const waits = async () => {
-        const { rowCount } = await owner.query(
-          "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'",
-        );
-        return (rowCount ?? 0) > 0;
-      };
+      const waits = async () => (await waitersFor(client)).length > 0;
       await eventually(waits, { what: 'a flush that waits for the window', everyMs: 5 });
       await client.query(
         `insert into trigger_inbox (tenant_id, trigger_id, session_id, key, state, payload_hash, sealed, due_at, expires_at)

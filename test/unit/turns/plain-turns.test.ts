@@ -6,6 +6,7 @@ import { sql } from '../../../src/storage/index.js';
 import { TurnLost } from '../../../src/turns/index.js';
 import { databaseOfFile } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
+import { waitersFor } from '../../support/lock-waiters.js';
 import { agentOf, noVendors, RecordingPorts, startTurns, type TurnsBench } from '../../support/turns.js';
 import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
 import { OpenAiServer } from '../../support/vendors/openai-server.js';
@@ -274,13 +275,7 @@ test.serial(
     await holder.connect();
     t.teardown(() => holder.end());
     await holder.query('begin; lock table quota_months in access exclusive mode');
-    const isWaitedFor = async (): Promise<boolean> => {
-      const { rowCount } = await holder.query(
-        `select from pg_locks where relation = 'quota_months'::regclass and not granted
-           and database = (select oid from pg_database where datname = current_database())`,
-      );
-      return rowCount !== 0;
-    };
+    const isWaitedFor = async (): Promise<boolean> => (await waitersFor(holder)).length > 0;
     const unheard: unknown[] = [];
     const hear = (error: unknown): void => void unheard.push(error);
     process.on('unhandledRejection', hear);

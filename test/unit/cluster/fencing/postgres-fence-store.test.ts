@@ -13,6 +13,7 @@ import {
 } from '../../../contracts/fence-store.js';
 import { databaseOfFile } from '../../../support/database.js';
 import { eventually } from '../../../support/eventually.js';
+import { waitersFor } from '../../../support/lock-waiters.js';
 import { createSumTables, openSumStore } from '../../../support/sum-tables.js';
 
 const database = databaseOfFile(test);
@@ -112,13 +113,7 @@ test('a connection that is lost during the batch leaves the outcome unknown, and
   ]);
   const batch = [adding(fence, 5, 'lost')];
   const lost = t.throwsAsync(store.write(batch), { message: /outcome_unknown/ });
-  const pid = await eventually(async () => {
-    const found = await watcher.query<{ pid: number }>(
-      `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-        and query like '%insert into additions%' and application_name = 'troupe actors'`,
-    );
-    return found.rows[0]?.pid;
-  });
+  const pid = await eventually(async () => (await waitersFor(blocker))[0], { what: 'the write waits' });
   await watcher.query('select pg_terminate_backend($1)', [pid]);
   await lost;
   await blocker.query('rollback');
