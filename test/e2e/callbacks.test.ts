@@ -180,6 +180,35 @@ test.serial('messages that come together are answered together', async (t) => {
   );
 });
 
+test.serial('of messages that come all at once no buffer takes more than it should', async (t) => {
+  const node = await startTestNode(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const trigger = await createTrigger(node, {
+    auth: { type: 'none' },
+    session_strategy: { mode: 'derive', fields: ['user'] },
+    execution: {
+      mode: 'async',
+      callback: { url: receiver.url },
+      message_buffer: { enabled: true, window_ms: 2_000, max_messages: 5 },
+    },
+  });
+  const messages = Array.from({ length: 22 }, (_, index) => `m${index}`);
+  const acks = await Promise.all(
+    messages.map((message) => node.client.call('POST', trigger.path, { body: { user: 'a', message } })),
+  );
+  t.true(acks.every(({ json }) => json.buffered >= 1 && json.buffered <= 5));
+  await eventually(() => receiver.heard.length === 5, { what: 'five answers' });
+  const runs = (await executionsOf(node, trigger)).map(({ input_preview }) =>
+    String(input_preview).split('\n'),
+  );
+  t.deepEqual(
+    runs.map(({ length }) => length).toSorted((one, other) => one - other),
+    [2, 5, 5, 5, 5],
+  );
+  const sorted = (list: readonly string[]) => list.toSorted((one, other) => one.localeCompare(other));
+  t.deepEqual(sorted(runs.flat()), sorted(messages));
+});
+
 test.serial(
   'a receiver that points somewhere else is not followed, and nothing of the answer goes there',
   async (t) => {

@@ -99,12 +99,12 @@ export class Buffers {
     this.#wheel.add(window);
   }
 
-  /** `atOnce`: the buffer is full. Else only when PostgreSQL says that the window is over. */
-  flush(scope: TenantScope, { triggerId, sessionId }: Window, atOnce: boolean): void {
+  /** When PostgreSQL says that the window is full or over; the first is known already where `isFull`. */
+  flush(scope: TenantScope, { triggerId, sessionId }: Window, isFull: boolean): void {
     if (this.#stopped) return;
     const known = this.#open.get(triggerId)?.get(sessionId);
-    if (atOnce) this.#forget({ triggerId, sessionId });
-    void this.#begin(scope, { triggerId, sessionId }, atOnce, known?.bytes ?? bytesUnknown);
+    if (isFull) this.#forget({ triggerId, sessionId });
+    void this.#begin(scope, { triggerId, sessionId }, false, known?.bytes ?? bytesUnknown);
   }
 
   /** What waits here for a trigger that buffers no more, ahead of the message that comes now. Never rejects. */
@@ -134,12 +134,12 @@ export class Buffers {
 
   async #flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<void> {
     const { flushes, runner } = this.#parts;
-    const flushed = await flushes.flush(scope, window, atOnce, bytes);
-    if (typeof flushed === 'number') this.touched(scope, window, Math.max(1, Math.ceil(flushed)), bytes);
-    else if (flushed !== undefined) {
+    const { item, leftMs } = await flushes.flush(scope, window, atOnce, bytes);
+    if (item !== undefined) {
       this.#parts.measures.flushed();
-      runner.begin(flushed);
+      runner.begin(item);
     }
+    if (leftMs !== undefined) this.touched(scope, window, Math.max(1, Math.ceil(leftMs)), bytes);
   }
 
   readonly #over = (window: OpenWindow): void => {

@@ -8,8 +8,10 @@ export interface FlushRow {
   readonly trigger_id: string;
   readonly session_id: string;
   readonly execution_id: string;
-  /** The buffer is full: whether its time is over is not asked. */
+  /** All of it, whether its time is over or not. */
   readonly at_once: boolean;
+  /** So many messages become an execution at most, and as soon as there are so many. */
+  readonly most: number;
   /** About how much its messages take, as far as this node knows. */
   readonly bytes: number;
 }
@@ -24,7 +26,7 @@ export interface Flushed {
   readonly parts: readonly FlushedPart[];
   /** Its place in the order of acceptance. */
   readonly seq: number;
-  /** How long the window stays open. */
+  /** How long the window stays open, or that of the messages beyond what one execution takes. */
   readonly leftMs: number | undefined;
 }
 
@@ -45,7 +47,7 @@ export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRo
   return {
     name: 'batch_flush_trigger_windows',
     text: `select flush_id::text, part_seq, part, place, left_ms
-      from flush_trigger_windows($1, $2, $3, $4, $5, ${holdMs}, ${keepMs})`,
+      from flush_trigger_windows($1, $2, $3, $4, $5, $6, ${holdMs}, ${keepMs})`,
     shareOf: ({ tenant_id }) => tenant_id,
     bytesOf: ({ bytes }) => bytes,
     values: (rows) => [
@@ -54,15 +56,17 @@ export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRo
       plainList(rows.map((row) => row.session_id)),
       plainList(rows.map((row) => row.execution_id)),
       plainList(rows.map((row) => row.at_once)),
+      plainList(rows.map((row) => row.most)),
     ],
     outcomes: (rows, returned) => {
       const byId = new Map<string, { parts: FlushedPart[]; seq: number; leftMs: number | undefined }>();
       for (const row of returned) {
         const { id, part, place, leftMs } = readReturned(row);
         let known = byId.get(id);
-        if (known === undefined) byId.set(id, (known = { parts: [], seq: 0, leftMs }));
+        if (known === undefined) byId.set(id, (known = { parts: [], seq: 0, leftMs: undefined }));
         if (part !== undefined) known.parts.push(part);
         if (place !== undefined) known.seq = place;
+        if (leftMs !== undefined) known.leftMs = leftMs;
       }
       return rows.map(({ execution_id }) => {
         const { parts = [], seq = 0, leftMs } = byId.get(execution_id) ?? {};

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { BatchWriter } from '../../storage/index.js';
+import type { TriggerConfig } from '../config/trigger-config.js';
 import type { Gates } from '../gates.js';
 import type { LiveTriggers } from '../live-triggers.js';
 import type { Flushed, FlushRow } from './flush-target.js';
@@ -16,6 +17,14 @@ export interface FlushesParts {
   readonly writer: Pick<BatchWriter<FlushRow, Flushed>, 'write'>;
 }
 
+export interface FlushOutcome {
+  readonly item: Item | undefined;
+  readonly leftMs: number | undefined;
+}
+
+/** More than any buffer holds, as an integer of PostgreSQL. */
+const unlimited = 2 ** 31 - 1;
+
 /** Makes the one execution of a buffer. Buffers that end together are flushed together. */
 export class Flushes {
   readonly #parts: FlushesParts;
@@ -24,15 +33,12 @@ export class Flushes {
     this.#parts = parts;
   }
 
-  /** What is to run; how long the window stays open; or undefined where somebody else flushed it. */
-  async flush(
-    scope: TenantScope,
-    window: Window,
-    atOnce: boolean,
-    bytes: number,
-  ): Promise<Item | number | undefined> {
+  /** What is to run, if nobody else flushed it; and how long a window of the session stays open. */
+  async flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<FlushOutcome> {
     const { live, seal, writer, gates } = this.#parts;
     const { triggerId, sessionId } = window;
+    const found = live.get(triggerId);
+    const trigger = found instanceof Promise ? await found : found;
     const executionId = randomUUID();
     const { parts, seq, leftMs } = await writer.write({
       tenant_id: scope.tenantId,
@@ -40,16 +46,15 @@ export class Flushes {
       session_id: sessionId,
       execution_id: executionId,
       at_once: atOnce,
+      most: mostOf(trigger?.parsed),
       bytes,
     });
-    if (leftMs !== undefined || parts.length === 0) return leftMs;
-    const found = live.get(triggerId);
-    const trigger = found instanceof Promise ? await found : found;
+    if (parts.length === 0) return { item: undefined, leftMs };
     const messages = seal.openEach(
       scope,
       parts.map((part) => part.sealed),
     );
-    return {
+    const item = {
       scope,
       triggerId,
       sessionId,
@@ -59,5 +64,11 @@ export class Flushes {
       attempts: 1,
       ageMs: 0,
     };
+    return { item, leftMs };
   }
+}
+
+/** A trigger that is gone asks for nothing. */
+function mostOf(parsed: TriggerConfig | undefined): number {
+  return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.max_messages : unlimited;
 }

@@ -239,7 +239,8 @@ export class WebhookIntake {
     const window = { triggerId: trigger.id, sessionId };
     if (acceptance.buffered >= most) this.#parts.buffers.flush(trigger.scope, window, true);
     else this.#parts.buffers.touched(trigger.scope, window, windowMs, row.sealed.byteLength);
-    const { buffered } = acceptance;
+    // Those that came at once may have filled more than one buffer; each is told of its own.
+    const buffered = ((acceptance.buffered - 1) % most) + 1;
     return acknowledgement(config.execution, () => namesOf(incoming), {
       success: true,
       status: 'buffered',

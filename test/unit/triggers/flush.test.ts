@@ -57,7 +57,14 @@ function say(where: Place, text: string, windowMs: number): Promise<Acceptance> 
 }
 
 function flush(where: Place, given: Partial<FlushRow> = {}): Promise<Flushed> {
-  return flushes.write({ ...where, execution_id: randomUUID(), at_once: false, bytes: 0, ...given });
+  return flushes.write({
+    ...where,
+    execution_id: randomUUID(),
+    at_once: false,
+    most: 100,
+    bytes: 0,
+    ...given,
+  });
 }
 
 function texts({ parts }: Flushed): readonly string[] {
@@ -108,6 +115,26 @@ test('a buffer whose window is still open stays, unless it is to end at once', a
   t.deepEqual(texts(await flush(open, { at_once: true })), ['a']);
 });
 
+test('a buffer that holds more than it should becomes an execution of so many, and stays open for the rest', async (t) => {
+  const where = buffer();
+  const letters = 'abcdefghijkl'.split('');
+  for (const text of letters) await say(where, text, 30_000);
+  const execution_id = randomUUID();
+  const first = await flush(where, { most: 5, execution_id });
+  t.deepEqual(texts(first), letters.slice(0, 5));
+  t.is(first.leftMs, 0, 'the rest is full already');
+  const again = await flush(where, { most: 5, execution_id });
+  t.deepEqual(again, first, 'also when it is asked for again, since its outcome was lost');
+  // Of two at once for one buffer each gets its own messages, whichever comes first.
+  const both = await Promise.all([flush(where, { most: 5 }), flush(where, { most: 5 })]);
+  t.deepEqual(both.flatMap(texts), letters.slice(5, 10));
+  const open = await flush(where, { most: 5 });
+  t.deepEqual(texts(open), []);
+  t.true((open.leftMs ?? 0) > 0 && (open.leftMs ?? Number.NaN) <= 30_000);
+  t.is((await say(where, 'm', 30_000)).buffered, 3, 'the next message is counted with what is left');
+  t.deepEqual(texts(await flush(where, { most: 5, at_once: true })), ['k', 'l', 'm']);
+});
+
 test.serial(
   'a message that is committed while the flush waits for its window belongs to the execution',
   async (t) => {
@@ -144,7 +171,7 @@ test('of two nodes that flush the same buffer one gets its messages', async (t) 
   const where = buffer();
   await say(where, 'a', 0);
   const other = writers.writer(flushTarget({ holdMs: 60_000, keepMs: 60_000 }));
-  const row: FlushRow = { ...where, execution_id: randomUUID(), at_once: true, bytes: 0 };
+  const row: FlushRow = { ...where, execution_id: randomUUID(), at_once: true, most: 100, bytes: 0 };
   const outcomes = await Promise.all([flush(where, { at_once: true }), other.write(row)]);
   t.deepEqual(outcomes.flatMap(texts), ['a']);
 });

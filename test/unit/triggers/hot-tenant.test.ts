@@ -65,6 +65,7 @@ test.serial('buffers of a tenant are flushed among those of one that has fifty t
     session_id: randomUUID(),
     execution_id: randomUUID(),
     at_once: false,
+    most: 100,
     bytes: 0,
   }));
   t.true(longest <= waitMax, `waited for ${longest} rows`);
