@@ -54,7 +54,10 @@ async function addNode(): Promise<void> {
 }
 
 function alive(): NodeProcess[] {
-  return cluster.nodes.filter(({ program }) => program.process.exitCode === null && !program.process.killed);
+  return cluster.nodes.filter(({ program: { process } }) => {
+    // One that its own watchdog ended has no exit code either.
+    return process.exitCode === null && process.signalCode === null && !process.killed;
+  });
 }
 
 function ownerOf({ key }: SeenRequest): NodeProcess {
