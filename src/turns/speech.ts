@@ -42,17 +42,10 @@ export class Speech {
     this.#newRound = this.#text !== '';
   }
 
-  /** What came together leaves together: one event for each run of text or of thought. */
+  /** Each piece as the vendor gave it: what came together is still written to the readers at one stroke. */
   hear(events: readonly LlmEvent[]): void {
-    let kind: 'content' | 'thinking' | undefined;
-    let text = '';
-    for (const event of events) {
-      if (event.type !== 'content' && event.type !== 'thinking') continue;
-      if (event.type !== kind) this.#say(kind, text);
-      text = event.type === kind ? text + event.text : event.text;
-      kind = event.type;
-    }
-    this.#say(kind, text);
+    for (const event of events)
+      if (event.type === 'content' || event.type === 'thinking') this.#say(event.type, event.text);
   }
 
   /** An answer that was recorded, said again. */
@@ -63,8 +56,8 @@ export class Speech {
     }
   }
 
-  #say(kind: 'content' | 'thinking' | undefined, text: string): void {
-    if (kind === undefined || text === '') return;
+  #say(kind: 'content' | 'thinking', text: string): void {
+    if (text === '') return;
     this.#firstTokenMs ??= this.elapsedMs;
     if (kind === 'thinking') {
       const thought = storable(text);

@@ -50,6 +50,13 @@ test('a turn streams metadata first, its text as it comes, the whole text once, 
   t.is(detail.data.steps[0].name, 'agent.tool-loop');
 });
 
+test('the built-in echo is heard word by word, also where its words come at once', async (t) => {
+  const talk = await startConversations(node);
+  const { events } = await talk.say('what are actors?');
+  const words = events.flatMap(({ type, data }) => (type === 'delta' ? [data['content']] : []));
+  t.deepEqual(words, ['echo:', ' what', ' are', ' actors?']);
+});
+
 test('a stream cut after every event goes on behind it: nothing missing, nothing twice', async (t) => {
   const talk = await startConversations(node, 'sim.lorem-8-5');
   const whole = await talk.say('words');
