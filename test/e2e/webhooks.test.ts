@@ -234,6 +234,28 @@ test.serial('each format has its answer, and only lists are split', async (t) =>
   t.is((await answerIn({ format: 'slack', split_messages: true }, long)).json.text, `echo: ${long}`);
 });
 
+test.serial('a list of more chunks than there may be is cut, and its execution says so', async (t) => {
+  const node = await startTestNode(t);
+  const trigger = await createTrigger(node, {
+    response_adapter: { format: 'erp', split_messages: true, max_messages: 2 },
+    execution: { split_config: { max_chunk_size: 100 } },
+  });
+  const cutOf = async (message: string, headers = {}) => {
+    const { json } = await sendSigned(node, trigger, { message }, headers);
+    const execution = (await executionsOf(node, trigger))[0];
+    const { truncated } = await executionOf(node, trigger, execution.id);
+    t.is(execution.truncated, truncated);
+    return { chunks: json.length, truncated };
+  };
+  const [some, many] = [30, 60].map((count) => 'word '.repeat(count).trim());
+  t.deepEqual(await cutOf(some ?? ''), { chunks: 2, truncated: false });
+  t.deepEqual(await cutOf(many ?? ''), { chunks: 2, truncated: true });
+  t.deepEqual(await cutOf(many ?? '', { 'idempotency-key': 'k-1' }), { chunks: 2, truncated: true });
+  const invoked = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/invoke`, { message: many });
+  t.is(invoked.json.length, 2);
+  t.true((await executionsOf(node, trigger))[0].truncated);
+});
+
 test.serial('gates answer an empty response, record what they stopped, and let nobody else in', async (t) => {
   const node = await startTestNode(t);
   const trigger = await createTrigger(node, {

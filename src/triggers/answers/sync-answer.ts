@@ -17,7 +17,7 @@ const failedText = 'The agent could not answer.';
 export function syncAnswer(config: WebhookConfig, ids: AnsweredTurn, turn: TurnOutcome): Rendered {
   if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return gateAnswer;
   const { format } = config.response_adapter;
-  const text = transformed(textOf(turn), derivedTransform(format));
+  const text = syncText(config, turn);
   const failed = turn.outcome === 'FAILED';
   return renderSync(format, {
     ...ids,
@@ -28,6 +28,17 @@ export function syncAnswer(config: WebhookConfig, ids: AnsweredTurn, turn: TurnO
     latencyMs: turn.latencyMs,
     errorCode: failed ? (turn.error?.code ?? 'internal_error') : undefined,
   });
+}
+
+/** Whether whoever waits gets less than the whole text: only lists are split. */
+export function isSyncAnswerCut(config: WebhookConfig, turn: TurnOutcome): boolean {
+  const { split_config: split } = config.execution;
+  if (config.response_adapter.format !== 'erp' || !split.enabled) return false;
+  return splitAnswer(syncText(config, turn), split).truncated;
+}
+
+function syncText({ response_adapter: { format } }: WebhookConfig, turn: TurnOutcome): string {
+  return transformed(textOf(turn), derivedTransform(format));
 }
 
 /**

@@ -53,6 +53,15 @@ export async function setDeliveryStatus(
     update executions set delivery_status = ${status} where tenant_id = ${tenantId} and id = ${executionId}`);
 }
 
+export async function setAnswerCut(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  executionId: string,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update executions set answer_cut = true where tenant_id = ${tenantId} and id = ${executionId}`);
+}
+
 /** The trigger that the session's last message came by; null where none ever did. */
 export function lastTriggerOf(
   { tenantId }: TenantScope,

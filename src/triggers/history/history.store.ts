@@ -34,7 +34,7 @@ export type ExecutionRow = z.output<typeof executionRow>;
 
 const columns = sql.fragment`
   e.id, e.trigger_id, e.agent_id, e.session_id, e.status, e.outcome, e.error, e.input, e.output, e.usage, e.cost,
-  e.model, e.provider, e.latency_ms, e.delivery_status, coalesce(d.truncated, false) as truncated, e.created_at,
+  e.model, e.provider, e.latency_ms, e.delivery_status, coalesce(d.truncated, e.answer_cut) as truncated, e.created_at,
   e.started_at, e.finished_at`;
 const source = sql.fragment`
   executions e left join deliveries d on d.tenant_id = e.tenant_id and d.execution_id = e.id`;

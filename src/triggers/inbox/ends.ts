@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Store, TenantTransaction } from '../../storage/index.js';
-import { outgoingText, syncAnswer } from '../answers/sync-answer.js';
+import { isSyncAnswerCut, outgoingText, syncAnswer } from '../answers/sync-answer.js';
 import type { TriggerConfig } from '../config/trigger-config.js';
 import { answersOutside, hasWayOut, prepareAnswer } from '../deliveries/content.js';
 import type { Sender } from '../deliveries/sender.js';
-import { insertEnded } from '../history/executions.store.js';
+import { insertEnded, setAnswerCut } from '../history/executions.store.js';
 import type { LiveTrigger } from '../live-triggers.js';
 import { answerNote } from '../mail/answer.js';
 import type { TurnOutcome } from '../ports.js';
@@ -38,6 +38,9 @@ export class Ends {
   /** The session had it. */
   async finish(item: Item, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, triggerId } = item;
+    if (trigger !== undefined && isCutForWaiting(item, trigger.parsed, turn)) {
+      await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(scope, tx, item.executionId));
+    }
     const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
     if (row === undefined && !hasReply) return;
     const put = hasReply ? this.#answer(item, trigger.parsed, turn) : undefined;
@@ -101,6 +104,12 @@ export class Ends {
     const { context, reply, mail, consumerKey } = work;
     return this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
   }
+}
+
+/** Whether somebody waits for the answer, and gets less than all of it. */
+function isCutForWaiting({ row }: Item, parsed: TriggerConfig, turn: TurnOutcome): boolean {
+  if (parsed.type !== 'webhook' || (row !== undefined && answersOutside(parsed.config))) return false;
+  return isSyncAnswerCut(parsed.config, turn);
 }
 
 function recordEnd(
