@@ -77,9 +77,13 @@ export class ExpressionWorker {
     this.#running = waiting;
     thread.ref();
     this.#timer = setTimeout(() => {
-      this.#lose('timeout', `The expression took longer than ${this.#options.timeoutMs} ms.`);
-      void thread.terminate();
-      this.#next();
+      // A loop that was held up fires its timers before it hears the thread: the outcome may have been there in time.
+      setImmediate(() => {
+        if (this.#running !== waiting) return;
+        this.#lose('timeout', `The expression took longer than ${this.#options.timeoutMs} ms.`);
+        void thread.terminate();
+        this.#next();
+      });
     }, this.#options.timeoutMs);
     thread.postMessage(waiting.job, []);
   }

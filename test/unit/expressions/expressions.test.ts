@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import test from 'ava';
 import { createExpressions, ExpressionError, faultOfExpression } from '../../../src/expressions/index.js';
 
@@ -52,6 +53,17 @@ test('expressions that grow without end are stopped by the clock, by memory or b
   }
   t.true(failures.every((failure) => failure === 'timeout' || failure === 'too-large'));
   t.is(failures.at(-1), 'too-large', 'a result of 4,096 items');
+});
+
+test.serial('an outcome that came while the loop was held up is heard before the clock', async (t) => {
+  const expressions = createExpressions({ timeoutMs: 500 });
+  t.teardown(() => expressions.close());
+  t.is(await expressions.evaluate('[0]', [1]), 1, 'the thread stands');
+  // At the end of a turn of the loop: the next one begins with its timers.
+  await endOfTurn();
+  const outcome = expressions.evaluate('[0]', [2]);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+  t.is(await outcome, 2);
 });
 
 test('an expression that takes too long costs nobody else the event loop', async (t) => {
