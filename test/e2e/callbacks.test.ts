@@ -194,21 +194,22 @@ test.serial('of messages that come all at once no buffer takes more than it shou
     execution: {
       mode: 'async',
       callback: { url: receiver.url },
-      message_buffer: { enabled: true, window_ms: 2_000, max_messages: 5 },
+      // Longer than the test: each of them ends by being full.
+      message_buffer: { enabled: true, window_ms: 60_000, max_messages: 5 },
     },
   });
-  const messages = Array.from({ length: 22 }, (_, index) => `m${index}`);
+  const messages = Array.from({ length: 20 }, (_, index) => `m${index}`);
   const acks = await Promise.all(
     messages.map((message) => node.client.call('POST', trigger.path, { body: { user: 'a', message } })),
   );
   t.true(acks.every(({ json }) => json.buffered >= 1 && json.buffered <= 5));
-  await eventually(() => receiver.heard.length === 5, { what: 'five answers' });
+  await eventually(() => receiver.heard.length === 4, { what: 'four answers' });
   const runs = (await executionsOf(node, trigger)).map(({ input_preview }) =>
     String(input_preview).split('\n'),
   );
   t.deepEqual(
-    runs.map(({ length }) => length).toSorted((one, other) => one - other),
-    [2, 5, 5, 5, 5],
+    runs.map(({ length }) => length),
+    [5, 5, 5, 5],
   );
   const sorted = (list: readonly string[]) => list.toSorted((one, other) => one.localeCompare(other));
   t.deepEqual(sorted(runs.flat()), sorted(messages));
