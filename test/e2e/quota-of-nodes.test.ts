@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 import { Agent, setGlobalDispatcher } from 'undici';
+import type { CallOptions, CallResult } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { operatorToken } from '../support/node.js';
 import { type NodeProcess, type NodeProcesses, startNodes } from '../support/nodes.js';
@@ -22,10 +23,27 @@ const question = { model: 'sim.echo', query: 'hello' };
 const wide = { requests_per_minute: 100_000, key_rpm_max: 100_000 };
 let people = 0;
 
-async function makeTenant({ client }: NodeProcess, settings: Record<string, number> = {}): Promise<Tenant> {
+/** What a node says that has more work than it can do: before it has judged or counted anything. */
+const overload = 'The server has more work than it can do at once.';
+
+/** The node says when to come again, and clients do: on a busy machine a thousand calls at once are that much. */
+async function ask(
+  { client }: NodeProcess,
+  method: string,
+  path: string,
+  options: CallOptions,
+): Promise<CallResult> {
+  for (;;) {
+    const answer = await client.call(method, path, options);
+    if (answer.status !== 503 || answer.json.message !== overload) return answer;
+    await delay(1_000 * Number(answer.headers.get('retry-after')));
+  }
+}
+
+async function makeTenant(node: NodeProcess, settings: Record<string, number> = {}): Promise<Tenant> {
   people += 1;
   const account = { email: `person-${people}@example.com`, password: 'a long password', tenant_name: 'T' };
-  const { json } = await client.call('POST', '/api/auth/register', { body: account });
+  const { json } = await ask(node, 'POST', '/api/auth/register', { body: account });
   const token: string = json.data.access_token;
   const id: string = json.data.tenants[0].id;
   const tenant: Tenant = {
@@ -33,13 +51,13 @@ async function makeTenant({ client }: NodeProcess, settings: Record<string, numb
     token,
     async makeKey(fields = {}) {
       const body = { name: 'a key', rateLimitPerMinute: 50_000, ...fields };
-      const made = await client.call('POST', '/api/keys', { token, tenant: id, body });
+      const made = await ask(node, 'POST', '/api/keys', { token, tenant: id, body });
       if (made.status !== 201) throw new Error(made.text);
       return made.json.data.api_key;
     },
     async plan(changed) {
       const body = { plan: 'enterprise', settings: { ...wide, ...changed } };
-      const done = await client.call('PATCH', `/api/tenants/${id}/plan`, { token: operatorToken, body });
+      const done = await ask(node, 'PATCH', `/api/tenants/${id}/plan`, { token: operatorToken, body });
       if (done.status !== 200) throw new Error(done.text);
     },
   };
@@ -54,20 +72,10 @@ interface Outcome {
   readonly used: number | undefined;
 }
 
-/** What a node says that has more work than it can do: before it has judged or counted anything. */
-const overload = 'The server has more work than it can do at once.';
-
-async function call({ client }: NodeProcess, key: string): Promise<Outcome> {
+async function call(node: NodeProcess, key: string): Promise<Outcome> {
   try {
-    for (;;) {
-      const answer = await client.call('POST', '/api/v3/llm/public/call', { key, body: question });
-      const { status, json, headers } = answer;
-      if (status !== 503 || json.message !== overload) {
-        return { status, error: json?.error, used: json?.details?.used };
-      }
-      // It says when to come again, and clients do: on a busy machine a thousand calls at once are that much.
-      await delay(1_000 * Number(headers.get('retry-after')));
-    }
+    const { status, json } = await ask(node, 'POST', '/api/v3/llm/public/call', { key, body: question });
+    return { status, error: json?.error, used: json?.details?.used };
   } catch (error) {
     // `fetch` throws a TypeError where the node died with the call. An answer in a wrong form is a fault.
     if (!(error instanceof TypeError)) throw error;
@@ -113,8 +121,8 @@ const open = 'select count(*) as value from usage_rows where tenant_id = $1 and 
 const sum = `select sum(input_tokens + output_tokens) as value from usage_rows
   where tenant_id = $1 and payer = 'platform'`;
 
-async function usedAt({ client }: NodeProcess, key: string): Promise<number> {
-  return (await client.call('GET', '/api/quota', { key })).json.quota.used;
+async function usedAt(node: NodeProcess, key: string): Promise<number> {
+  return (await ask(node, 'GET', '/api/quota', { key })).json.quota.used;
 }
 
 async function ownerOf(all: NodeProcesses, asked: NodeProcess, tenantId: string): Promise<NodeProcess> {
@@ -161,7 +169,7 @@ test.serial(
     const rate = await byMinute.makeKey({ rateLimitPerMinute: 5 });
     const asked = await Promise.all(
       Array.from({ length: 30 }, (_, index) =>
-        (nodes[index % 3] ?? first).client.call('GET', '/api/quota', { key: rate }),
+        ask(nodes[index % 3] ?? first, 'GET', '/api/quota', { key: rate }),
       ),
     );
     t.is(asked.filter(({ status }) => status === 200).length, 5);
@@ -210,12 +218,12 @@ test.serial('an owner that stops in order hands its counts and windows to the ne
   const other = all.nodes.find((node) => node !== owner);
   if (other === undefined) return t.fail();
   // Refused after it was judged: the key's window counts it, the work does not begin.
-  const bad = await other.client.call('POST', '/api/v3/llm/public/call', { key, body: { model: 7 } });
+  const bad = await ask(other, 'POST', '/api/v3/llm/public/call', { key, body: { model: 7 } });
   t.is(bad.status, 400);
   t.is(Number(bad.headers.get('x-ratelimit-remaining')), 189);
   // What is taken back travels behind the answer, and meets an owner that stops.
   t.is(await owner.stop(), 0, owner.program.output());
-  const { headers } = await other.client.call('GET', '/api/quota', { key });
+  const { headers } = await ask(other, 'GET', '/api/quota', { key });
   // On a machine so busy that the minute is over by now, the window says nothing any more.
   if (performance.now() - startedAt < 58_000) t.is(Number(headers.get('x-ratelimit-remaining')), 188);
   t.deepEqual(tally(await callAll([other], key, 100)), { '200': 40, '429 quota_exceeded': 60 });
