@@ -10,6 +10,7 @@ function mailOf(id: string): string {
 }
 
 test('one of two nodes looks into a mailbox, others go on when it dies, and each mail runs once', async (t) => {
+  t.timeout(300_000);
   const server = await startImapServer();
   t.teardown(() => server.close());
   const environment = { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' };
@@ -38,16 +39,21 @@ test('one of two nodes looks into a mailbox, others go on when it dies, and each
   };
   await eventually(async () => (await textsFrom(one)).length === 3, { ...patience, what: 'three mails' });
   t.is(server.connections, 1);
-  // One after the other, so that the one that looks is surely among them.
-  await one.kill();
-  server.deliver(mailOf('d'));
+  // One after the other, so that the one that looks is surely among them; and in the middle of a look.
+  const killLooking = async (node: typeof one, id: string) => {
+    server.silent = true;
+    server.deliver(mailOf(id));
+    await eventually(() => server.unanswered > 0, { ...patience, what: 'a look at the mailbox' });
+    await node.kill();
+    server.silent = false;
+  };
+  await killLooking(one, 'd');
   await eventually(async () => (await textsFrom(other)).includes('d'), {
     ...patience,
     what: 'the fourth mail',
   });
   const third = await world.add(environment);
-  await other.kill();
-  server.deliver(mailOf('e'));
+  await killLooking(other, 'e');
   await eventually(async () => (await textsFrom(third)).includes('e'), {
     ...patience,
     what: 'the fifth mail',

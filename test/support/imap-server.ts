@@ -22,6 +22,10 @@ export interface ImapServer {
   readonly connections: number;
   /** Puts a mail into the mailbox and tells whoever listens. */
   deliver(raw: string, arrivedAt?: Date): ImapMail;
+  /** Leaves those who search without an answer, until it is told otherwise. */
+  silent: boolean;
+  /** Searches that wait for their answer. */
+  readonly unanswered: number;
   /** Numbers all mails anew, as after a move to another machine. */
   renumber(): void;
   close(): Promise<void>;
@@ -40,6 +44,8 @@ export async function startImapServer(
   let validity = 1;
   let nextUid = 100;
   let signIns = 0;
+  let silent = false;
+  let unanswered: (() => void)[] = [];
   const sockets = new Set<Socket>();
   const capabilitiesOf = (socket: Socket): string =>
     begin === 'by STARTTLS' && !(socket instanceof TLSSocket) ? 'IMAP4rev1 IDLE STARTTLS' : 'IMAP4rev1 IDLE';
@@ -103,8 +109,12 @@ export async function startImapServer(
           `* OK [UIDVALIDITY ${validity}] valid`,
           `* OK [UIDNEXT ${nextUid}] next`,
         );
-      case 'UID SEARCH':
-        return ok(`* SEARCH ${[...chosen(given)].map(({ uid }) => uid).join(' ')}`.trimEnd());
+      case 'UID SEARCH': {
+        const tell = (): void =>
+          ok(`* SEARCH ${[...chosen(given)].map(({ uid }) => uid).join(' ')}`.trimEnd());
+        if (silent) return void unanswered.push(tell);
+        return tell();
+      }
       case 'UID FETCH': {
         for (const mail of chosen(`UID ${given}`)) sendMail(socket, mail, given);
         return ok();
@@ -166,6 +176,18 @@ export async function startImapServer(
     },
     get connections() {
       return sockets.size;
+    },
+    get silent() {
+      return silent;
+    },
+    set silent(isSilent) {
+      silent = isSilent;
+      if (isSilent) return;
+      for (const tell of unanswered) tell();
+      unanswered = [];
+    },
+    get unanswered() {
+      return unanswered.length;
     },
     deliver(raw, arrivedAt = new Date()) {
       const mail = {

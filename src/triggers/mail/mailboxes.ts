@@ -19,8 +19,11 @@ import { mailBytesMax } from './smtp-listener.js';
 
 /** News come by IDLE; this finds what it missed, and serves where there is none. */
 const lookEveryMs = 20_000;
-/** Longer than a look may take, with all of its mails. */
-const holdMs = 180_000;
+/**
+ * Longer than a look takes. Of one that takes longer another node begins the same, and the first to finish counts; after
+ * one whose node has died nobody looks for so long.
+ */
+const holdMs = 30_000;
 const mailsMax = 20;
 const dayMs = 86_400_000;
 /** Servers tell the time of arrival in seconds, by clocks of their own. */
