@@ -1,7 +1,6 @@
-// Builds, provides what the tests need, and runs ava with whatever was asked for; all tests where nothing was.
+// Builds, provides what the tests need, and runs ava with whatever was asked for.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
@@ -22,44 +21,29 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   });
 }
 
-const summary = new TestSummary();
 const database = await provideDatabase(run);
-let status = 0;
+let status = 1;
 try {
-  for (const words of runs()) {
-    if (interrupted) break;
-    status = Math.max(status, await runAva(words, { ...database.environment, TROUPE_TEST_RUN: run }));
-  }
+  if (!interrupted) status = await runAva({ ...database.environment, TROUPE_TEST_RUN: run });
 } finally {
   await database.stop();
 }
-const failed = status === 0 ? 0 : Math.max(1, summary.failed);
-process.stdout.write(`${summary.text}\n${summary.passed} passed, ${failed} failed\n`);
 process.exit(interrupted ? 130 : status);
 
-/**
- * Many tests wait most of their time, so three files at once keep two cores busy. Those of whole clusters start many
- * processes each and hold promises against the clock: no more than two of them at once, and nothing else beside.
- */
-function runs() {
-  const asked = process.argv.slice(2);
-  if (asked.length > 0) return [asked];
-  const others = readdirSync(new URL('../dist/test', import.meta.url), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && entry.name !== 'cluster')
-    .map(({ name }) => `dist/test/${name}/**/*.test.js`);
-  return [
-    ['--concurrency', '2', 'dist/test/cluster/**/*.test.js'],
-    ['dist/test/*.test.js', ...others],
-  ];
-}
-
-/** Shows what ava prints; of all runs together it says once more in short what failed, and counts in one plain line. */
-function runAva(words, environment) {
-  child = spawn(process.execPath, [ava, ...words], {
+/** Shows what ava prints, once more in short what failed, and closes with one plain line that counts the tests. */
+function runAva(environment) {
+  child = spawn(process.execPath, [ava, ...process.argv.slice(2)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { FORCE_COLOR: process.stdout.isTTY ? '1' : '0', ...process.env, ...environment },
   });
+  const summary = new TestSummary();
   createInterface({ input: child.stdout }).on('line', (line) => summary.take(line));
   child.stdout.pipe(process.stdout, { end: false });
-  return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)));
+  return new Promise((resolve) => {
+    child.on('close', (code) => {
+      const failed = code === 0 ? 0 : Math.max(1, summary.failed);
+      process.stdout.write(`${summary.text}\n${summary.passed} passed, ${failed} failed\n`);
+      resolve(code ?? 1);
+    });
+  });
 }
