@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/eventually.js';
 import { startTestNode } from '../support/node.js';
@@ -137,7 +137,8 @@ test.serial(
   },
 );
 
-test.serial('messages that come together are answered together', async (t) => {
+/** A trigger that gathers each user's messages. Its windows are longer than a test: they end by being full, or when told to. */
+async function startBuffering(t: ExecutionContext, buffer: Readonly<Record<string, unknown>>) {
   const node = await startTestNode(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, {
@@ -146,9 +147,14 @@ test.serial('messages that come together are answered together', async (t) => {
     execution: {
       mode: 'async',
       callback: { url: receiver.url },
-      message_buffer: { enabled: true, window_ms: 60_000, max_messages: 3, concat_separator: ' | ' },
+      message_buffer: { enabled: true, window_ms: 60_000, ...buffer },
     },
   });
+  return { node, receiver, trigger };
+}
+
+test.serial('messages that come together are answered together', async (t) => {
+  const { node, receiver, trigger } = await startBuffering(t, { max_messages: 3, concat_separator: ' | ' });
   const send = (user: string, message: string, headers = {}) =>
     node.client.call('POST', trigger.path, { body: { user, message }, headers });
   t.deepEqual((await send('a', 'one', { 'x-webhook-id': 'm1' })).json, {
@@ -186,18 +192,7 @@ test.serial('messages that come together are answered together', async (t) => {
 });
 
 test.serial('of messages that come all at once no buffer takes more than it should', async (t) => {
-  const node = await startTestNode(t);
-  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-  const trigger = await createTrigger(node, {
-    auth: { type: 'none' },
-    session_strategy: { mode: 'derive', fields: ['user'] },
-    execution: {
-      mode: 'async',
-      callback: { url: receiver.url },
-      // Longer than the test: each of them ends by being full.
-      message_buffer: { enabled: true, window_ms: 60_000, max_messages: 5 },
-    },
-  });
+  const { node, receiver, trigger } = await startBuffering(t, { max_messages: 5 });
   const messages = Array.from({ length: 20 }, (_, index) => `m${index}`);
   const acks = await Promise.all(
     messages.map((message) => node.client.call('POST', trigger.path, { body: { user: 'a', message } })),
