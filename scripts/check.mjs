@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 const steps = [
   ['format', 'npx', ['oxfmt', '--check']],
   ['lock file', process.execPath, ['scripts/lock.mjs', '--check']],
+  ['decisions', process.execPath, ['scripts/decisions.mjs', '--check']],
   ['protobuf', 'npx', ['buf', 'lint']],
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
