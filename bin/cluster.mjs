@@ -2,6 +2,7 @@
 // `npm run cluster -- --nodes 3`: whole nodes as real processes over one PostgreSQL and one Redis. Prints where they
 // are, restarts none, stops all on Ctrl-C. DATABASE_URL and REDIS_URL are used where set; else both are started here.
 // With `--example` the processes are those of the runtime alone, with its example actor.
+import './supported-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,6 +1,8 @@
 // One node of `npm run cluster`, which has built before. It ends with whoever holds the other end of its input, in
 // whatever way that one ended.
-process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384';
+import './supported-node.mjs';
+
+process.env.UWS_HTTP_MAX_HEADERS_SIZE = process.env.UWS_HTTP_MAX_HEADERS_SIZE || '16384';
 process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.on('error', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.resume();

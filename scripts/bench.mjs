@@ -1,4 +1,5 @@
 // Runs one benchmark: `npm run bench:edge`, or `node scripts/bench.mjs <folder> [arguments]`.
+import '../bin/supported-node.mjs';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,5 @@
 // Builds only when a source is newer than the last build, so that starting again costs milliseconds.
+import '../bin/supported-node.mjs';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

@@ -1,4 +1,5 @@
 // The whole gate: format, lint, protobuf rules, types, tests.
+import '../bin/supported-node.mjs';
 import { spawnSync } from 'node:child_process';
 
 /** @type {[name: string, command: string, args: string[]][]} */

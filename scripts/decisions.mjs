@@ -16,7 +16,9 @@ function rowOf(file) {
   const [, date] = /^Date: (\d{4}-\d{2}-\d{2})\s*$/m.exec(text) ?? [];
   if (title === undefined) throw new Error(`${file}: the first line must be "# ${number} Title"`);
   if (status === undefined || !statuses.test(status)) {
-    throw new Error(`${file}: needs a line "Status: proposed", "accepted", "rejected" or "superseded by NNNN"`);
+    throw new Error(
+      `${file}: needs a line "Status: proposed", "accepted", "rejected" or "superseded by NNNN"`,
+    );
   }
   if (date === undefined) throw new Error(`${file}: needs a line "Date: YYYY-MM-DD"`);
   return `| [${number}](${file}) | ${title} | ${status} | ${date} |`;

@@ -1,5 +1,6 @@
 // Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77; with
 // --of quota those in which the product's quota counts.
+import '../bin/supported-node.mjs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';

@@ -1,10 +1,10 @@
 // Builds, provides what the tests need, and runs ava with whatever was asked for.
+import '../bin/supported-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
-import { provideDatabase } from './test-database.mjs';
 import { TestSummary } from './test-summary.mjs';
 
 build();
@@ -21,6 +21,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   });
 }
 
+const { provideDatabase } = await import('./test-database.mjs');
 const database = await provideDatabase(run);
 let status = 1;
 try {
