@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { anyone, declare, type Operation, type OperationTable, RawReply } from '../operations/index.js';
 import { openApiOf } from './openapi.js';
-import { documentsPage } from './page.js';
+import { documentsPage, documentsPageHeaders } from './page.js';
 
 /** The documents describe the table that they are themselves part of, so the table is handed over afterwards. */
 export function createDocuments(info: { readonly version: string; readonly url: () => string }): {
@@ -38,7 +38,10 @@ export function createDocuments(info: { readonly version: string; readonly url: 
       rate: 'uncounted',
       contentType: 'text/html',
       output: z.string(),
-      handle: () => new RawReply('text/html; charset=utf-8', (page ??= documentsPage(known()))),
+      handle: () => {
+        page ??= documentsPage(known());
+        return new RawReply('text/html; charset=utf-8', page, { headers: documentsPageHeaders });
+      },
     }),
   ];
   return {

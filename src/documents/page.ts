@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { groupBy } from './group.js';
 import type { Operation, OperationTable } from '../operations/index.js';
 
@@ -32,3 +33,15 @@ function escape(text: string): string {
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c}
 h3{margin-bottom:0;font-size:1rem}section p{margin:.2rem 0}code{background:#f2f2f2;padding:0 .25em}
 .meta{color:#666;font-size:.9em}nav a{margin-right:.8em}`;
+
+/** The page runs no script and loads nothing; only the style that stands in it applies. */
+export const documentsPageHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+};

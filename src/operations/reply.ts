@@ -1,5 +1,11 @@
 import type { RateFigures } from './rate-figures.js';
 
+/**
+ * What a browser does with an answer that it is made to open as a document: run no script, send no form, and treat it as
+ * of no origin, so that it reaches nothing of the API. Pages of the platform's own name another policy.
+ */
+const sandboxed: Readonly<Record<string, string>> = Object.freeze({ 'Content-Security-Policy': 'sandbox' });
+
 /** A text or byte body under its own content type, where an answer is not the usual JSON. */
 export class RawReply {
   readonly contentType: string;
@@ -21,7 +27,7 @@ export class RawReply {
     this.contentType = contentType;
     this.body = body;
     this.status = options.status ?? 200;
-    this.headers = options.headers ?? {};
+    this.headers = options.headers === undefined ? sandboxed : { ...sandboxed, ...options.headers };
     this.figures = options.figures;
   }
 }
@@ -68,7 +74,7 @@ export class StreamReply {
   ) {
     this.contentType = contentType;
     this.run = run;
-    this.headers = headers;
+    this.headers = { ...sandboxed, ...headers };
     this.opening = opening;
   }
 }

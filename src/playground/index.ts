@@ -18,7 +18,6 @@ const headers: Readonly<Record<string, string>> = {
     "frame-ancestors 'none'",
   ].join('; '),
   'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
   // A new release is a new page at once.
   'Cache-Control': 'no-cache',
 };

@@ -12,11 +12,11 @@ import {
   oneShape,
   type Operation,
   pageQuery,
-  RawReply,
   tenantCaller,
   tenantUser,
 } from '../operations/index.js';
 import { createdAnswer, triggerAnswer, triggerAnswerOf, triggerAnswersOf, webhookUrlOf } from './answers.js';
+import { servedReply } from './answers/served.js';
 import { anyConfig } from './config/source-configs.js';
 import { configSchemas, triggerTypes, type TriggerType } from './config/trigger-config.js';
 import type { Trials } from './trials.js';
@@ -269,12 +269,7 @@ function trying({ trials }: TriggerOperationParts): readonly Operation[] {
       errors: ['agent_not_found', 'trigger_disabled', 'VALIDATION_ERROR', 'quota_exceeded'],
       handle: async ({ caller, params, body, requestId }) => {
         const payload = isJsonObject(body) ? body : {};
-        const {
-          status,
-          contentType,
-          body: content,
-        } = await trials.invoke(caller, params.id, payload, requestId);
-        return new RawReply(contentType, content, { status });
+        return servedReply(await trials.invoke(caller, params.id, payload, requestId));
       },
     }),
   ];

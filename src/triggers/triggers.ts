@@ -9,6 +9,7 @@ import { type JsonObject, mergePatch } from '../operations/index.js';
 import type { ChangeFeed, Store, TenantTransaction } from '../storage/index.js';
 import { referenceOf, type Vault } from '../vault/index.js';
 import { announceTrigger, settled } from './changes.js';
+import { refuseRenderedAcknowledgement } from './answers/served.js';
 import { approvedDestinations } from './config/secret-rules.js';
 import {
   type ChannelAddresses,
@@ -98,6 +99,7 @@ export class Triggers {
     const { scope } = caller;
     const config = withoutNulls(fields.trigger_config);
     const parsed = this.#judged(fields.trigger_type, config);
+    refuseRenderedAcknowledgement(parsed);
     await this.#requireAgent(caller, fields.agent_id);
     const beginning = await this.#parts.beginning(scope, parsed);
     const destinations = destinationsOf(parsed, this.#parts.channels);
@@ -154,6 +156,7 @@ export class Triggers {
       }
       const config = mergePatch(before.config, patch.trigger_config ?? {});
       const parsed = this.#judged(before.trigger_type, config);
+      if (patch.trigger_config !== undefined) refuseRenderedAcknowledgement(parsed);
       const destinations = destinationsOf(parsed, this.#parts.channels);
       const row = await updateTrigger(scope, tx, id, {
         agentId: patch.agent_id ?? before.agent_id,

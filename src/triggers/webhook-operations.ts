@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PlatformError } from '../errors.js';
 import { anyone, declare, type Operation, RawReply } from '../operations/index.js';
 import { webhookUrlOf } from './answers.js';
+import { servedReply } from './answers/served.js';
 import type { WebhookAuthentication } from './intake/authenticate.js';
 import type { WebhookIntake } from './intake/webhook.js';
 import type { LiveTriggers } from './live-triggers.js';
@@ -53,14 +54,14 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'quota_exceeded',
       ],
       handle: async ({ caller, params: { id }, rawBody, rawQuery, headers, requestId }) => {
-        const { status, contentType, body, figures } = await intake.take(id, {
+        const { figures, ...rendered } = await intake.take(id, {
           body: rawBody,
           headers: given(headers),
           urls: () => addressesOf(publicUrl(), headers['host'] ?? '', id, rawQuery),
           address: caller.address,
           requestId,
         });
-        return new RawReply(contentType, body, { status, figures });
+        return servedReply(rendered, figures);
       },
     }),
     declare({

@@ -83,7 +83,12 @@ export const execution = z.strictObject({
     .optional()
     .describe('Milliseconds; only shortens the deadline. What is no number or below 1000 is ignored.'),
   ack_response: z
-    .strictObject({ body: jsonOf(templateBytesMax).optional(), content_type: contentType.optional() })
+    .strictObject({
+      body: jsonOf(templateBytesMax).optional(),
+      content_type: contentType
+        .optional()
+        .describe('application/json, application/xml, text/xml or text/plain; a charset may follow.'),
+    })
     .optional(),
   callback: callback.optional(),
   split_config: splitConfig.prefault({}),
