@@ -10,7 +10,7 @@ import type { SecretRef, SecretValue, Vault } from '../../vault/index.js';
 import type { WebhookConfig } from '../config/webhook-config.js';
 import { type LiveTrigger, validSecrets } from '../live-triggers.js';
 import { formOf } from './payload.js';
-import { isHubSigned, isSigned, isTwilioSigned } from './signature.js';
+import { isHubSigned, isSigned, isTimestampInBody, isTwilioSigned } from './signature.js';
 
 /** A webhook's request as it came. */
 export interface WebhookRequest {
@@ -90,16 +90,14 @@ export class WebhookAuthentication {
 
   #requireSignature(trigger: LiveTrigger, requireTimestamp: boolean, request: WebhookRequest): void {
     const nowMs = this.#parts.time.wallMs();
-    const signed = isSigned(
-      {
-        body: request.body,
-        signature: request.headers['x-webhook-signature'],
-        timestamp: request.headers['x-webhook-timestamp'],
-      },
-      validSecrets(trigger, nowMs),
-      { requireTimestamp, nowMs },
-    );
-    if (!signed) throw new PlatformError('invalid_signature');
+    const signedRequest = {
+      body: request.body,
+      signature: request.headers['x-webhook-signature'],
+      timestamp: request.headers['x-webhook-timestamp'],
+    };
+    const signed = isSigned(signedRequest, validSecrets(trigger, nowMs), { requireTimestamp, nowMs });
+    if (!signed)
+      throw isTimestampInBody(signedRequest) ? timestampMissing() : new PlatformError('invalid_signature');
   }
 
   async #requireKey(trigger: LiveTrigger, request: WebhookRequest): Promise<SendersKey> {
@@ -147,6 +145,14 @@ export class WebhookAuthentication {
     this.#channelSecrets.set(key, secrets);
     return secrets;
   }
+}
+
+function timestampMissing(): PlatformError {
+  return new PlatformError('invalid_signature', {
+    message:
+      'The body begins like a Unix timestamp and a dot, so its signature may belong to another request. ' +
+      'Send X-Webhook-Timestamp, and sign <timestamp>.<body>.',
+  });
 }
 
 function bearerOf(authorization: string | undefined): string | undefined {

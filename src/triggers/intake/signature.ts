@@ -4,6 +4,10 @@ import type { SecretValue } from '../../vault/index.js';
 /** How far the sender's clock, and the way here, may differ from this node's. */
 const toleranceMs = 5 * 60_000;
 
+/** Ten digits: from 2001 to 2286. No other form is taken, so that it is known which bodies could hold one. */
+const unixSeconds = /^[1-9]\d{9}$/;
+const timestampBytes = 10;
+
 export interface SignedRequest {
   readonly body: Uint8Array;
   /** `sha256=<hex>` or `sha512=<hex>`. */
@@ -28,6 +32,7 @@ export function isSigned(
     return false;
   }
   if (request.timestamp === undefined && options.requireTimestamp) return false;
+  if (isTimestampInBody(request)) return false;
   if (request.timestamp !== undefined && !isRecent(request.timestamp, options.nowMs)) return false;
   const given = Buffer.from(hex, 'hex');
   // Reading stops at the first letter that is none of a number.
@@ -42,8 +47,19 @@ export function isSigned(
   return matches;
 }
 
+/**
+ * Whether the body begins as the signed content of a request with a timestamp does. Its signature may be one that
+ * somebody saw on such a request, and would verify for ever: it says nothing of a request without a timestamp.
+ */
+export function isTimestampInBody({ body, timestamp }: SignedRequest): boolean {
+  if (timestamp !== undefined || body[timestampBytes] !== dot) return false;
+  return unixSeconds.test(Buffer.from(body.subarray(0, timestampBytes)).toString('latin1'));
+}
+
+const dot = '.'.charCodeAt(0);
+
 function isRecent(timestamp: string, nowMs: number): boolean {
-  return /^\d{1,12}$/.test(timestamp) && Math.abs(nowMs - Number(timestamp) * 1_000) <= toleranceMs;
+  return unixSeconds.test(timestamp) && Math.abs(nowMs - Number(timestamp) * 1_000) <= toleranceMs;
 }
 
 /** As Meta signs what its platforms send: `X-Hub-Signature-256: sha256=<hex>`, with the app's secret. */
@@ -55,7 +71,8 @@ export function isHubSigned(body: Uint8Array, signature: string | undefined, app
 
 /**
  * As Twilio signs: HMAC-SHA1 in base64 over the whole address and every form field, name and value without anything
- * between, in the order of the names.
+ * between, in the order of the names. So the same signature fits fields that are cut otherwise; what a message is known
+ * by when it comes again must be the id that was signed.
  */
 export function isTwilioSigned(
   addresses: readonly string[],
@@ -65,15 +82,27 @@ export function isTwilioSigned(
 ): boolean {
   if (signature === undefined) return false;
   const given = Buffer.from(signature, 'base64');
+  const content = signedFields(form);
+  if (hidesMessageId(form, content)) return false;
   let matches = false;
   // Twilio leaves the usual port out in some products and writes it out in others.
   for (const one of addresses.flatMap(addressForms)) {
     const expected = createHmac('sha1', authToken)
-      .update(one + signedFields(form))
+      .update(one + content)
       .digest();
     if (expected.length === given.length && timingSafeEqual(expected, given)) matches = true;
   }
   return matches;
+}
+
+const messageIdFields = ['MessageSid', 'SmsMessageSid', 'SmsSid'];
+/** An id as Twilio writes it, behind the name of its field. */
+const signedMessageId = /(?:MessageSid|SmsSid)([A-Z]{2}[0-9a-f]{32})/g;
+
+function hidesMessageId(form: URLSearchParams, content: string): boolean {
+  const ids = [...content.matchAll(signedMessageId)].map(([, id]) => id);
+  const given = messageIdFields.map((name) => form.getAll(name).at(-1) ?? '').find((id) => id !== '');
+  return ids.length > 0 && !ids.includes(given);
 }
 
 function signedFields(form: URLSearchParams): string {

@@ -2,7 +2,12 @@ import { createHmac } from 'node:crypto';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { callbackSignature } from '../../../src/triggers/deliveries/callback-signature.js';
-import { isHubSigned, isSigned, isTwilioSigned } from '../../../src/triggers/intake/signature.js';
+import {
+  isHubSigned,
+  isSigned,
+  isTimestampInBody,
+  isTwilioSigned,
+} from '../../../src/triggers/intake/signature.js';
 import { SecretValue } from '../../../src/vault/index.js';
 
 const body = Buffer.from('{"message":"hello"}');
@@ -57,6 +62,63 @@ test('a timestamp is part of what is signed, and at most five minutes away', (t)
   t.false(check(signed('sha256', 'new secret', 'now'), 'now'));
 });
 
+/** As somebody sends it who saw a request that was signed with a timestamp: moment and body as one body. */
+function joined(timestamp: string, rest: string | Uint8Array, secret = 'new secret') {
+  const whole = Buffer.concat([Buffer.from(`${timestamp}.`), Buffer.from(rest)]);
+  const signature = `sha256=${createHmac('sha256', secret).update(whole).digest('hex')}`;
+  return { body: whole, signature, timestamp: undefined };
+}
+
+test('what was signed with a timestamp cannot be sent again as a body without one', (t) => {
+  const options = { requireTimestamp: false, nowMs };
+  for (const offset of [0, -299, 299, -86_400, 86_400 * 365]) {
+    const request = joined(String(nowMs / 1_000 + offset), body);
+    t.false(isSigned(request, secrets, options));
+    t.true(isTimestampInBody(request));
+  }
+  for (const rest of ['', '5', ' {"a":1}', '.']) {
+    t.false(isSigned(joined(String(nowMs / 1_000), rest), secrets, options));
+  }
+});
+
+test('a timestamp has ten digits, so that no other form of it is taken apart from the body', (t) => {
+  const now = String(nowMs / 1_000);
+  for (const odd of [`0${now}`, `00${now}`, `+${now}`, `${now}.0`, ` ${now}`]) {
+    t.false(check(signed('sha256', 'new secret', odd), odd), odd);
+  }
+});
+
+test('bodies that begin with other numbers are taken without a timestamp', (t) => {
+  const options = { requireTimestamp: false, nowMs };
+  for (const [number, rest] of [
+    ['3', '14'],
+    ['1', ' milk\n2. eggs'],
+    ['2027', ' A year.'],
+    ['170000000', '5'],
+    ['17000000000', '5'],
+    ['0700000000', '5'],
+    ['-1700000000', '5'],
+    ['€1700000000', '5'],
+  ] as const) {
+    const request = joined(number, rest);
+    t.true(isSigned(request, secrets, options), `${number}.${rest}`);
+    t.false(isTimestampInBody(request));
+  }
+  for (const whole of ['1700000000', '17000000005', '1700000000,5', '{"at":1700000000.5}']) {
+    const signature = `sha256=${createHmac('sha256', 'new secret').update(whole).digest('hex')}`;
+    t.true(isSigned({ body: Buffer.from(whole), signature, timestamp: undefined }, secrets, options), whole);
+  }
+});
+
+test('such a body may be sent with the timestamp of its own', (t) => {
+  const whole = Buffer.from('1700000000.5');
+  const timestamp = String(nowMs / 1_000);
+  const { signature } = joined(timestamp, whole);
+  const options = { requireTimestamp: true, nowMs };
+  t.true(isSigned({ body: whole, signature, timestamp }, secrets, options));
+  t.false(isTimestampInBody({ body: whole, signature, timestamp }));
+});
+
 test('a trigger can insist on the timestamp', (t) => {
   const now = String(nowMs / 1_000);
   t.false(check(signed('sha256', 'new secret'), undefined, true));
@@ -81,6 +143,26 @@ test("Twilio's published signature is accepted, and nothing that differs from it
   t.false(isTwilioSigned([address], new URLSearchParams({ ...fields, Digits: '1235' }), signature, '12345'));
   t.false(isTwilioSigned([address], form, undefined, '12345'));
   t.false(isTwilioSigned([address], form, '', '12345'));
+});
+
+test("no fields are cut anew out of Twilio's signature to hide the id that a message is known by", (t) => {
+  const address = 'https://mycompany.com/hook';
+  const sid = `SM${'0123456789abcdef'.repeat(2)}`;
+  const fields = { Body: 'hi', From: '+4917', MessageSid: sid, NumMedia: '0', SmsSid: sid };
+  const content = `BodyhiFrom+4917MessageSid${sid}NumMedia0SmsSid${sid}`;
+  const signature = createHmac('sha1', '12345').update(`${address}${content}`).digest('base64');
+  const isTaken = (form: Record<string, string>): boolean =>
+    isTwilioSigned([address], new URLSearchParams(form), signature, '12345');
+  t.true(isTaken(fields));
+  const rest = `MessageSid${sid}NumMedia0SmsSid${sid}`;
+  const forgeries: readonly Record<string, string>[] = [
+    { Body: 'hi', From: `+4917${rest}` },
+    { Body: `hiFrom+4917${rest}` },
+    { Body: 'hi', From: '+4917', MessageSid: sid.slice(0, 12), [`${sid.slice(12)}NumMedia0SmsSid`]: sid },
+    { Body: 'hi', From: '+4917', MessageSid: '', [`${sid}NumMedia`]: `0SmsSid${sid}` },
+    { Body: 'hi', From: '+4917', [`MessageSid${sid}Num`]: `Media0SmsSid${sid}` },
+  ];
+  for (const forged of forgeries) t.false(isTaken(forged), JSON.stringify(forged));
 });
 
 test('the published signature of a hub is accepted, and nothing that differs from it', (t) => {
