@@ -1,4 +1,4 @@
-// The whole gate: format, lint, protobuf rules, types, tests.
+// The whole gate: format, lock file, decisions, native binaries, protobuf rules, types, lint, tests.
 import '../bin/supported-node.mjs';
 import { spawnSync } from 'node:child_process';
 
@@ -7,6 +7,7 @@ const steps = [
   ['format', 'npx', ['oxfmt', '--check']],
   ['lock file', process.execPath, ['scripts/lock.mjs', '--check']],
   ['decisions', process.execPath, ['scripts/decisions.mjs', '--check']],
+  ['native server', process.execPath, ['scripts/check-native.mjs']],
   ['protobuf', 'npx', ['buf', 'lint']],
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
