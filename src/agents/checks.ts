@@ -3,7 +3,7 @@ import type { TenantScope } from '../context/tenant-scope.js';
 import type { TenantTransaction } from '../storage/index.js';
 import type { Egress } from '../egress/index.js';
 import { PlatformError } from '../errors.js';
-import { approves, type Vault } from '../vault/index.js';
+import { approves, textOfPlace, type Vault } from '../vault/index.js';
 import type { Issue } from './issues.js';
 import { destinationsOf, forbiddenDestinations } from './schemas/destinations.js';
 import type { SchemaRow, ServerTool } from './schemas/schemas.store.js';
@@ -105,7 +105,7 @@ export class Checks {
       const find = (secret: Parameters<Vault['find']>[1]) => this.#vault.find(scope, secret);
       const [forbidden] = await forbiddenDestinations(document, approved, find);
       if (forbidden !== undefined) {
-        return { field: forbidden.field, issue: `this secret may not be sent to ${forbidden.host}` };
+        return { field: forbidden.field, issue: `this secret may not be sent to ${textOfPlace(forbidden)}` };
       }
     }
     const server = document.editor_schema.mcp;

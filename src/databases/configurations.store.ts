@@ -17,6 +17,7 @@ const configurationRow = z.object({
   secret_id: z.guid().nullable(),
   own_secret_id: z.uuid().nullable(),
   approved_for: z.string().nullable(),
+  approved_place: z.string().nullable(),
   allowed_tables: z.array(z.string()).nullable(),
   is_primary: z.boolean(),
   is_active: z.boolean(),
@@ -42,8 +43,8 @@ export type SummaryRow = z.output<typeof summaryRow>;
 
 const columns = sql.fragment`
   d.id, d.name, d.description, d.host, d.port, d.database_name, d.username, d.ssl, d.secret_name, d.secret_id,
-  d.own_secret_id, d.approved_for, d.allowed_tables, d.is_primary, d.is_active, d.target_revision, d.schema_read, d.schema_read_at,
-  d.created_by, d.created_at, d.updated_at`;
+  d.own_secret_id, d.approved_for, d.approved_place, d.allowed_tables, d.is_primary, d.is_active, d.target_revision,
+  d.schema_read, d.schema_read_at, d.created_by, d.created_at, d.updated_at`;
 
 const moment = (at: Date) => sql.fragment`${at.toISOString()}::timestamptz`;
 const texts = (all: readonly string[] | null) => (all === null ? null : sql.array([...all], 'text'));
@@ -131,11 +132,12 @@ export function insertConfiguration(
   const { content } = made;
   return tx.one(sql.type(configurationRow)`
     insert into database_configs as d (tenant_id, id, name, description, host, port, database_name, username, ssl,
-      secret_name, secret_id, own_secret_id, approved_for, allowed_tables, is_primary, is_active, created_by, created_at,
-      updated_at)
+      secret_name, secret_id, own_secret_id, approved_for, approved_place, allowed_tables, is_primary, is_active,
+      created_by, created_at, updated_at)
     values (${tenantId}, ${made.id}, ${content.name}, ${content.description}, ${content.host}, ${content.port},
       ${content.database_name}, ${content.username}, ${content.ssl}, ${content.secret_name}, ${content.secret_id},
-      ${content.own_secret_id}, ${content.approved_for}, ${texts(content.allowed_tables)}, ${content.is_primary}, ${content.is_active},
+      ${content.own_secret_id}, ${content.approved_for}, ${content.approved_place}, ${texts(content.allowed_tables)},
+      ${content.is_primary}, ${content.is_active},
       ${made.by}, ${moment(made.at)}, ${moment(made.at)})
     returning ${columns}`);
 }
@@ -155,7 +157,7 @@ export function updateConfiguration(
       host = ${content.host}, port = ${content.port}, database_name = ${content.database_name},
       username = ${content.username}, ssl = ${content.ssl}, secret_name = ${content.secret_name},
       secret_id = ${content.secret_id}, own_secret_id = ${content.own_secret_id},
-      approved_for = ${content.approved_for},
+      approved_for = ${content.approved_for}, approved_place = ${content.approved_place},
       allowed_tables = ${texts(content.allowed_tables)}, is_primary = ${content.is_primary},
       is_active = ${content.is_active}, updated_at = ${moment(change.at)}
       ${stale ? forgetting : sql.fragment``}
@@ -184,7 +186,8 @@ export async function markDeleted(
   await tx.query(sql.typeAlias('nothing')`
     update database_configs set deleted_at = ${moment(at)}, updated_at = ${moment(at)},
       is_primary = false, is_active = false, schema_read = null, schema_read_at = null,
-      secret_name = null, secret_id = null, own_secret_id = null, approved_for = null
+      secret_name = null, secret_id = null, own_secret_id = null, approved_for = null,
+      approved_place = null
     where tenant_id = ${tenantId} and id = ${id}`);
 }
 

@@ -28,7 +28,16 @@ import {
   type SummaryRow,
   updateConfiguration,
 } from './configurations.store.js';
-import { judge, ownerOf, ownPassword, pairOf, type PasswordSource } from './passwords.js';
+import {
+  type Approval,
+  approvalFor,
+  judge,
+  noApproval,
+  ownerOf,
+  ownPassword,
+  type PasswordSource,
+  placeOfDatabase,
+} from './passwords.js';
 import { type ConfigurationDocument, configurationDocument, credentialFields } from './shapes.js';
 
 /** Of one tenant, deleted ones aside. A list of all is answered in one piece. */
@@ -159,7 +168,14 @@ export class Configurations {
     return store.inTenant(scope, async (tx) => {
       const row = present(await findConfiguration(scope, tx, id));
       const source = sourceOf(row);
-      await judge(vault, tx, { source, host: row.host, role: null, approvedFor: row.approved_for, at });
+      await judge(vault, tx, {
+        source,
+        place: placeOfDatabase(row),
+        role: null,
+        before: approvalOf(row),
+        isUnchanged: true,
+        at,
+      });
       const { value: password } = await vault.resolve(tx, secretOf(row));
       const { host, port, ssl, database_name: database, username } = row;
       return {
@@ -224,12 +240,14 @@ export class Configurations {
       password === undefined
         ? await judge(vault, tx, {
             source,
-            host: place.host,
+            place: placeOfDatabase(place),
             role,
+            before: before === null ? noApproval : approvalOf(before),
+            isUnchanged:
+              before !== null && isSamePlace(before, place) && isSameSource(sourceOf(before), source),
             at,
-            approvedFor: before?.approved_for ?? null,
           })
-        : pairOf(ownPassword, place.host);
+        : approvalFor(ownPassword, placeOfDatabase(place));
     let own = source === ownPassword ? (before?.own_secret_id ?? null) : null;
     if (password !== undefined) own = await vault.putOwned(tx, ownerOf(id), actor, password);
     if (source !== ownPassword && before?.own_secret_id != null) await vault.deleteOwned(tx, ownerOf(id));
@@ -241,7 +259,8 @@ export class Configurations {
       secret_name: password_secret_ref ?? null,
       secret_id: vault_secret_id ?? null,
       own_secret_id: own,
-      approved_for: approved,
+      approved_for: approved.pair,
+      approved_place: approved.place,
       allowed_tables: document.settings.allowed_tables ?? null,
       is_primary: document.is_primary,
       is_active: document.is_active,
@@ -295,6 +314,21 @@ function readsOtherwise(row: ConfigurationRow, content: ConfigurationContent): b
     row.database_name !== content.database_name ||
     JSON.stringify(row.allowed_tables) !== JSON.stringify(content.allowed_tables)
   );
+}
+
+function approvalOf({ approved_for: pair, approved_place: place }: ConfigurationRow): Approval {
+  return { pair, place };
+}
+
+type Reached = Pick<ConfigurationRow, 'host' | 'port' | 'ssl'>;
+
+function isSamePlace(one: Reached, other: Reached): boolean {
+  return one.host === other.host && one.port === other.port && one.ssl === other.ssl;
+}
+
+function isSameSource(one: PasswordSource, other: PasswordSource): boolean {
+  if (typeof one !== 'object' || typeof other !== 'object') return one === other;
+  return one.vault_secret_id.toLowerCase() === other.vault_secret_id.toLowerCase();
 }
 
 function sourceOf({ secret_name, secret_id }: ConfigurationRow): PasswordSource {

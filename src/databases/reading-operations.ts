@@ -13,7 +13,7 @@ import { tryTable } from './catalogue/try-table.js';
 import { type Configurations, missingPassword } from './configurations.js';
 import type { Connections } from './connection/connections.js';
 import type { Target } from './connection/database-connection.js';
-import { judge } from './passwords.js';
+import { judge, noApproval, placeOfDatabase } from './passwords.js';
 import { credentialFields, type GivenDatabase, givenDatabase } from './shapes.js';
 
 export interface ReadingParts {
@@ -177,7 +177,15 @@ async function targetOf(
   if (password !== undefined) return { ...place, password: new SecretValue(password) };
   const source: SecretRef = body.password_secret_ref ?? { vault_secret_id: body.vault_secret_id ?? '' };
   return store.inTenant(scope, async (tx) => {
-    await judge(vault, tx, { source, host, role, approvedFor: null, at: '' });
+    const wish = {
+      source,
+      place: placeOfDatabase(place),
+      role,
+      before: noApproval,
+      isUnchanged: false,
+      at: '',
+    };
+    await judge(vault, tx, wish);
     return { ...place, password: (await vault.resolve(tx, source)).value };
   });
 }

@@ -28,6 +28,8 @@ export interface OutboundRequest {
   readonly oversize?: 'refuse' | 'cut';
   /** Redirects on the same host that are followed; with 0 the redirect is the answer. */
   readonly redirectsMax?: number;
+  /** Then no redirect leads to another scheme or port, not even to TLS: the secret may be sent to this place alone. */
+  readonly holdsSecret?: boolean;
   /** Any of these ends the call. */
   readonly signal?: AbortSignal | readonly AbortSignal[];
 }
@@ -83,7 +85,7 @@ async function follow(
     if (redirects === redirectsMax) {
       throw new EgressError('redirect_refused', `${target.host} redirects more than ${redirectsMax} times.`);
     }
-    target = nextTarget(rules, target, location);
+    target = nextTarget(rules, target, location, request);
     if (dropsBody(answer.statusCode, method)) {
       if (method !== 'HEAD') method = 'GET';
       body = undefined;

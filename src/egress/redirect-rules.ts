@@ -15,14 +15,20 @@ export function dropsBody(status: number, method: string): boolean {
 }
 
 /**
- * The next address of a redirect. It must be on the same host, by the same way or the upgrade to TLS on the usual
- * ports: any other would get the headers and the body, secrets among them, that were meant for the first.
+ * The next address of a redirect. It must be on the same host, by the same way or, where nothing secret is sent, the
+ * upgrade to TLS on the usual ports: any other would get the headers and the body that were meant for the first.
  */
-export function nextTarget(rules: AddressRules, from: Target, location: string): Target {
+export function nextTarget(
+  rules: AddressRules,
+  from: Target,
+  location: string,
+  { holdsSecret = false }: { readonly holdsSecret?: boolean } = {},
+): Target {
   const refuse = (why: string) => new EgressError('redirect_refused', `${from.host} redirects to ${why}.`);
   if (!URL.canParse(location, from.url.href)) throw refuse('something that is no address');
   const url = new URL(location, from.url);
   const upgraded =
+    !holdsSecret &&
     from.url.protocol === 'http:' &&
     url.protocol === 'https:' &&
     url.hostname === from.url.hostname &&

@@ -1,15 +1,15 @@
 // Where tenants send their secrets. Owners and admins decide it; an editor may send a secret only to the hosts that it
-// allows by itself, and to those that were approved before.
+// allows by itself, and to the places that were approved before.
 import type { Role } from '../context/caller.js';
 import { PlatformError } from '../errors.js';
+import { isReadable, isUsualPlace, type Place, textOfPlace } from './places.js';
 import type { SecretRef } from './secrets.js';
 
-/** A secret of the tenant, and the host that something sends it to. */
-export interface Destination {
+/** A secret of the tenant, and the place that something sends it to. */
+export interface Destination extends Place {
   readonly secret: SecretRef;
   /** The field that names the secret. */
   readonly field: string;
-  readonly host: string;
 }
 
 /** How a reference is kept beside what uses the secret, to find it by and to compare. */
@@ -17,8 +17,18 @@ export function referenceOf(secret: SecretRef): string {
   return typeof secret === 'string' ? `name:${secret}` : `id:${secret.vault_secret_id.toLowerCase()}`;
 }
 
-export function approvalOf({ secret, host }: Destination): string {
-  return `${referenceOf(secret)} ${host}`;
+export function approvalOf(destination: Destination): string {
+  return `${referenceOf(destination.secret)} ${textOfPlace(destination)}`;
+}
+
+/**
+ * Whether one of the kept approvals is for this. Those that were given when only hosts were named hold for TLS on the
+ * usual port alone: nobody knows which other ways were meant.
+ */
+export function isApproved(approved: readonly string[], destination: Destination): boolean {
+  if (approved.includes(approvalOf(destination))) return true;
+  const { secret, host } = destination;
+  return isUsualPlace(destination) && approved.includes(`${referenceOf(secret)} ${host}`);
 }
 
 /** What owners and admins write is approved. */
@@ -26,10 +36,15 @@ export function approves(role: Role): boolean {
   return role === 'owner' || role === 'admin';
 }
 
-export function mayNotSend({ field, host }: Destination): PlatformError {
+export function mayNotSend(destination: Destination): PlatformError {
+  const { field, host } = destination;
+  const place = textOfPlace(destination);
+  const why = isReadable(destination)
+    ? 'allowed_hosts allow a host over TLS alone'
+    : 'Its allowed_hosts do not name the host';
   return new PlatformError('insufficient_permissions', {
-    message: `${field}: this secret may not be sent to ${host}. Its allowed_hosts do not name the host, and no owner or admin approved it here.`,
-    details: { field, issue: 'the host is not among the allowed_hosts of the secret', host },
+    message: `${field}: this secret may not be sent to ${place}. ${why}, and no owner or admin approved this scheme, host and port here.`,
+    details: { field, issue: 'neither allowed by the secret nor approved', host, place },
   });
 }
 

@@ -16,10 +16,12 @@ import {
 import { Secrets } from './secrets.js';
 
 export { allowsHost } from './allowed-hosts.js';
+export { allowsPlace, isReadable, isUsualPlace, type Place, placeOfUrl, textOfPlace } from './places.js';
 export {
   approvalOf,
   approves,
   type Destination,
+  isApproved,
   mayNotSend,
   referenceOf,
   SecretsByReference,

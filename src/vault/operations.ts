@@ -46,7 +46,10 @@ const allowedHosts = z
   .array(z.string().max(255))
   .max(50)
   .nullable()
-  .describe('Where editors may send the secret: hosts, or `*.` and a domain for all names below it.');
+  .describe(
+    'Where editors may send the secret: hosts, or `*.` and a domain for all names below it. Over TLS, on any port; in ' +
+      'the clear only to this machine.',
+  );
 
 const params = z.object({ id: z.uuid() });
 

@@ -1,7 +1,9 @@
 import {
-  allowsHost,
-  approvalOf,
+  allowsPlace,
   type Destination,
+  isApproved,
+  type Place,
+  placeOfUrl,
   referenceOf,
   type SecretInfo,
   type SecretRef,
@@ -14,24 +16,25 @@ export function destinationsOf(document: SchemaDocument): readonly Destination[]
   if (document.type === 'agent') return [];
   if (document.type === 'mcp') {
     const { url, auth } = document.editor_schema.mcp;
-    return ofAuth(auth, 'editor_schema.mcp.auth', new URL(url).hostname);
+    return ofAuth(auth, 'editor_schema.mcp.auth', placeOfUrl(new URL(url)));
   }
   const { url, auth, headers, query, body } = document.editor_schema.api;
-  // Placeholders never stand in the host, so the address can be read with them in place.
-  const host = new URL(url).hostname;
+  // Placeholders never stand in host or port, so the address can be read with them in place.
+  const place = placeOfUrl(new URL(url));
   const filled = Object.entries({ url, headers, query, body }).flatMap(([field, value]) =>
     placeholdersIn(value)
       .filter(({ kind }) => kind === 'secret')
-      .map(({ name }) => ({ secret: name, field: `editor_schema.api.${field}`, host })),
+      .map(({ name }) => ({ ...place, secret: name, field: `editor_schema.api.${field}` })),
   );
-  return [...ofAuth(auth, 'editor_schema.api.auth', host), ...filled];
+  return [...ofAuth(auth, 'editor_schema.api.auth', place), ...filled];
 }
 
-function ofAuth(auth: Auth, at: string, host: string): readonly Destination[] {
+function ofAuth(auth: Auth, at: string, place: Place): readonly Destination[] {
   if (auth.type === 'none') return [];
-  if (auth.secret_ref !== undefined) return [{ secret: auth.secret_ref, field: `${at}.secret_ref`, host }];
+  if (auth.secret_ref !== undefined)
+    return [{ ...place, secret: auth.secret_ref, field: `${at}.secret_ref` }];
   const vault_secret_id = auth.vault_secret_id ?? '';
-  return [{ secret: { vault_secret_id }, field: `${at}.vault_secret_id`, host }];
+  return [{ ...place, secret: { vault_secret_id }, field: `${at}.vault_secret_id` }];
 }
 
 export function secretsOf(document: SchemaDocument): string[] {
@@ -49,9 +52,9 @@ export async function forbiddenDestinations(
 ): Promise<readonly Destination[]> {
   const forbidden: Destination[] = [];
   for (const destination of destinationsOf(document)) {
-    if (approved.includes(approvalOf(destination))) continue;
+    if (isApproved(approved, destination)) continue;
     const secret = await secretOf(destination.secret);
-    if (!allowsHost(secret?.allowedHosts ?? null, destination.host)) forbidden.push(destination);
+    if (!allowsPlace(secret?.allowedHosts ?? null, destination)) forbidden.push(destination);
   }
   return forbidden;
 }

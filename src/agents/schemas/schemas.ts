@@ -4,7 +4,7 @@ import type { Egress } from '../../egress/index.js';
 import { PlatformError } from '../../errors.js';
 import type { JsonObject } from '../../operations/index.js';
 import { isUniqueViolation, type Store, type TenantTransaction } from '../../storage/index.js';
-import { approvalOf, approves, mayNotSend, type Vault } from '../../vault/index.js';
+import { approvalOf, approves, isApproved, mayNotSend, type Vault } from '../../vault/index.js';
 import { lockEditable, present } from '../agents.js';
 import { findAgent, touchAgent } from '../agents.store.js';
 import type { Author } from '../author.js';
@@ -165,14 +165,14 @@ export class Schemas {
     // Keeps the secrets that are there from being deleted before this commits; one that is missing is told at
     // publishing, so that the order in which things are made does not matter.
     const secretOf = (secret: Parameters<Vault['keep']>[1]) => this.#vault.keep(tx, secret);
-    const all = destinationsOf(document).map(approvalOf);
+    const all = destinationsOf(document);
     if (approves(author.role)) {
-      for (const { secret } of destinationsOf(document)) await secretOf(secret);
-      return [...new Set(all)];
+      for (const { secret } of all) await secretOf(secret);
+      return [...new Set(all.map(approvalOf))];
     }
     const [forbidden] = await forbiddenDestinations(document, before, secretOf);
     if (forbidden !== undefined) throw mayNotSend(forbidden);
-    return before.filter((approval) => all.includes(approval));
+    return [...new Set(all.filter((one) => isApproved(before, one)).map(approvalOf))];
   }
 }
 

@@ -66,6 +66,7 @@ export async function callApiTool(
   }
   const answer = await send(parts.egress, tool, call, {
     ...request,
+    holdsSecret: values.length > 0,
     headers: {
       ...request.headers,
       ...credential,
@@ -92,7 +93,7 @@ async function send(
   egress: ApiToolParts['egress'],
   tool: ApiTool,
   call: ApiToolCall,
-  request: ReturnType<typeof apiRequest>,
+  request: ReturnType<typeof apiRequest> & { readonly holdsSecret: boolean },
 ): Promise<Answer> {
   try {
     return await egress.fetchGuarded({
@@ -103,6 +104,7 @@ async function send(
       timeoutMs: tool.timeout_ms,
       bodyBytesMax: answerBytesMax,
       oversize: 'cut',
+      holdsSecret: request.holdsSecret,
       signal: call.signal,
     });
   } catch (error) {

@@ -5,7 +5,7 @@ import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Egress } from '../../egress/index.js';
 import type { Expressions } from '../../expressions/index.js';
 import type { JsonObject } from '../../operations/index.js';
-import type { Vault } from '../../vault/index.js';
+import { textOfPlace, type Vault } from '../../vault/index.js';
 import { reasonOf } from '../checks.js';
 import type { RunnableAgent } from '../running.js';
 import { forbiddenDestinations } from '../schemas/destinations.js';
@@ -93,7 +93,7 @@ export class SchemaTools {
       (secret) => this.#parts.vault.find(scope, secret),
     );
     if (forbidden === undefined) return;
-    throw new ToolError('secret', `Nobody allowed its secret to be sent to ${forbidden.host}.`);
+    throw new ToolError('secret', `Nobody allowed its secret to be sent to ${textOfPlace(forbidden)}.`);
   }
 
   async #callApi(tool: ApiTool, call: SchemaToolCall): Promise<SchemaToolAnswer> {

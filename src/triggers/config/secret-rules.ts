@@ -2,10 +2,11 @@ import type { Role } from '../../context/caller.js';
 import { invalidField } from '../../errors.js';
 import type { TenantTransaction } from '../../storage/index.js';
 import {
-  allowsHost,
+  allowsPlace,
   approvalOf,
   approves,
   type Destination,
+  isApproved,
   mayNotSend,
   type Vault,
 } from '../../vault/index.js';
@@ -27,8 +28,8 @@ export async function approvedDestinations(
     const secret = await vault.keep(tx, destination.secret);
     if (secret === undefined) throw invalidField(destination.field, 'names a secret that does not exist');
     const approval = approvalOf(destination);
-    if (approves(role) || before.includes(approval)) approved.push(approval);
-    else if (!allowsHost(secret.allowedHosts, destination.host)) throw mayNotSend(destination);
+    if (approves(role) || isApproved(before, destination)) approved.push(approval);
+    else if (!allowsPlace(secret.allowedHosts, destination)) throw mayNotSend(destination);
   }
   return approved;
 }

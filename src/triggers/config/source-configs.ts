@@ -68,6 +68,16 @@ export const emailConfig = z.looseObject({
 
 export type EmailConfig = z.output<typeof emailConfig>;
 
+const tlsPort = 993;
+
+/** Else TLS begins by STARTTLS. */
+export function isTlsFromTheStart({
+  tls,
+  port,
+}: Pick<NonNullable<EmailConfig['imap']>, 'tls' | 'port'>): boolean {
+  return tls ?? port === tlsPort;
+}
+
 const identifier = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}$/, { error: 'must be the name of a column' });

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { z as schemas } from 'zod';
 import type { Egress } from '../../egress/index.js';
 import { isJsonObject, type JsonObject, mergePatch, validate } from '../../operations/index.js';
-import type { Destination } from '../../vault/index.js';
+import { type Destination, type Place, placeOfUrl } from '../../vault/index.js';
 import { sampleAddress } from '../templates.js';
 import type { SecretFields } from './fields.js';
 import {
@@ -10,6 +10,7 @@ import {
   databaseEventConfig,
   type EmailConfig,
   emailConfig,
+  isTlsFromTheStart,
   type ScheduleConfig,
   scheduleConfig,
 } from './source-configs.js';
@@ -82,28 +83,34 @@ export function destinationsOf(
   channels: ChannelAddresses,
 ): readonly Destination[] {
   if (type === 'email' && config.imap !== undefined) {
-    return [destination(config.imap, 'trigger_config.imap', config.imap.host)];
+    return [destination(config.imap, 'trigger_config.imap', placeOfMailbox(config.imap))];
   }
   if (type !== 'webhook') return [];
   const { channel, execution } = config;
   const found: Destination[] = [];
   if (channel?.auth !== undefined) {
-    const { hostname } = new URL(channels[channel.type]);
-    found.push(destination(channel.auth, 'trigger_config.channel.auth', hostname));
+    const place = placeOfUrl(new URL(channels[channel.type]));
+    found.push(destination(channel.auth, 'trigger_config.channel.auth', place));
   }
   const { callback } = execution;
   if (callback !== undefined && callback.auth.type !== 'none') {
-    const { hostname } = new URL(sampleAddress(callback.url));
-    found.push(destination(callback.auth, 'trigger_config.execution.callback.auth', hostname));
+    const place = placeOfUrl(new URL(sampleAddress(callback.url)));
+    found.push(destination(callback.auth, 'trigger_config.execution.callback.auth', place));
   }
   return found;
 }
 
-function destination(fields: SecretFields, at: string, host: string): Destination {
+/** Without TLS from the first byte it begins before the password is sent, but on the machine itself. */
+function placeOfMailbox(imap: NonNullable<EmailConfig['imap']>): Place {
+  const { host, port } = imap;
+  return { scheme: isTlsFromTheStart(imap) ? 'imaps' : 'imap+starttls', host, port };
+}
+
+function destination(fields: SecretFields, at: string, place: Place): Destination {
   const { secret_ref: name, vault_secret_id } = fields;
   return name === undefined
-    ? { secret: { vault_secret_id: vault_secret_id ?? '' }, field: `${at}.vault_secret_id`, host }
-    : { secret: name, field: `${at}.secret_ref`, host };
+    ? { ...place, secret: { vault_secret_id: vault_secret_id ?? '' }, field: `${at}.vault_secret_id` }
+    : { ...place, secret: name, field: `${at}.secret_ref` };
 }
 
 /** Refuses addresses and headers that may not be called from here, naming the field. */

@@ -4,7 +4,7 @@ import { isLoopbackAddress } from '../../context/address.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Egress } from '../../egress/index.js';
 import type { Vault } from '../../vault/index.js';
-import type { EmailConfig } from '../config/source-configs.js';
+import { type EmailConfig, isTlsFromTheStart } from '../config/source-configs.js';
 
 export type Imap = NonNullable<EmailConfig['imap']>;
 
@@ -16,7 +16,6 @@ export interface MailboxConnectionParts {
 }
 
 const timeoutMs = 15_000;
-const tlsPort = 993;
 
 /** Why a mailbox cannot be looked into, in words for the trigger's owner. */
 export class MailboxError extends Error {
@@ -32,10 +31,10 @@ export async function connectMailbox(
   scope: TenantScope,
   imap: Imap,
 ): Promise<ImapFlow> {
-  const { host, port, user, tls, secret_ref: name, vault_secret_id } = imap;
+  const { host, port, user, secret_ref: name, vault_secret_id } = imap;
   const secret = await vault.resolve(scope, name ?? { vault_secret_id: vault_secret_id ?? '' });
   const [address] = await egress.permittedAddresses(host, port);
-  const secure = tls ?? port === tlsPort;
+  const secure = isTlsFromTheStart(imap);
   const client = new ImapFlow({
     host: address,
     // An address is no name; it is compared with the certificate's addresses.

@@ -42,7 +42,7 @@ test('a draft runs its working copy for all but members, a published agent its v
     const draft = await runnableAgent(scope, id, role);
     t.is(draft?.version, null);
     t.is(draft?.snapshot.bio, 'draft');
-    t.deepEqual(draft?.approved?.get(idOf(schema)), ['name:key 127.0.0.1']);
+    t.deepEqual(draft?.approved?.get(idOf(schema)), ['name:key http://127.0.0.1:8']);
   }
   t.is(await runnableAgent(scope, id, 'member'), undefined);
 

@@ -1,7 +1,10 @@
 // Where secrets may be sent: what an editor may write, and what is sent for an editor.
 import test from 'ava';
+import { callApiTool } from '../../../src/agents/tools/api-tool.js';
+import { SecretValue } from '../../../src/vault/index.js';
 import { type AgentsBench, dataOf, idOf, type Person, startAgents } from '../../support/agents.js';
 import { databaseOfFile } from '../../support/database.js';
+import { ownerView } from '../../support/owner-view.js';
 import { answerJson, startMcpServer, startToolServer } from '../../support/tool-servers.js';
 
 const database = databaseOfFile(test);
@@ -93,6 +96,96 @@ test('what an owner wrote stays approved when an editor changes the rest, and no
   t.is((await patch(bearer('closed'))).status, 403, 'taken out, it is no longer approved');
   t.is((await owner.call('PATCH', at, { editor_schema: { api: bearer('closed') } })).status, 200);
   t.is((await patch({ timeout_ms: 3_000 })).status, 200);
+});
+
+test('what an owner wrote is approved for its scheme, host and port, and for no other', async (t) => {
+  const { owner, editor, path } = await newPlace();
+  for (const [type, fields] of [
+    ['api', bearer('closed')],
+    ['api', { headers: { 'X-K': '${secret.closed}' } }],
+    ['mcp', bearer('closed')],
+  ] as const) {
+    const of = (url: string, more: object = {}) => ({ editor_schema: { [type]: { url, ...more } } });
+    const name = `${type}${Object.keys(fields).join('')}`;
+    const body = { name, type, ...of('https://one.example.net/a', fields) };
+    const created = await owner.call('POST', path, body);
+    t.is(created.status, 201, JSON.stringify(created.body));
+    const at = `${path}/${idOf(created)}`;
+    t.is((await editor.call('PATCH', at, of('https://one.example.net:443/b'))).status, 200);
+    for (const url of [
+      'http://one.example.net/b',
+      'http://one.example.net:443/b',
+      'https://one.example.net:444/b',
+    ]) {
+      const refused = await editor.call('PATCH', at, of(url));
+      t.is(refused.status, 403, `${type} ${url}`);
+      t.like(refused.body, { error: 'insufficient_permissions' });
+    }
+    t.is((await owner.call('PATCH', at, of('http://one.example.net:8080/'))).status, 200);
+    t.is((await editor.call('PATCH', at, of('http://one.example.net:8080/c'))).status, 200);
+    t.is((await editor.call('PATCH', at, of('https://one.example.net/c'))).status, 403, 'no longer approved');
+  }
+});
+
+test('a host in the list is reached over TLS, on any port, and in the clear only on the machine itself', async (t) => {
+  const { editor, path } = await newPlace();
+  const create = (url: string) => editor.call('POST', path, { ...tool(url, bearer('open')), name: 'one' });
+  t.is((await create('http://api.example.com/')).status, 403);
+  t.is((await create('http://a.example.org:8080/')).status, 403);
+  const created = await create('https://api.example.com:8443/');
+  t.is(created.status, 201);
+  const at = `${path}/${idOf(created)}`;
+  const patch = (url: string) => editor.call('PATCH', at, { editor_schema: { api: { url } } });
+  t.is((await patch('http://127.0.0.1:8080/')).status, 200);
+  t.is((await patch('http://api.example.com:8443/')).status, 403);
+});
+
+test('an approval of before, which named the host alone, is one for https on its usual port', async (t) => {
+  const { owner, editor, path } = await newPlace();
+  const view = await ownerView(database.url);
+  t.teardown(() => view.end());
+  const server = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
+  const plain = await owner.call('POST', path, tool(`${server.url}/`, bearer('closed')));
+  const usual = await owner.call('POST', path, {
+    ...tool('https://one.example.net/', bearer('closed')),
+    name: 'usual',
+  });
+  const hosts = '{name:closed one.example.net,name:closed 127.0.0.1}';
+  await view.query('update agent_schemas set approved = $1 where id = any($2)', [
+    hosts,
+    [idOf(plain), idOf(usual)],
+  ]);
+  const patch = (created: typeof plain) =>
+    editor.call('PATCH', `${path}/${idOf(created)}`, { description: 'changed' });
+  t.is((await patch(usual)).status, 200);
+  t.is((await patch(usual)).status, 200);
+  t.is((await editor.call('POST', `${path}/${idOf(plain)}/test`, {})).status, 403);
+  t.is(server.heard.length, 0, 'nothing was sent');
+});
+
+test('a request of a tool that holds a secret says so, so that it follows no redirect to another place', async (t) => {
+  const sent: unknown[] = [];
+  const parts = {
+    egress: {
+      fetchGuarded: async (request: { readonly holdsSecret?: boolean }) => {
+        sent.push(request.holdsSecret);
+        return { status: 200, headers: {}, url: '', body: Buffer.from('{}'), truncated: false };
+      },
+    },
+    expressions: { evaluate: async () => null },
+  };
+  const call = {
+    args: {},
+    context: {},
+    secrets: async () => new SecretValue('value'),
+    signal: new AbortController().signal,
+    strict: false,
+  };
+  const base = { url: 'http://one.example.net/', method: 'GET', timeout_ms: 1_000 } as const;
+  await callApiTool(parts, { ...base, auth: { type: 'bearer', secret_ref: 'one' } }, call);
+  await callApiTool(parts, { ...base, auth: { type: 'none' }, query: { k: '${secret.one}' } }, call);
+  await callApiTool(parts, { ...base, auth: { type: 'none' } }, call);
+  t.deepEqual(sent, [true, true, false]);
 });
 
 test('a secret named before it exists is not sent for an editor once it does', async (t) => {

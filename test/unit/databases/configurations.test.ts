@@ -298,7 +298,9 @@ test('an editor names a secret only for hosts that its list allows, or that an o
   const id = (await create('db.example.com', 'own', owner)).body.data.id;
   const patch = (connection_config: object, who = editor) =>
     who.call('PATCH', `${path}/${id}`, { connection_config });
-  t.is((await patch({ port: 6000, username: 'other' })).status, 200, 'the owner approved this host');
+  t.is((await patch({ username: 'other' })).status, 200, 'the owner approved this place');
+  t.is((await patch({ port: 6000 })).status, 403, 'another port is another place');
+  t.is((await patch({ ssl: false })).status, 403, 'and so is the same without TLS');
   t.is((await patch({ host: 'evil.example.com' })).status, 403);
   t.is((await patch({ host: 'new.example.com' }, owner)).status, 200);
   t.is((await patch({ host: 'db.example.com' })).status, 403, 'approved before, and no longer');
@@ -312,7 +314,57 @@ test('an editor who names another host gives the password anew', async (t) => {
   t.is(refused.status, 403);
   t.like(refused.body, { details: { field: 'connection_config.host' } });
   t.is((await patch({ host: 'evil.example.com', password: 'known to me' })).status, 200);
-  t.is((await patch({ port: 5434 })).status, 200);
+  t.is((await patch({ username: 'other' })).status, 200);
+  t.is((await patch({ port: 5434 })).status, 403);
+  t.is((await patch({ ssl: false })).status, 403);
+  t.is((await patch({ ssl: false, password: 'known to me' })).status, 200);
+});
+
+test('an editor turns off TLS for no secret that its list lets go there', async (t) => {
+  const scope = await bench.newTenant();
+  const owner = bench.person(scope, 'owner');
+  const editor = bench.person(scope, 'editor');
+  const secret = {
+    name: 'listed',
+    value: 'v',
+    kind: 'generic',
+    allowed_hosts: ['db.example.com', '127.0.0.1'],
+  };
+  await owner.call('POST', '/api/secrets', secret);
+  const { password: _, ...place } = connection;
+  const create = (fields: object) =>
+    editor.call('POST', path, {
+      ...wish,
+      connection_config: { ...place, password_secret_ref: 'listed', ...fields },
+    });
+  t.is((await create({ ssl: false })).status, 403);
+  t.is((await create({ ssl: false, host: '127.0.0.1' })).status, 201, 'that does not leave the machine');
+  const created = await create({});
+  t.is(created.status, 201, created.text);
+  const patch = (connection_config: object, who = editor) =>
+    who.call('PATCH', `${path}/${created.body.data.id}`, { connection_config });
+  t.is((await patch({ port: 6000 })).status, 200, 'the list names hosts, not ports');
+  t.is((await patch({ ssl: false })).status, 403);
+  t.is((await patch({ ssl: false }, owner)).status, 200);
+  t.is((await patch({ username: 'other' })).status, 200);
+});
+
+test('what was approved before places were kept goes on, and an editor cannot move it', async (t) => {
+  const scope = await bench.newTenant();
+  const owner = bench.person(scope, 'owner');
+  const editor = bench.person(scope, 'editor');
+  const inTheClear = { ...connection, ssl: false };
+  const id = await made(owner, { connection_config: inTheClear });
+  const view = await ownerView(database.url);
+  t.teardown(() => view.end());
+  await view.query('update database_configs set approved_place = null where id = $1', [id]);
+  const patch = (connection_config: object, who = editor) =>
+    who.call('PATCH', `${path}/${id}`, { connection_config });
+  t.is((await patch({ username: 'other' })).status, 200);
+  t.is((await patch({ port: 6000 })).status, 403);
+  t.is((await patch({ ssl: true })).status, 403, 'nobody knows that TLS was approved on this port');
+  t.is((await patch({ ssl: true, port: 5432 })).status, 200, 'TLS on the usual port was');
+  t.is((await patch({ ssl: false })).status, 403);
 });
 
 test('the id of a value that another configuration keeps for itself names no secret', async (t) => {

@@ -18,6 +18,16 @@ test('a redirect within the host is followed, with TLS or toward it', (t) => {
   t.is(next('http://a.test:80/', 'https://a.test:443/'), 'https://a.test/');
 });
 
+test('a request that holds a secret stays where the secret may be sent, without TLS or with it', (t) => {
+  const held = (from: string, location: string): string => {
+    const url = new URL(from);
+    return nextTarget(rules, { url, host: url.hostname }, location, { holdsSecret: true }).url.href;
+  };
+  t.is(held('http://a.test/x', '/y'), 'http://a.test/y');
+  t.is(held('https://a.test/x', 'https://a.test:443/y'), 'https://a.test/y');
+  t.throws(() => held('http://a.test/', 'https://a.test/'), { instanceOf: EgressError });
+});
+
 test('a redirect away from the host, to another port or away from TLS is refused', (t) => {
   const refused = [
     ['https://a.test/', 'https://b.test/'],

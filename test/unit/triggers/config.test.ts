@@ -1,4 +1,5 @@
 import test from 'ava';
+import { textOfPlace } from '../../../src/vault/index.js';
 import { createEgress } from '../../../src/egress/index.js';
 import { PlatformError } from '../../../src/errors.js';
 import {
@@ -182,7 +183,7 @@ test('callbacks to forbidden addresses are refused', async (t) => {
   );
 });
 
-test('every secret of a configuration is known with the host that it goes to', (t) => {
+test('every secret of a configuration is known with the place that it goes to', (t) => {
   const config = parseTriggerConfig('webhook', {
     channel: { type: 'twilio', auth: { type: 'basic', secret_ref: 'twilio' } },
     execution: {
@@ -191,9 +192,29 @@ test('every secret of a configuration is known with the host that it goes to', (
   });
   const addresses = { twilio: 'https://api.twilio.com', whatsapp_cloud: 'https://graph.facebook.com' };
   t.deepEqual(destinationsOf(config, addresses), [
-    { secret: 'twilio', field: 'trigger_config.channel.auth.secret_ref', host: 'api.twilio.com' },
-    { secret: 'token', field: 'trigger_config.execution.callback.auth.secret_ref', host: 'x.example' },
+    {
+      secret: 'twilio',
+      field: 'trigger_config.channel.auth.secret_ref',
+      scheme: 'https',
+      host: 'api.twilio.com',
+      port: 443,
+    },
+    {
+      secret: 'token',
+      field: 'trigger_config.execution.callback.auth.secret_ref',
+      scheme: 'https',
+      host: 'x.example',
+      port: 443,
+    },
   ]);
+  const imap = { host: 'mail.example.com', user: 'u', secret_ref: 's' };
+  const mailboxAt = (fields: object) => {
+    const email = parseTriggerConfig('email', { imap: { ...imap, ...fields } });
+    return destinationsOf(email, addresses).map(textOfPlace);
+  };
+  t.deepEqual(mailboxAt({}), ['imaps://mail.example.com:993']);
+  t.deepEqual(mailboxAt({ port: 143 }), ['imap+starttls://mail.example.com:143']);
+  t.deepEqual(mailboxAt({ port: 993, tls: false }), ['imap+starttls://mail.example.com:993']);
 });
 
 test('schedules, mail and database events have their shapes and defaults', (t) => {
