@@ -46,7 +46,8 @@ export function createAuthenticator(parts: AuthenticationParts): Authenticator {
       if (apiKey !== undefined && access.credentials.has('key'))
         return parts.authenticateKey(apiKey, address);
       if (apiKey !== undefined || bearer === undefined) {
-        if (access.anonymous) return { kind: 'anonymous', address };
+        const isServed = access.anonymous || (access.local && credentials.isLocal === true);
+        if (isServed) return { kind: 'anonymous', address };
         throw new PlatformError('authentication_required', { message: messageFor(access) });
       }
       if (access.credentials.has('operator'))
@@ -71,7 +72,9 @@ function messageFor(access: Access): string {
     user: 'an access token (Authorization: Bearer)',
     operator: 'the operator token',
   };
-  return `This request needs ${[...access.credentials].map((kind) => kinds[kind]).join(' or ')}.`;
+  const needed = [...access.credentials].map((kind) => kinds[kind]);
+  if (access.local) needed.push('to come from the machine itself, through no proxy');
+  return `This request needs ${needed.join(' or ')}.`;
 }
 
 function authenticateOperator(token: string | undefined, bearer: string, address: string): Caller {

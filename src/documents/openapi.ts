@@ -90,7 +90,7 @@ function describe(operation: Operation): Json {
 function securityOf({ access }: Operation): readonly Json[] {
   const names = { key: 'apiKey', user: 'accessToken', operator: 'operatorToken' } as const;
   const schemes: Json[] = [...access.credentials].map((kind) => ({ [names[kind]]: [] }));
-  return access.anonymous ? [...schemes, {}] : schemes;
+  return access.anonymous || access.local ? [...schemes, {}] : schemes;
 }
 
 function pathParameters({ path, params }: Operation): readonly Json[] {

@@ -1,11 +1,13 @@
 import ipaddr from 'ipaddr.js';
+import type { HttpRequest } from 'uWebSockets.js';
 import { plainAddress } from '../context/address.js';
 
 type Range = ReturnType<typeof ipaddr.parseCIDR>;
 
 /**
- * The address a request counts for: the socket's, unless a trusted proxy says whom it speaks for. Of a list of
- * forwarded addresses the last one that is not itself a trusted proxy counts, since everything before it is the
+ * The address that a request counts for: the socket's, unless that belongs to a trusted proxy. Then all lines of
+ * `X-Forwarded-For` are one list (RFC 9110, 5.3), read from the right: each proxy appends the address that it was
+ * called from, so the first one that is not itself a trusted proxy is the client's. Everything left of it is the
  * client's own word.
  */
 export class AddressReader {
@@ -17,21 +19,28 @@ export class AddressReader {
     this.#trusted = trustedProxies.map((range) => ipaddr.parseCIDR(range));
   }
 
-  /** False where no proxy is trusted, so that the header need not even be read. */
-  get readsForwarded(): boolean {
+  /** False where no proxy is trusted, so that no forwarding header is ever believed. */
+  get trustsProxies(): boolean {
     return this.#trusted.length > 0;
   }
 
   /** `native`: the 4 or 16 bytes of the socket's address. */
-  read(native: ArrayBuffer, forwardedFor: string): string {
+  read(native: ArrayBuffer, request: Pick<HttpRequest, 'forEach'>): string {
     const address = native.byteLength === 4 ? this.#spell(native) : spell(native);
-    if (this.#trusted.length === 0 || forwardedFor === '' || !this.#isTrusted(address)) return address;
-    const hops = forwardedFor.split(',').map((hop) => hop.trim());
+    if (!this.trustsProxies || !this.#isTrusted(address)) return address;
+    return this.#client(address, hopsOf(request));
+  }
+
+  /** Of a hop that is no address nothing is known, nor of those left of it: the walk ends at the last good one. */
+  #client(proxy: string, hops: readonly string[]): string {
+    let last = proxy;
     for (const hop of hops.toReversed()) {
-      if (!ipaddr.isValid(hop)) return address;
-      if (!this.#isTrusted(hop)) return plainAddress(hop);
+      const address = addressOf(hop);
+      if (address === undefined) return last;
+      last = address;
+      if (!this.#isTrusted(address)) return last;
     }
-    return address;
+    return last;
   }
 
   #spell(native: ArrayBuffer): string {
@@ -45,6 +54,7 @@ export class AddressReader {
   }
 
   #isTrusted(address: string): boolean {
+    if (address === unknownAddress) return false;
     const parsed = ipaddr.process(address);
     return this.#trusted.some(
       ([range, bits]) => parsed.kind() === range.kind() && parsed.match([range, bits] as never),
@@ -52,9 +62,33 @@ export class AddressReader {
   }
 }
 
+/** `getHeader` gives the first line of a header alone, and that one may be the client's. */
+function hopsOf(request: Pick<HttpRequest, 'forEach'>): readonly string[] {
+  const hops: string[] = [];
+  request.forEach((name, value) => {
+    if (name === 'x-forwarded-for') hops.push(...value.split(','));
+  });
+  return hops.map((hop) => hop.trim()).filter((hop) => hop !== '');
+}
+
+/** Some balancers append the port: `203.0.113.7:50312`, `[2001:db8::1]:443`. */
+const withPort = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/;
+
+/** The address of one hop in its plain spelling; undefined for what is none (`unknown`, `_hidden`, `127.1`). */
+function addressOf(hop: string): string | undefined {
+  const [, six, four] = withPort.exec(hop) ?? [];
+  const text = six ?? four ?? hop;
+  // Zone ids mean something on one machine only; the short and octal forms of IPv4 are read in two ways.
+  const isAddress =
+    (ipaddr.IPv6.isValid(text) && !text.includes('%')) || ipaddr.IPv4.isValidFourPartDecimal(text);
+  return isAddress ? plainAddress(text) : undefined;
+}
+
 function spell(native: ArrayBuffer): string {
-  if (native.byteLength === 0) return 'unknown';
+  if (native.byteLength === 0) return unknownAddress;
   return plainAddress(ipaddr.fromByteArray([...new Uint8Array(native)]).toString());
 }
 
+/** Of a socket that ended before its request was read. */
+const unknownAddress = 'unknown';
 const spelledMax = 10_000;

@@ -1,5 +1,6 @@
 import * as uWS from 'uWebSockets.js';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import { isLoopbackAddress } from '../context/address.js';
 import { RequestTracing, traceHeaders } from '../diagnostics/index.js';
 import { PlatformError } from '../errors.js';
 import type { OperationTable } from '../operations/index.js';
@@ -7,6 +8,7 @@ import { type Method, type Operation, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
 import { CrossOrigin } from './cors.js';
 import { Exchange, type RequestHead } from './exchange.js';
+import { ForwardingNotice, isForwarded, type UntrustedForwarding } from './forwarding.js';
 import { OverloadGuard } from './overload.js';
 import { listenExclusively } from './native.js';
 import { OpenStreams } from './open-streams.js';
@@ -27,6 +29,8 @@ export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'rep
   readonly table: OperationTable;
   /** The clock that tokens end by; the machine's when left out. */
   readonly wallMs?: () => number;
+  /** Hears, at most once an hour, that requests come through a proxy that nobody trusts. */
+  readonly onUntrustedForwarding?: (seen: UntrustedForwarding) => void;
 };
 
 const empty: Readonly<Record<string, string>> = Object.freeze({});
@@ -38,6 +42,7 @@ export class EdgeServer {
   readonly #pipeline: Pipeline;
   readonly #admission: PipelineParts['admission'];
   readonly #addresses: AddressReader;
+  readonly #forwardingNotice: ForwardingNotice;
   readonly #crossOrigin: CrossOrigin;
   readonly #app = uWS.App();
   #running = 0;
@@ -55,6 +60,7 @@ export class EdgeServer {
     this.#router = new Router(parts.table);
     this.#admission = parts.admission;
     this.#addresses = new AddressReader(options.trustedProxies);
+    this.#forwardingNotice = new ForwardingNotice(parts.onUntrustedForwarding ?? (() => undefined));
     this.#crossOrigin = new CrossOrigin(options.corsOrigins);
     this.streams = new OpenStreams(parts.wallMs ?? Date.now);
     this.#pipeline = new Pipeline({
@@ -139,20 +145,22 @@ export class EdgeServer {
   /** Reads only what somebody will look at: each header read crosses into native code. */
   #headOf(response: HttpResponse, request: HttpRequest): RequestHead {
     const given = request.getHeader('x-request-id');
-    const forwardedFor = this.#addresses.readsForwarded ? request.getHeader('x-forwarded-for') : '';
     const method = request.getCaseSensitiveMethod();
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const contentLength = hasBody ? Number(request.getHeader('content-length')) : 0;
+    const address = this.#addresses.read(response.getRemoteAddress(), request);
+    const startedAt = performance.now();
+    if (!this.#addresses.trustsProxies) this.#forwardingNotice.look(request, address, startedAt);
     return {
       method,
       path: request.getUrl(),
       query: request.getQuery() ?? '',
-      address: this.#addresses.read(response.getRemoteAddress(), forwardedFor),
+      address,
       requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
       origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
       contentType: hasBody ? request.getHeader('content-type') : '',
       contentLength: Number.isFinite(contentLength) ? contentLength : 0,
-      startedAt: performance.now(),
+      startedAt,
     };
   }
 
@@ -179,7 +187,7 @@ export class EdgeServer {
     params: Readonly<Record<string, string>>,
     handshake: Handshake | undefined,
   ): Incoming {
-    const { tenant, credentials } = operation.access;
+    const { tenant, credentials, local } = operation.access;
     const apiKey = credentials.size === 0 ? '' : request.getHeader('x-api-key');
     const authorization = credentials.size === 0 || apiKey !== '' ? '' : request.getHeader('authorization');
     const named = tenant.from === 'path' ? params[tenant.parameter] : request.getHeader('x-tenant-id');
@@ -197,6 +205,7 @@ export class EdgeServer {
         bearer: authorization === '' ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1],
         tenantId: named === '' ? undefined : named,
         address: exchange.head.address,
+        isLocal: local && isLoopbackAddress(exchange.head.address) && !isForwarded(request),
       },
     };
   }

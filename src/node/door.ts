@@ -84,6 +84,12 @@ export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subject
       report: createRequestReporter({ log, metrics, recentErrors }),
       refusalOf,
       wallMs: () => ground.time.wallMs(),
+      onUntrustedForwarding: ({ header, address }) =>
+        log.logger.warn(
+          { header, address },
+          'requests carry a forwarding header, and no proxy is trusted: all that come through a proxy count for its ' +
+            'address. If this address is a proxy of yours, put its range into TROUPE_TRUSTED_PROXIES',
+        ),
     },
   );
   if (!ground.sheds) edge.overload.stop();

@@ -28,6 +28,8 @@ export interface Access<Who extends Caller = Caller> {
   readonly credentials: ReadonlySet<'user' | 'key' | 'operator'>;
   /** True where the operation also serves callers without a credential. */
   readonly anonymous: boolean;
+  /** True where it also serves requests without a credential that come from this machine itself. */
+  readonly local: boolean;
   readonly tenant: TenantSource;
   /** Null: every role of the tenant. */
   readonly permission: Permission | null;
@@ -39,14 +41,20 @@ function access<Who extends Caller>(
   credentials: readonly ('user' | 'key' | 'operator')[],
   tenant: TenantSource,
   permission: Permission | null,
-  anonymous = false,
+  without: 'nobody' | 'anyone' | 'local' = 'nobody',
 ): Access<Who> {
-  return { credentials: new Set(credentials), tenant, permission, anonymous };
+  return {
+    credentials: new Set(credentials),
+    tenant,
+    permission,
+    anonymous: without === 'anyone',
+    local: without === 'local',
+  };
 }
 
 /** No credential is looked at. */
 export function anyone(): Access<AnonymousCaller> {
-  return access([], { from: 'none' }, null, true);
+  return access([], { from: 'none' }, null, 'anyone');
 }
 
 /** A signed-in user; no tenant is meant. */
@@ -56,7 +64,7 @@ export function user(): Access<UserCaller> {
 
 /** With or without a signed-in user: the handler decides what is missing. */
 export function anyoneOrUser(): Access<AnonymousCaller | UserCaller> {
-  return access(['user'], { from: 'none' }, null, true);
+  return access(['user'], { from: 'none' }, null, 'anyone');
 }
 
 /** A signed-in user in the tenant of `x-tenant-id`. */
@@ -86,7 +94,7 @@ export function operator(): Access<OperatorCaller> {
   return access(['operator'], { from: 'none' }, null);
 }
 
-/** The operator, or anyone: the handler lets others in only from the machine itself. */
+/** The operator, or whoever calls from this machine itself. */
 export function operatorOrLocal(): Access<OperatorCaller | AnonymousCaller> {
-  return access(['operator'], { from: 'none' }, null, true);
+  return access(['operator'], { from: 'none' }, null, 'local');
 }

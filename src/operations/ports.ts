@@ -11,6 +11,11 @@ export interface Credentials {
   /** The tenant that the request names, by header or path. */
   readonly tenantId: string | undefined;
   readonly address: string;
+  /**
+   * The request came from this machine itself: over loopback, and passed on by nobody. Looked at only where
+   * `Access.local` makes a difference.
+   */
+  readonly isLocal?: boolean;
 }
 
 /**
