@@ -13,7 +13,7 @@ export interface WholeNode {
   stop(): Promise<void>;
 }
 
-export const operatorToken = 'operator-token-of-the-bench';
+export const operatorToken = 'operator-token-of-the-bench-of-whole-nodes';
 
 /** The whole product with everything on, on a database of its own. */
 export async function startWholeNode(

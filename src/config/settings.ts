@@ -188,9 +188,9 @@ export const settingTable = {
   oidcAudience: setting('TROUPE_OIDC_AUDIENCE', 'audience that such tokens must name', 'troupe', text),
   operatorToken: setting(
     'TROUPE_OPERATOR_TOKEN',
-    'token of operator calls, best long and of chance: whoever guesses it may change every plan',
-    '$(openssl rand -hex 24)',
-    text,
+    'token of operator calls; whoever guesses it may change every plan',
+    '$(openssl rand -hex 32)',
+    longToken,
     {
       secret: true,
     },
@@ -280,6 +280,19 @@ export const settingTable = {
     address('http', 'https'),
   ),
 } as const satisfies Record<string, Setting<unknown>>;
+
+/** 32 hexadecimal digits are 128 bits: nobody guesses them. */
+const tokenCharactersMin = 32;
+
+function longToken(value: string): string {
+  const token = text(value).trim();
+  if (token.length < tokenCharactersMin) {
+    throw new Error(`must have at least ${tokenCharactersMin} characters and has ${token.length}`);
+  }
+  // It travels as a bearer token, which ends at the first space.
+  if (/\s/.test(token)) throw new Error('must not hold spaces');
+  return token;
+}
 
 function nodeName(value: string): string {
   if (!/^[\w.-]{1,48}$/.test(value)) throw new Error('must be 1 to 48 letters, digits, dots or dashes');

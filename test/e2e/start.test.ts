@@ -168,6 +168,23 @@ test.serial('serve refuses to start without what it needs, and says all of it at
   t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
 });
 
+test.serial('no command that runs a node starts with a short operator token', async (t) => {
+  const folder = await dataFolder(t);
+  for (const command of ['start', 'serve']) {
+    const program = runProgram('bin/troupe.mjs', [command], {
+      TROUPE_DATA_DIR: folder,
+      TROUPE_OPERATOR_TOKEN: 'planted-short-token',
+      DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/none',
+      REDIS_URL: 'redis://127.0.0.1:1',
+      TROUPE_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+    });
+    t.is(await program.ended, 1, program.output());
+    t.regex(program.output(), /TROUPE_OPERATOR_TOKEN must have at least 32 characters and has 19/);
+    t.regex(program.output(), /openssl rand -hex 32/);
+    t.false(program.output().includes('planted'));
+  }
+});
+
 test.serial('serve says which of its parts cannot be reached', async (t) => {
   const serve = runProgram('bin/troupe.mjs', ['serve'], {
     DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/none',
@@ -182,7 +199,7 @@ test.serial('serve says which of its parts cannot be reached', async (t) => {
 test.serial('a secret can come from a file, and config never shows it', async (t) => {
   const folder = await dataFolder(t);
   const file = join(folder, 'operator-token');
-  await writeFile(file, 'a-token-of-enough-letters\n');
+  await writeFile(file, 'a-token-of-enough-letters-for-an-operator\n');
   const config = runProgram('bin/troupe.mjs', ['config'], {
     TROUPE_OPERATOR_TOKEN_FILE: file,
     TROUPE_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),

@@ -9,7 +9,7 @@ import { type ChangeFeed, openChangeFeed, openStore, type Store } from '../../sr
 import { type Api, apiAt } from './api.js';
 import { startEdge } from './edge.js';
 
-export const operatorToken = 'operator-token-of-the-tests';
+export const operatorToken = 'operator-token-of-the-tests-of-identity';
 export const masterKey = Buffer.alloc(32, 7);
 export const secretRandom: SecretRandom = { uuid: () => randomUUID(), bytes: (count) => randomBytes(count) };
 

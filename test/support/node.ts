@@ -32,7 +32,7 @@ export interface TestNodeOptions {
   readonly sharedAnswerMsMax?: number;
 }
 
-export const operatorToken = 'operator-token-of-tests';
+export const operatorToken = 'operator-token-of-tests-in-one-process';
 /**
  * Nodes of one process stand still together when the machine is busy: the watchdog of one would end the whole test, and
  * each would take the others for dead. What these bounds are for is tried with real processes.
