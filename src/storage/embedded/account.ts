@@ -1,9 +1,7 @@
-// Who runs PostgreSQL. It refuses to run as root, so a node started by root lends it another account.
-// That account often cannot walk down to the programs or the data (a clone under /root, a directory of
-// mode 0700). Then `setpriv` starts it as that account with the two capabilities that let it walk and
-// read, and nothing else of root's.
+// Who runs PostgreSQL. It refuses to run as root, so the keeper of a node that root started becomes another
+// account before it touches the data, with none of root's groups and capabilities left.
 import { execFile } from 'node:child_process';
-import type { Stats } from 'node:fs';
+import { readFileSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,43 +11,13 @@ const run = promisify(execFile);
 
 export type Account = { readonly uid: number; readonly gid: number };
 
-/** How to start a program of PostgreSQL: put `prefix` before it, and hand `identity` to spawn. */
-export type Launch = {
-  readonly account: Account | undefined;
-  readonly prefix: readonly string[];
-  readonly identity: { readonly uid?: number; readonly gid?: number };
-};
-
-const capabilities = '+dac_override,+dac_read_search';
-
-/** Decides how programs at `paths` are started for data that lies under `directory`. */
-export async function planLaunch(directory: string, paths: readonly string[]): Promise<Launch> {
-  if (process.getuid?.() !== 0) return { account: undefined, prefix: [], identity: {} };
-  const account =
-    (await ownerOf(`${directory}/data`)) ?? (await ownerOf(directory)) ?? (await sparesAccount());
-  const reachable = await Promise.all([dirname(directory), ...paths].map((path) => canReach(account, path)));
-  if (reachable.every(Boolean)) return { account, prefix: [], identity: account };
-  const prefix = [
-    'setpriv',
-    `--reuid=${account.uid}`,
-    `--regid=${account.gid}`,
-    '--clear-groups',
-    '--securebits=+no_setuid_fixup',
-    `--inh-caps=${capabilities}`,
-    `--ambient-caps=${capabilities}`,
-  ];
-  try {
-    await run('setpriv', [...prefix.slice(1), 'true']);
-  } catch (error) {
-    throw new EmbeddedPostgresError(
-      'no-account',
-      `PostgreSQL does not run as root, and the account with user id ${account.uid}, which would run it, cannot ` +
-        `reach ${directory} or ${paths[0] ?? 'the programs'}. Start as an ordinary user, or move both under ` +
-        'directories that everyone may pass (mode 0711 or more), or set DATABASE_URL.',
-      { cause: error },
-    );
-  }
-  return { account, prefix, identity: {} };
+/**
+ * The account for data that lies under `directory`, where this process is root's: the one that owns the data already,
+ * else one that is there for such purposes. Undefined where an ordinary user runs PostgreSQL itself.
+ */
+export async function findAccount(directory: string): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  return (await ownerOf(`${directory}/data`)) ?? (await ownerOf(directory)) ?? (await sparesAccount());
 }
 
 async function ownerOf(path: string): Promise<Account | undefined> {
@@ -84,13 +52,43 @@ async function sparesAccount(): Promise<Account> {
 }
 
 /** Judged by mode bits alone; a stricter rule of the system shows itself when the program is started. */
-async function canReach(account: Account, path: string): Promise<boolean> {
+export async function canReach(account: Account, path: string): Promise<boolean> {
   for (let current = path; ; current = dirname(current)) {
     const found = await statIfThere(current);
-    if (found !== undefined) {
-      const shift = found.uid === account.uid ? 6 : found.gid === account.gid ? 3 : 0;
-      if (((found.mode >> shift) & 0o1) === 0) return false;
+    if (found !== undefined && !mayPass(account, found, current === path && found.isFile() ? 0o4 : 0o1)) {
+      return false;
     }
     if (dirname(current) === current) return true;
   }
+}
+
+function mayPass(account: Account, found: Stats, wanted: number): boolean {
+  const shift = found.uid === account.uid ? 6 : found.gid === account.gid ? 3 : 0;
+  return ((found.mode >> shift) & wanted) !== 0;
+}
+
+/** Turns this whole process into the account's, for good. Throws where anything of root's is left. */
+export function become(account: Account): void {
+  process.setgroups?.([]);
+  process.setgid?.(account.gid);
+  process.setuid?.(account.uid);
+  const left = [
+    ...(process.geteuid?.() === account.uid ? [] : ['its user id']),
+    ...(process.getgroups?.().every((group) => group === account.gid) === false ? ['its groups'] : []),
+    ...capabilitiesLeft(),
+  ];
+  if (left.length > 0) {
+    throw new EmbeddedPostgresError(
+      'no-account',
+      `The process that starts PostgreSQL could not give up what root may do (${left.join(', ')}). ` +
+        'Start as an ordinary user, or set DATABASE_URL.',
+    );
+  }
+}
+
+/** A process that was told to keep its capabilities over a change of user still has them. */
+function capabilitiesLeft(): readonly string[] {
+  if (process.platform !== 'linux') return [];
+  const status = readFileSync('/proc/self/status', 'utf8');
+  return ['CapPrm', 'CapEff', 'CapAmb'].filter((name) => !new RegExp(`^${name}:\\s+0+$`, 'm').test(status));
 }

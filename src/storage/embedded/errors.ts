@@ -2,6 +2,7 @@ export type EmbeddedPostgresFailure =
   | 'not-installed'
   | 'in-use'
   | 'no-account'
+  | 'foreign-folder'
   | 'wrong-version'
   | 'not-started'
   | 'keeper-lost';

@@ -23,15 +23,16 @@ type ProcessFacts = { readonly parentPid: number; readonly commandLine: string }
 /** Marks the keeper in the process list, together with the node that it serves. */
 export const keeperMark = 'troupe-postgres-keeper';
 
-export async function findHolder(dataDirectory: string): Promise<Holder> {
-  const pid = await postmasterPid(dataDirectory);
+/** `dataDirectory` is how its PostgreSQL was told of it, `reachedAs` how this process reaches it. */
+export async function findHolder(dataDirectory: string, reachedAs: string): Promise<Holder> {
+  const pid = await postmasterPid(reachedAs);
   if (pid === undefined || !isAlive(pid)) return { state: 'none' };
   const postmaster = await inspect(pid);
   if (postmaster === undefined) return isAlive(pid) ? { state: 'unknown', pid } : { state: 'none' };
   if (!postmaster.commandLine.includes(dataDirectory)) {
     // The number was given to another process since (usual after a container restarts). PostgreSQL
     // only sees that it is alive and would refuse to start.
-    await rm(join(dataDirectory, 'postmaster.pid'), { force: true });
+    await rm(join(reachedAs, 'postmaster.pid'), { force: true });
     return { state: 'none' };
   }
   const keeper = await inspect(postmaster.parentPid);

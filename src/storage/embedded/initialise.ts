@@ -2,12 +2,12 @@
 // start that was killed half-way leaves nothing that looks finished, and of two racing starts one wins.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Launch } from './account.js';
 import type { Binaries } from './binaries.js';
 import { EmbeddedPostgresError } from './errors.js';
+import type { Launch } from './launch.js';
 import { childEnvironment } from './postmaster.js';
 
 const run = promisify(execFile);
@@ -27,11 +27,17 @@ export type InitialiseOptions = {
   readonly flush: boolean;
 };
 
-/** Makes the data directory unless it is there, and answers the application's password. */
+/**
+ * The data directory as this process reaches it. The keeper stands in the folder above, which it may not be able to
+ * reach by its whole name.
+ */
+export const dataFolder = 'data';
+
+/** Makes the data directory unless it is there, and answers its whole name and the application's password. */
 export async function initialise(options: InitialiseOptions): Promise<{ data: string; password: string }> {
-  const data = join(options.directory, 'data');
-  if (!(await isInitialised(data))) await make(data, options);
-  const found = (await readFile(join(data, 'PG_VERSION'), 'utf8')).trim();
+  const data = join(options.directory, dataFolder);
+  if (!(await isInitialised())) await make(options);
+  const found = (await readFile(join(dataFolder, 'PG_VERSION'), 'utf8')).trim();
   if (found !== version) {
     throw new EmbeddedPostgresError(
       'wrong-version',
@@ -39,38 +45,38 @@ export async function initialise(options: InitialiseOptions): Promise<{ data: st
         'version and restore it here, or choose another TROUPE_DATA_DIR.',
     );
   }
-  return { data, password: (await readFile(join(data, passwordFile), 'utf8')).trim() };
+  return { data, password: (await readFile(join(dataFolder, passwordFile), 'utf8')).trim() };
 }
 
-async function isInitialised(data: string): Promise<boolean> {
-  return readFile(join(data, passwordFile)).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function make(data: string, { directory, binaries, launch, flush }: InitialiseOptions): Promise<void> {
-  const unfinished = join(directory, `data.${randomBytes(6).toString('hex')}.unfinished`);
-  await mkdir(unfinished, { recursive: true, mode: 0o700 });
-  const { account } = launch;
-  if (account !== undefined) {
-    await chown(directory, account.uid, account.gid);
-    await chown(unfinished, account.uid, account.gid);
+async function isInitialised(): Promise<boolean> {
+  try {
+    await readFile(join(dataFolder, passwordFile));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && Reflect.get(error, 'code') === 'ENOENT') return false;
+    throw error;
   }
+}
+
+async function make({ directory, binaries, launch, flush }: InitialiseOptions): Promise<void> {
+  const unfinished = `${dataFolder}.${randomBytes(6).toString('hex')}.unfinished`;
+  const named = launch.dataName(join(directory, unfinished));
   const program = (binary: string, ...args: string[]): [string, string[]] => {
     const [command, ...rest] = [...launch.prefix, binary, ...args];
     return [command ?? binary, rest];
   };
-  const settings = { ...launch.identity, cwd: directory, env: childEnvironment() };
+  const settings = { cwd: unfinished, env: childEnvironment() };
   try {
+    await mkdir(unfinished, { mode: 0o700 });
+    // initdb insists on a password; nobody ever uses this one (the superuser's is removed below).
+    await writeFile(`${unfinished}.password`, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
     await run(
       ...program(
         binaries.initdb,
-        `--pgdata=${unfinished}`,
+        `--pgdata=${named}`,
         `--username=${superuser}`,
         '--auth=scram-sha-256',
-        // initdb insists on a password; nobody ever uses this one (the superuser's is removed below).
-        `--pwfile=${await pipedPassword(unfinished, launch)}`,
+        `--pwfile=${join('..', `${unfinished}.password`)}`,
         '--encoding=UTF8',
         '--locale=C',
         '--locale-provider=builtin',
@@ -81,35 +87,25 @@ async function make(data: string, { directory, binaries, launch, flush }: Initia
       settings,
     );
     const password = randomBytes(32).toString('base64url');
-    await single(...program(binaries.postgres, '--single', '-D', unfinished, 'postgres'), settings, [
+    await single(...program(binaries.postgres, '--single', '-D', named, 'postgres'), settings, [
       `alter role ${superuser} password null`,
       `create role ${applicationRole} login createdb createrole password '${password}'`,
       `create database ${applicationDatabase} owner ${applicationRole}`,
     ]);
     await writeFile(join(unfinished, passwordFile), `${password}\n`, { mode: 0o600 });
-    if (account !== undefined) await chown(join(unfinished, passwordFile), account.uid, account.gid);
-    if (flush) await run(...program(binaries.initdb, `--pgdata=${unfinished}`, '--sync-only'), settings);
-    await rename(unfinished, data);
-  } catch (error) {
+    if (flush) await run(...program(binaries.initdb, `--pgdata=${named}`, '--sync-only'), settings);
+    await rename(unfinished, dataFolder);
+  } catch (cause) {
     await rm(unfinished, { recursive: true, force: true });
-    if (await isInitialised(data)) return; // another start was faster
+    if (await isInitialised()) return; // another start was faster
     throw new EmbeddedPostgresError(
       'not-started',
-      `Could not make a PostgreSQL data directory in ${directory}`,
-      {
-        cause: error,
-      },
+      `PostgreSQL's data directory cannot be made in ${directory}`,
+      { cause },
     );
   } finally {
     await rm(`${unfinished}.password`, { force: true });
   }
-}
-
-async function pipedPassword(unfinished: string, { account }: Launch): Promise<string> {
-  const path = `${unfinished}.password`;
-  await writeFile(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
-  if (account !== undefined) await chown(path, account.uid, account.gid);
-  return path;
 }
 
 /** Runs statements, one a line, in PostgreSQL's single-user mode: no server, no port, no superuser's password. */

@@ -17,7 +17,15 @@ export const reportSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), port: z.number(), password: z.string() }),
   z.object({
     type: z.literal('failed'),
-    failure: z.enum(['not-installed', 'in-use', 'no-account', 'wrong-version', 'not-started', 'keeper-lost']),
+    failure: z.enum([
+      'not-installed',
+      'in-use',
+      'no-account',
+      'foreign-folder',
+      'wrong-version',
+      'not-started',
+      'keeper-lost',
+    ]),
     message: z.string(),
   }),
 ]);

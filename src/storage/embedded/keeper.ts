@@ -5,15 +5,18 @@
 // others, and lives by one thing alone: the channel to its node. When the node asks, or the channel
 // closes because the node died, it stops PostgreSQL and ends.
 import { setTimeout as delay } from 'node:timers/promises';
-import { planLaunch } from './account.js';
+import { become, findAccount } from './account.js';
 import { findBinaries } from './binaries.js';
 import { EmbeddedPostgresError } from './errors.js';
+import { giveFolder } from './folder.js';
 import { findHolder, isAlive } from './holder.js';
-import { initialise } from './initialise.js';
+import { dataFolder, initialise } from './initialise.js';
 import { orderSchema } from './keeper-messages.js';
 import type { KeeperReport, StartOrder } from './keeper-messages.js';
+import { planLaunch } from './launch.js';
 import { PostmasterEnded, startPostmaster } from './postmaster.js';
 import type { Postmaster } from './postmaster.js';
+import { reachablePrograms } from './programs.js';
 
 /** How long a start waits for a predecessor: longer than PostgreSQL is given to stop. */
 const predecessorMs = 30_000;
@@ -35,11 +38,18 @@ process.on('message', (message) => {
 
 async function start(order: StartOrder): Promise<void> {
   try {
-    const binaries = await findBinaries();
-    const launch = await planLaunch(order.directory, [binaries.postgres]);
+    const found = await findBinaries();
+    const account = await findAccount(order.directory);
+    const binaries = account === undefined ? found : await reachablePrograms(account, found);
+    if (account !== undefined) {
+      await giveFolder(order.directory, account);
+      // From here on nothing is done as root: what that account can write, it could turn against root.
+      become(account);
+    }
+    const launch = await planLaunch(account !== undefined);
     const { data, password } = await initialise({ ...order, binaries, launch });
     postmaster = await takeOver(
-      () => startPostmaster({ data, binaries, launch, settings: order.settings }),
+      () => startPostmaster({ data, dataFolder, binaries, launch, settings: order.settings }),
       data,
     );
     // The node may have died while PostgreSQL started.
@@ -59,7 +69,7 @@ async function takeOver(attempt: () => Promise<Postmaster>, data: string): Promi
   const startedAt = performance.now();
   let attempts = 0;
   for (;;) {
-    const holder = await findHolder(data);
+    const holder = await findHolder(data, dataFolder);
     const waitedMs = performance.now() - startedAt;
     if (holder.state === 'none') {
       try {
@@ -68,7 +78,10 @@ async function takeOver(attempt: () => Promise<Postmaster>, data: string): Promi
         // Another start was faster, or another program took the port: look again.
         attempts += 1;
         if (!(error instanceof PostmasterEnded) || attempts >= 5) throw error;
-        if ((await findHolder(data)).state === 'none' && !error.lines.some((line) => line.includes('bind')))
+        if (
+          (await findHolder(data, dataFolder)).state === 'none' &&
+          !error.lines.some((line) => line.includes('bind'))
+        )
           throw error;
       }
     } else if (waitedMs > (holder.state === 'in-use' ? neighbourMs : predecessorMs)) {

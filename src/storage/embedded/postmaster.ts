@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Launch } from './account.js';
 import type { Binaries } from './binaries.js';
+import type { Launch } from './launch.js';
 
 export type Postmaster = {
   readonly port: number;
@@ -18,6 +18,8 @@ export type Postmaster = {
 
 export type PostmasterOptions = {
   readonly data: string;
+  /** The same from where this process stands. */
+  readonly dataFolder: string;
   readonly binaries: Binaries;
   readonly launch: Launch;
   readonly settings: Readonly<Record<string, string>>;
@@ -56,17 +58,18 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
     logging_collector: 'off',
     // Failed statements are the application's to report; here they would fill the log.
     log_min_messages: 'log',
+    // Means nothing to PostgreSQL; the process list then tells whose data this server holds.
+    'troupe.data_directory': options.data,
   };
   const [command, ...args] = [
     ...options.launch.prefix,
     options.binaries.postgres,
     '-D',
-    options.data,
+    options.launch.dataName(options.data),
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
   const child = spawn(command ?? options.binaries.postgres, args, {
-    ...options.launch.identity,
-    cwd: options.data,
+    cwd: options.dataFolder,
     env: childEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
