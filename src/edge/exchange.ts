@@ -1,7 +1,11 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { type LeaveSignal, Leaving } from '../context/leave-signal.js';
 import { PlatformError } from '../errors.js';
-import type { RateFigures, StreamWriter } from '../operations/index.js';
+import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
+import type { BodyBudget } from './body-budget.js';
+import { IncomingBody } from './incoming-body.js';
+import { linger, restOf } from './lingering.js';
+import type { Peer } from './peers.js';
 import type { Handshake, OpenSocket } from './sockets.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
@@ -20,10 +24,16 @@ export interface RequestHead {
   readonly path: string;
   readonly query: string;
   readonly address: string;
+  /** Stands for the address where clients are counted. */
+  readonly client: string;
+  /** Whose connection it is: the client's, or a proxy's. */
+  readonly peer: Peer;
   readonly requestId: string;
   readonly origin: string;
   readonly contentType: string;
+  /** 0 where the request declares none. */
   readonly contentLength: number;
+  readonly isChunked: boolean;
   readonly startedAt: number;
 }
 
@@ -34,7 +44,7 @@ export interface RequestHead {
 export class Exchange {
   readonly head: RequestHead;
   readonly #response: HttpResponse;
-  readonly #onFinish: () => void;
+  readonly #onFinish: (exchange: Exchange) => void;
   #controller: AbortController | undefined;
   #leaving: Leaving | undefined;
   #aborted = false;
@@ -42,27 +52,29 @@ export class Exchange {
   #held = false;
   #paused = false;
   #wake: (() => void) | undefined;
-  #bodyFailed: ((error: PlatformError) => void) | undefined;
+  #body: IncomingBody | undefined;
+  #stopLingering: (() => void) | undefined;
+  /** The answer has begun to leave, while the rest of a refused body is still let in. */
+  #answered = false;
+  /** Whether the connection takes no further request: what follows this one cannot be trusted to be one. */
+  isLast: boolean;
   status = 0;
 
-  constructor(response: HttpResponse, head: RequestHead, onFinish: () => void) {
+  constructor(response: HttpResponse, head: RequestHead, onFinish: (exchange: Exchange) => void) {
     this.#response = response;
     this.head = head;
     this.#onFinish = onFinish;
+    this.isLast = head.isChunked;
     response.onAborted(() => this.#abort());
   }
 
-  /**
-   * After 413 the rest of the body is still on its way. A client that is cut off while it sends may never see the
-   * answer, so a body of known and bearable length is let in and dropped; only closing the connection stops another.
-   */
-  get restIsEndless(): boolean {
-    const { contentLength } = this.head;
-    return contentLength === 0 || contentLength > droppedBytesMax;
+  /** The connection ended before the answer did. */
+  get wasAborted(): boolean {
+    return this.#aborted;
   }
 
   get over(): boolean {
-    return this.#aborted || this.#finished;
+    return this.#aborted || this.#answered || this.#finished;
   }
 
   /** Made only when somebody asks: most answers are done before a client could leave. */
@@ -82,46 +94,39 @@ export class Exchange {
     this.#aborted = true;
     this.#controller?.abort();
     this.#leaving?.leave();
-    this.#bodyFailed?.(
+    this.#body?.fail(
       new PlatformError('validation_error', { message: 'The client left before its body was read.' }),
     );
     this.#wake?.();
+    this.#stopLingering?.();
     this.#finish();
   }
 
   #finish(): void {
     if (this.#finished) return;
     this.#finished = true;
-    this.#onFinish();
+    this.#body?.drop();
+    this.#onFinish(this);
   }
 
   /**
-   * The whole body, refused as soon as it is known to be too large. Must be called in the tick of the request: the
-   * native side hands over the first bytes right after it.
+   * The whole body, refused as soon as there is reason for it. Must be called in the tick of the request: the native
+   * side hands over the first bytes right after it.
    */
-  readBody(maxBytes: number): Promise<Uint8Array> {
-    return new Promise((resolve, reject) => {
-      if (this.head.contentLength > maxBytes) {
-        reject(tooLarge(maxBytes));
-        return;
-      }
-      this.#bodyFailed = reject;
-      const parts: Buffer[] = [];
-      let length = 0;
-      this.#response.onData((chunk, isLast) => {
-        length += chunk.byteLength;
-        if (length > maxBytes) {
-          parts.length = 0;
-          reject(tooLarge(maxBytes));
-          return;
-        }
-        // The native memory is gone after this call, so the bytes are copied.
-        if (chunk.byteLength > 0) parts.push(Buffer.from(new Uint8Array(chunk)));
-        if (this.#held && !isLast) this.#pauseBody();
-        if (isLast)
-          resolve(parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, length));
-      });
+  readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
+    const { contentLength, isChunked, client } = this.head;
+    const body = new IncomingBody({ rules, contentLength, isChunked, budget, client });
+    this.#body = body;
+    this.#response.onData((chunk, isLast) => {
+      body.take(chunk, isLast);
+      if (this.#held && !isLast) this.#pauseBody();
     });
+    return body.bytes;
+  }
+
+  /** The handler has a value made of the body, and its bytes are not needed any more. */
+  releaseBody(): void {
+    this.#body?.drop();
   }
 
   /**
@@ -137,7 +142,7 @@ export class Exchange {
     this.#held = false;
     if (!this.#paused) return;
     this.#paused = false;
-    if (!this.over) this.#response.resume();
+    if (!this.#aborted && !this.#finished) this.#response.resume();
   }
 
   #pauseBody(): void {
@@ -149,12 +154,37 @@ export class Exchange {
   send(status: number, head: ReplyHead, body: string | Uint8Array, close: boolean): void {
     if (this.over) return;
     this.status = status;
+    const closes = close || this.isLast;
+    if (this.#body !== undefined && !this.#body.hasEnded) {
+      this.#body.drop();
+      const rest = restOf(this.#body, status);
+      if (rest === 'long' || closes) return this.#sendAndLinger(this.#body, status, head, body);
+    }
     this.#response.cork(() => {
       this.#writeHead(status, head);
-      if (this.head.method === 'HEAD') this.#endHead(Buffer.byteLength(body), close);
-      else this.#response.end(body, close);
+      if (this.head.method === 'HEAD') this.#endHead(Buffer.byteLength(body), closes);
+      else this.#response.end(body, closes);
     });
     this.#finish();
+  }
+
+  /** Answers a request whose body is still on its way, and closes its connection once the client can have read that. */
+  #sendAndLinger(rest: IncomingBody, status: number, head: ReplyHead, body: string | Uint8Array): void {
+    this.#answered = true;
+    this.resume();
+    this.#stopLingering = linger(
+      this.#response,
+      {
+        body: typeof body === 'string' ? Buffer.from(body) : Buffer.from(body),
+        rest,
+        isChunked: this.head.isChunked,
+      },
+      () => {
+        this.#writeHead(status, head);
+        this.#response.writeHeader('Connection', 'close');
+      },
+      () => this.#finish(),
+    );
   }
 
   /** Of a body that is left out only its length is told. */
@@ -196,6 +226,10 @@ export class Exchange {
     }
     const response = this.#response;
     response.onWritable(() => {
+      // With a listener the native side leaves it to the writer to write on what it has buffered. Nothing may be
+      // written for a long time, so it is told to: a cork writes the buffer, and starts the idle time while some is
+      // left.
+      response.cork(() => undefined);
       this.#wake?.();
       return true;
     });
@@ -269,12 +303,6 @@ export class Exchange {
 
 function rateLines({ limit, remaining, reset }: RateFigures): string {
   return `\r\nX-RateLimit-Limit: ${limit}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${reset}`;
-}
-
-const droppedBytesMax = 64 * 1024 * 1024;
-
-function tooLarge(maxBytes: number): PlatformError {
-  return new PlatformError('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
 }
 
 const statusLines: Readonly<Record<number, string>> = {

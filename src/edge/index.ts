@@ -1,3 +1,4 @@
+export { edgeMeasures } from './measures.js';
 export type { OpenStreams, StreamGround } from './open-streams.js';
 export type { RequestReport } from './pipeline.js';
 export { type EdgeOptions, type EdgeParts, EdgeServer } from './server.js';

@@ -20,9 +20,11 @@ import {
   validate,
   type WorkAhead,
 } from '../operations/index.js';
+import type { BodyBudget } from './body-budget.js';
 import type { Exchange, HeaderList, ReplyHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
+import type { Peer } from './peers.js';
 import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
 import { closeCodes, OpenSocket } from './sockets.js';
@@ -44,6 +46,8 @@ export interface PipelineParts {
   readonly crossOriginHeaders: (origin: string) => HeaderList;
   readonly report: (report: RequestReport) => void;
   readonly streams: OpenStreams;
+  readonly socketClosed: (peer: Peer) => void;
+  readonly bodyBudget: BodyBudget;
   /** Those that are open. */
   readonly sockets: Set<OpenSocket>;
   /** What a failure below means for the caller; undefined for what nobody foresaw. */
@@ -96,9 +100,7 @@ export class Pipeline {
   #beginBody(operation: Operation, exchange: Exchange): { bytes: Promise<Uint8Array> } | undefined {
     if (operation.method === 'GET' || (operation.body === undefined && operation.bodyRules.form === 'json'))
       return undefined;
-    const bytes = exchange.readBody(operation.bodyRules.maxBytes);
-    bytes.catch(bodyOfRefusedRequest);
-    return { bytes };
+    return { bytes: exchange.readBody(operation.bodyRules, this.#parts.bodyBudget) };
   }
 
   #admit(
@@ -146,7 +148,11 @@ export class Pipeline {
       operation.body === undefined || bytes === undefined
         ? undefined
         : validate(operation.body, bodyOf(operation, bytes, exchange));
-    return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
+    if (operation.bodyRules.form === 'raw')
+      return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
+    // From here on the value is held, not the bytes that it was made of.
+    exchange.releaseBody();
+    return new RequestView(incoming, caller, params, query, body, noBytes);
   }
 
   #reply(incoming: Incoming, progress: Progress, answer: unknown): Ready<void> {
@@ -220,7 +226,7 @@ export class Pipeline {
       throw new PlatformError('upgrade_required', {
         headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
       });
-    const socket = new OpenSocket();
+    const socket = new OpenSocket(() => this.#parts.socketClosed(exchange.head.peer));
     // Whoever has left meanwhile opens nothing, but the handler hears of it like of any other.
     if (exchange.over) socket.closed();
     else exchange.upgrade(handshake, this.#head(exchange, progress, jsonType, noHeaders), socket);
@@ -264,7 +270,6 @@ export class Pipeline {
     const retryAfter = error.retryAfterSeconds;
     const extra =
       retryAfter === undefined ? error.headers : { ...error.headers, 'Retry-After': String(retryAfter) };
-    const close = (error.code === 'payload_too_large' && exchange.restIsEndless) || this.#parts.closing();
     exchange.send(
       error.status,
       this.#head(
@@ -274,7 +279,7 @@ export class Pipeline {
         extra,
       ),
       JSON.stringify(ownEnvelope === undefined ? envelope(error, dialect) : ownEnvelope(error)),
-      close,
+      this.#parts.closing(),
     );
     this.#report(progress, {
       operation: operationName,
@@ -322,9 +327,6 @@ interface Progress {
   ahead?: WorkAhead | undefined;
 }
 
-/** A request that is refused first never awaits its body; what becomes of that body concerns nobody. */
-function bodyOfRefusedRequest(): void {}
-
 const jsonType = 'application/json; charset=utf-8';
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const noBytes = new Uint8Array(0);
@@ -358,5 +360,6 @@ function bodyOf(operation: Operation, bytes: Uint8Array, exchange: Exchange): un
       message: `The body must be application/json, not ${contentType.slice(0, 100)}.`,
     });
   }
-  return parseJson(bytes, operation.bodyRules);
+  // What is too deep or too much was refused while it arrived.
+  return parseJson(bytes, { prototypeNames: operation.bodyRules.prototypeNames, isCounted: true });
 }

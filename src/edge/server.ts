@@ -6,12 +6,18 @@ import { PlatformError } from '../errors.js';
 import type { OperationTable } from '../operations/index.js';
 import { type Method, type Operation, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
+import { groupOf } from './address-group.js';
+import { defaultBounds, type EdgeBounds } from './bounds.js';
+import { BodyBudget } from './body-budget.js';
+import { Connections } from './connections.js';
 import { CrossOrigin } from './cors.js';
 import { Exchange, type RequestHead } from './exchange.js';
 import { ForwardingNotice, isForwarded, type UntrustedForwarding } from './forwarding.js';
+import { FramingCheck } from './framing.js';
 import { OverloadGuard } from './overload.js';
 import { listenExclusively } from './native.js';
 import { OpenStreams } from './open-streams.js';
+import { PeerReader } from './peers.js';
 import { requestIds } from './request-ids.js';
 import { Pipeline, type PipelineParts } from './pipeline.js';
 import type { Incoming } from './incoming.js';
@@ -23,6 +29,8 @@ export interface EdgeOptions {
   readonly port: number;
   readonly trustedProxies: readonly string[];
   readonly corsOrigins: readonly string[];
+  /** The defaults when left out. */
+  readonly bounds?: Partial<EdgeBounds>;
 }
 
 export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report' | 'refusalOf'> & {
@@ -43,13 +51,17 @@ export class EdgeServer {
   readonly #admission: PipelineParts['admission'];
   readonly #addresses: AddressReader;
   readonly #forwardingNotice: ForwardingNotice;
+  readonly #peers: PeerReader;
   readonly #crossOrigin: CrossOrigin;
+  readonly #framing = new FramingCheck();
   readonly #app = uWS.App();
   #running = 0;
   readonly #nextRequestId = requestIds();
   readonly #tracing = new RequestTracing();
   readonly overload = new OverloadGuard();
   readonly streams: OpenStreams;
+  readonly connections: Connections;
+  readonly bodyBudget: BodyBudget;
   readonly #sockets = new Set<OpenSocket>();
   #listening: us_listen_socket | undefined;
   #closing = false;
@@ -62,14 +74,24 @@ export class EdgeServer {
     this.#addresses = new AddressReader(options.trustedProxies);
     this.#forwardingNotice = new ForwardingNotice(parts.onUntrustedForwarding ?? (() => undefined));
     this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.#peers = new PeerReader(options.trustedProxies);
+    const bounds = { ...defaultBounds, ...options.bounds };
+    this.connections = new Connections(
+      { perAddress: bounds.connectionsPerAddress, perNode: bounds.connections },
+      this.#peers,
+    );
+    this.bodyBudget = new BodyBudget({ perClient: bounds.bodyBytesPerAddress, perNode: bounds.bodyBytes });
     this.streams = new OpenStreams(parts.wallMs ?? Date.now);
     this.#pipeline = new Pipeline({
       ...parts,
       streams: this.streams,
       sockets: this.#sockets,
+      socketClosed: (peer) => this.connections.socketClosed(peer),
+      bodyBudget: this.bodyBudget,
       crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
       closing: () => this.#closing,
     });
+    this.connections.watch(this.#app);
     // Sees only requests that ask for a WebSocket; all others go on to the next line.
     this.#app.ws(
       '/*',
@@ -96,7 +118,9 @@ export class EdgeServer {
     if (socket === false)
       throw new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`);
     this.#listening = socket;
-    return uWS.us_socket_local_port(socket);
+    const taken = uWS.us_socket_local_port(socket);
+    this.connections.listensOn(taken);
+    return taken;
   }
 
   /** Takes no new connection, lets running requests finish until the signal aborts, then closes what is left. */
@@ -117,8 +141,10 @@ export class EdgeServer {
   }
 
   #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
+    const fault = this.#framing.faultOf(request);
     const exchange = new Exchange(response, this.#headOf(response, request), this.#finished);
     this.#running += 1;
+    if (fault !== undefined) return this.#refuseFraming(exchange, fault);
     const { method, path } = exchange.head;
     if (method === 'OPTIONS' && this.#answerPreflight(exchange, request)) return;
     const found = this.#router.find(method === 'HEAD' ? 'GET' : method, path);
@@ -148,7 +174,8 @@ export class EdgeServer {
     const method = request.getCaseSensitiveMethod();
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const contentLength = hasBody ? Number(request.getHeader('content-length')) : 0;
-    const address = this.#addresses.read(response.getRemoteAddress(), request);
+    const native = response.getRemoteAddress();
+    const address = this.#addresses.read(native, request);
     const startedAt = performance.now();
     if (!this.#addresses.trustsProxies) this.#forwardingNotice.look(request, address, startedAt);
     return {
@@ -156,10 +183,13 @@ export class EdgeServer {
       path: request.getUrl(),
       query: request.getQuery() ?? '',
       address,
+      client: groupOf(address),
+      peer: this.#peers.read(native),
       requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
       origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
       contentType: hasBody ? request.getHeader('content-type') : '',
       contentLength: Number.isFinite(contentLength) ? contentLength : 0,
+      isChunked: this.#framing.isChunked,
       startedAt,
     };
   }
@@ -229,7 +259,21 @@ export class EdgeServer {
     })();
   }
 
-  readonly #finished = (): void => {
+  /**
+   * In a later tick: the native parser goes on in what it has, by its own reading of the request. It closes the
+   * connection when it finds a further request while this one has no answer, and so serves none that was smuggled in.
+   */
+  #refuseFraming(exchange: Exchange, fault: string): void {
+    exchange.isLast = true;
+    const error = new PlatformError('validation_error', {
+      message: fault,
+      details: { field: 'headers', issue: fault },
+    });
+    setImmediate(() => this.#refuseUnrouted(exchange, error));
+  }
+
+  readonly #finished = (exchange: Exchange): void => {
+    if (exchange.wasAborted) this.connections.closedBy(exchange.head.peer);
     this.#running -= 1;
     if (this.#closing && this.#running === 0) this.#idle?.();
   };

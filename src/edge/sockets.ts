@@ -59,6 +59,12 @@ export class OpenSocket implements SocketWriter {
   #native: WebSocket<SocketData> | undefined;
   readonly #controller = new AbortController();
   #wake: (() => void) | undefined;
+  readonly #onClose: () => void;
+
+  /** `onClose` is called for a socket that was open. */
+  constructor(onClose: () => void) {
+    this.#onClose = onClose;
+  }
 
   get gone(): AbortSignal {
     return this.#controller.signal;
@@ -73,6 +79,7 @@ export class OpenSocket implements SocketWriter {
   }
 
   closed(): void {
+    if (this.#native !== undefined) this.#onClose();
     this.#native = undefined;
     this.#controller.abort();
     this.#wake?.();

@@ -3,7 +3,7 @@ import { createAuthenticator } from '../authentication/index.js';
 import { version } from '../config/index.js';
 import { diagnosticsOperations, Metrics, type ReadinessCheck, RecentErrors } from '../diagnostics/index.js';
 import { createDocuments } from '../documents/index.js';
-import { createRequestReporter, EdgeServer } from '../edge/index.js';
+import { createRequestReporter, edgeMeasures, EdgeServer } from '../edge/index.js';
 import { OperationTable } from '../operations/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../realtime/index.js';
@@ -12,6 +12,8 @@ import type { Ground } from './ground.js';
 import { refusalOf, type Stores } from './stores.js';
 import { endStreamsWithCredentials } from './stream-endings.js';
 import type { Subjects } from './subjects.js';
+
+const bytesPerMegabyte = 1024 * 1024;
 
 export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subjects: Subjects) {
   const { settings, log, publicUrl, atEnd } = ground;
@@ -24,6 +26,7 @@ export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subject
   });
   metrics.add(() => actors.measures());
   metrics.add(() => subjects.triggers.measures());
+  metrics.add(() => edgeMeasures(edge));
   const checks: readonly ReadinessCheck[] = [
     { name: 'database', check: () => store.directory(async () => undefined) },
     {
@@ -71,6 +74,12 @@ export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subject
       port: settings.httpPort,
       trustedProxies: settings.trustedProxies,
       corsOrigins: settings.corsOrigins,
+      bounds: {
+        connectionsPerAddress: settings.connectionsPerAddress,
+        connections: settings.connections,
+        bodyBytesPerAddress: settings.bodyMegabytesPerAddress * bytesPerMegabyte,
+        bodyBytes: settings.bodyMegabytes * bytesPerMegabyte,
+      },
     },
     {
       table,

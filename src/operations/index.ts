@@ -2,7 +2,8 @@ export * from './access.js';
 export { done, doneShape, list, listShape, one, oneShape } from './answers.js';
 export { codeOf, codesOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
 export { invoke, type Invocation } from './invoke.js';
-export { parseJson, refuseUnstorable } from './json.js';
+export { parseJson, refuseOversized, refuseUnstorable } from './json.js';
+export { JsonSize } from './json-size.js';
 export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
 export {
   type Answer,

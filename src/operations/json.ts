@@ -1,23 +1,25 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidField, PlatformError } from '../errors.js';
+import { JsonSize } from './json-size.js';
 
-/** Deeper nesting than any honest body has, far below what recursion over it could stand. */
-const depthMax = 64;
 const prototypeNames = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * A JSON body from outside, as a plain value. Refused are: broken UTF-8, malformed JSON, nesting beyond `depthMax`,
- * characters that PostgreSQL cannot store (NUL, half surrogate pairs) and, unless the operation takes care of them
- * itself, names that reach an object's prototype.
+ * A JSON body from outside, as a plain value. Refused are: broken UTF-8, malformed JSON, more nesting or more values
+ * than `JsonSize` allows, characters that PostgreSQL cannot store (NUL, half surrogate pairs) and, unless the operation
+ * takes care of them itself, names that reach an object's prototype.
  */
 export function parseJson(
   bytes: Uint8Array,
-  options: { readonly prototypeNames: 'refuse' | 'pass' },
+  options: {
+    readonly prototypeNames: 'refuse' | 'pass';
+    /** True: the bytes were counted when they arrived. */
+    readonly isCounted?: boolean;
+  },
 ): unknown {
+  if (options.isCounted !== true) refuseOversized(new JsonSize(), bytes);
   if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  if (opensMoreThan(text, depthMax) && nestingOf(text) > depthMax)
-    throw malformed(`The body is nested deeper than ${depthMax} levels.`);
   const value = parse(text);
   // Only a body that can hold something of the kind is walked; nearly none can.
   if (
@@ -29,6 +31,12 @@ export function parseJson(
     inspect(value, '', options.prototypeNames === 'refuse');
   }
   return value;
+}
+
+/** Counts further bytes of a body; throws once they are too deep or too many values. */
+export function refuseOversized(size: JsonSize, bytes: Uint8Array): void {
+  const fault = size.add(bytes);
+  if (fault !== undefined) throw malformed(fault);
 }
 
 function parse(text: string): unknown {
@@ -45,34 +53,6 @@ function malformed(message: string, cause?: unknown): PlatformError {
     details: { field: 'body', issue: message },
     cause,
   });
-}
-
-/** Brackets within texts count too: only what has so many at all is looked over letter by letter. */
-function opensMoreThan(text: string, most: number): boolean {
-  let count = 0;
-  for (const bracket of ['{', '[']) {
-    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
-      count += 1;
-      if (count > most) return true;
-    }
-  }
-  return false;
-}
-
-function nestingOf(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (inString) {
-      if (unit === 0x5c) index += 1;
-      else if (unit === 0x22) inString = false;
-    } else if (unit === 0x22) inString = true;
-    else if (unit === 0x7b || unit === 0x5b) deepest = Math.max(deepest, (depth += 1));
-    else if (unit === 0x7d || unit === 0x5d) depth -= 1;
-  }
-  return deepest;
 }
 
 function inspect(value: unknown, path: string, refuseNames: boolean): void {

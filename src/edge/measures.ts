@@ -1,0 +1,28 @@
+import type { BodyBudget } from './body-budget.js';
+import type { Connections } from './connections.js';
+
+/** Figures of the door in the text form of the metrics. */
+export function edgeMeasures(edge: {
+  readonly connections: Connections;
+  readonly bodyBudget: BodyBudget;
+}): string {
+  return [
+    ...measure('troupe_http_connections', 'gauge', 'Open connections', edge.connections.size),
+    ...measure(
+      'troupe_http_connections_refused_total',
+      'counter',
+      'Connections closed at once because their address or the node had too many',
+      edge.connections.refused,
+    ),
+    ...measure(
+      'troupe_http_body_bytes',
+      'gauge',
+      'Bytes of request bodies that are held',
+      edge.bodyBudget.bytes,
+    ),
+  ].join('\n');
+}
+
+function measure(name: string, type: string, help: string, value: number): readonly string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${value}`];
+}
