@@ -101,11 +101,17 @@ export class SocketReply {
   }
 }
 
+/**
+ * The head of a streamed answer leaves with the first bytes of its body. A comment makes it leave at once, so that the
+ * client of a quiet stream knows that it is connected; readers of events skip it.
+ */
+const openingComment = ': open\n\n';
+
 /** Server-sent events, in a form that proxies neither cache nor buffer nor compress. */
 export function eventStream(
   run: StreamRun,
   headers: Readonly<Record<string, string>> = {},
-  opening = '',
+  opening = openingComment,
 ): StreamReply {
   const all = { 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no', ...headers };
   return new StreamReply('text/event-stream; charset=utf-8', run, all, opening);

@@ -63,8 +63,6 @@ export async function serveStream(
   const leave = hub.enter(scope);
   let silence = (): void => undefined;
   try {
-    // Also sends the head of the answer, so that the client knows that it is heard.
-    await write(keepAliveComment);
     await hub.join({
       scope,
       after,

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../errors.js';
+import { invalidField, PlatformError } from '../../errors.js';
 import { parseJson, refuseUnstorable } from '../../operations/index.js';
 
 /**
@@ -17,9 +17,19 @@ export function payloadOf(contentType: string, body: Uint8Array): unknown {
   });
 }
 
+/** Channels send some dozens. A megabyte of `&a` would be half a million, each read, checked and sorted. */
+const formFieldsMax = 1_000;
+
 export function formOf(body: Uint8Array): URLSearchParams {
+  let fields = 1;
+  for (const byte of body) if (byte === ampersand) fields += 1;
+  if (fields > formFieldsMax) {
+    throw invalidField('body', `has more than ${formFieldsMax} form fields`);
+  }
   return new URLSearchParams(textOf(body));
 }
+
+const ampersand = '&'.charCodeAt(0);
 
 function json(body: Uint8Array): unknown {
   return parseJson(body, { prototypeNames: 'refuse' });
