@@ -10,8 +10,16 @@ import { localPartOf, ownTenantFrom, type SignedIn, userFrom } from './shapes.js
 import type { SignInLimits } from './sign-in-limits.js';
 import { insertTenant, tenantsOfUser } from './tenants.store.js';
 import type { StartedFamily, TokenFamilies } from './token-families.js';
-import { endFamiliesOfUser } from './token-families.store.js';
-import { findUser, findUserByEmail, insertUser, markDisabled, type UserRow } from './users.store.js';
+import { endFamiliesOfUser, familyIsLive } from './token-families.store.js';
+import {
+  findUser,
+  findUserByEmail,
+  holdUser,
+  insertUser,
+  markDisabled,
+  markEmailVerified,
+  type UserRow,
+} from './users.store.js';
 
 /** Accounts: making one, and getting in by password. */
 export interface Accounts {
@@ -22,8 +30,18 @@ export interface Accounts {
   findByEmail(email: string): Promise<UserRow | null>;
   /** Hashes the password ahead of the transaction that makes the account. */
   prepare(account: Omit<NewAccount, 'tenantName'>): Promise<PreparedAccount>;
-  /** A part of another transaction; null when the address has an account already. */
-  insert(tx: DirectoryTransaction, account: PreparedAccount): Promise<UserRow | null>;
+  /**
+   * A part of another transaction; null when the address has an account already. `provedAt` where its sender has shown
+   * that they read the mail of the address.
+   */
+  insert(tx: DirectoryTransaction, account: PreparedAccount, provedAt: Date | null): Promise<UserRow | null>;
+  /**
+   * A part of another transaction: the account as it stands now, locked. `invalid_credentials` where what was checked
+   * ahead of the transaction no longer holds: the password was taken away, the sign-in has ended, the user is disabled.
+   */
+  confirm(tx: DirectoryTransaction, shown: ShownAccount): Promise<UserRow>;
+  /** A part of another transaction: whoever shows the account also reads the mail of its address. */
+  proveAddress(tx: DirectoryTransaction, user: UserRow): Promise<UserRow>;
   /** A part of another transaction; false when the user belongs to the tenant already. */
   join(
     tx: DirectoryTransaction,
@@ -53,6 +71,11 @@ export interface PreparedAccount {
   readonly name: string;
   readonly passwordHash: string;
 }
+
+/** An account that a request showed to be its own, by its password or by an access token. */
+export type ShownAccount =
+  | { readonly by: 'password'; readonly user: UserRow }
+  | { readonly by: 'token'; readonly userId: string; readonly familyId: string | undefined };
 
 export interface LetIn {
   readonly user: UserRow;
@@ -95,8 +118,20 @@ export function createAccounts(dependencies: {
     return { email, name: name ?? localPartOf(email), passwordHash: await passwords.hash(password) };
   }
 
-  const insert = (tx: DirectoryTransaction, account: PreparedAccount): Promise<UserRow | null> =>
-    insertUser(tx, { id: random.uuid(), ...account });
+  const insert: Accounts['insert'] = (tx, account, provedAt) =>
+    insertUser(tx, { id: random.uuid(), ...account, emailVerifiedAt: provedAt });
+
+  async function confirm(tx: DirectoryTransaction, shown: ShownAccount): Promise<UserRow> {
+    const user = await holdUser(tx, shown.by === 'password' ? shown.user.id : shown.userId);
+    if (user === null || user.disabled) throw new PlatformError('invalid_credentials');
+    const holds =
+      shown.by === 'password'
+        ? user.password_hash === shown.user.password_hash
+        : shown.familyId === undefined ||
+          (await familyIsLive(tx, shown.familyId, user.id, new Date(nowMs())));
+    if (!holds) throw new PlatformError('invalid_credentials');
+    return user;
+  }
 
   return {
     async register(account) {
@@ -104,7 +139,7 @@ export function createAccounts(dependencies: {
       if ((await findByEmail(account.email)) !== null) throw addressTaken();
       const prepared = await prepare(account);
       const entry = await store.directory(async (tx) => {
-        const user = await insert(tx, prepared);
+        const user = await insert(tx, prepared, null);
         if (user === null) throw addressTaken();
         const tenant = await insertTenant(tx, {
           id: random.uuid(),
@@ -124,8 +159,9 @@ export function createAccounts(dependencies: {
     },
 
     async signIn(email, password, address) {
-      const user = await userByPassword(email, password, address);
+      const shown = await userByPassword(email, password, address);
       const entry = await store.directory(async (tx) => {
+        const user = await confirm(tx, { by: 'password', user: shown });
         await recordAudit(tx, {
           tenantId: null,
           actor: `user:${user.id}`,
@@ -152,6 +188,20 @@ export function createAccounts(dependencies: {
     findByEmail,
     prepare,
     insert,
+    confirm,
+
+    async proveAddress(tx, user) {
+      if (user.email_verified) return user;
+      await markEmailVerified(tx, user.id, new Date(nowMs()));
+      await recordAudit(tx, {
+        tenantId: null,
+        actor: `user:${user.id}`,
+        action: 'user.address-proved',
+        subject: `user:${user.id}`,
+      });
+      return { ...user, email_verified: true };
+    },
+
     join: insertMembership,
     letIn,
     answerFor,

@@ -4,7 +4,7 @@ import { type ChangeFeed, recordChange, type Transaction } from '../storage/inde
 export const topics = {
   /** Subject: the family's id. Its access tokens are void. */
   family: 'token-family',
-  /** Subject: the user's id. The user was disabled. */
+  /** Subject: the user's id. Every sign-in to the account is void: it was disabled, or somebody proved to own it. */
   user: 'user',
   /** Subject: the user's id, in a tenant: joined, left, or has another role. */
   membership: 'membership',
@@ -12,6 +12,8 @@ export const topics = {
   tenant: 'tenant',
   /** Subject: the key's id. */
   signingKey: 'signing-key',
+  /** Subject: the API key's id, in a tenant: it was revoked. `src/keys` listens. */
+  revokedKey: 'key-revoked',
 } as const;
 
 export function announceFamilyEnded(tx: Transaction, familyId: string): Promise<number> {

@@ -10,6 +10,7 @@ import { createMembers } from './members.js';
 import { createMemberships, type Memberships } from './memberships.js';
 import { identityOperations } from './operations.js';
 import { createOutsideIssuer, type OutsideIssuerSettings } from './outside-issuer.js';
+import { createOutsideSignIn } from './outside-sign-in.js';
 import { createPasswords, type PasswordSettings } from './passwords.js';
 import { repeat } from './repeat.js';
 import type { SecretRandom } from './secrets.js';
@@ -90,6 +91,7 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
     store,
     tokens,
     outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, nowMs),
+    signInOutside: createOutsideSignIn({ store, changes, nowMs }),
     nowMs,
     isFresh,
   });

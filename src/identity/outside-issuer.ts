@@ -2,6 +2,7 @@ import { createRemoteJWKSet, errors as joseErrors, type JWTVerifyGetKey, jwtVeri
 import { z } from 'zod';
 import { PlatformError } from '../errors.js';
 import { tokenRefusal } from './access-tokens.js';
+import { emailAddress } from './fields.js';
 
 /**
  * JWTs of the one outside OIDC issuer that the operator may name. Its keys are found by discovery, kept, and asked for
@@ -14,8 +15,10 @@ export interface OutsideIssuerSettings {
 }
 
 export interface OutsideClaims {
-  /** Verified by the issuer; how the user is found. */
-  readonly email: string;
+  /** Who it is, for as long as the issuer exists; an address may change hands. */
+  readonly subject: string;
+  /** Only one that the issuer has verified: anybody can claim an address. */
+  readonly email: string | undefined;
   readonly expiresAtMs: number;
 }
 
@@ -33,7 +36,16 @@ const retryEveryMs = 5_000;
 const clockToleranceSeconds = 30;
 
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
-const claims = z.object({ email: z.email(), email_verified: z.boolean(), exp: z.number() });
+/** The most that OpenID Connect allows. */
+const subjectCharactersMax = 255;
+
+const claims = z.object({
+  sub: z.string().min(1).max(subjectCharactersMax),
+  // One of a form that no account can have belongs to none.
+  email: emailAddress.optional().catch(undefined),
+  email_verified: z.boolean().optional(),
+  exp: z.number(),
+});
 
 export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () => number): OutsideIssuer {
   let keys: Promise<JWTVerifyGetKey> | undefined;
@@ -60,15 +72,12 @@ export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () =
           algorithms,
           issuer: settings.issuer,
           audience: settings.audience,
-          requiredClaims: ['exp', 'email', 'email_verified'],
+          requiredClaims: ['exp', 'sub'],
           currentDate: new Date(nowMs()),
           clockTolerance: clockToleranceSeconds,
         });
-        const { email, email_verified, exp } = claims.parse(payload);
-        // Anybody can claim an address; only a verified one says whose account it is.
-        if (!email_verified)
-          throw new PlatformError('invalid_token', { message: 'The address is not verified.' });
-        return { email, expiresAtMs: exp * 1_000 };
+        const { sub, email, email_verified, exp } = claims.parse(payload);
+        return { subject: sub, email: email_verified === true ? email : undefined, expiresAtMs: exp * 1_000 };
       } catch (cause) {
         throw isUnreachable(cause) ? unavailable(cause) : tokenRefusal(cause);
       }

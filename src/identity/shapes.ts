@@ -7,7 +7,12 @@ import type { OwnTenantRow, TenantRow } from './tenants.store.js';
 import type { UserRow } from './users.store.js';
 
 /** What the answers of this subject look like, and how rows become them. */
-export const userShape = z.object({ id: z.uuid(), email: z.string(), name: z.string() });
+export const userShape = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  name: z.string(),
+  email_verified: z.boolean().describe('Whether somebody has proved to read mail at this address.'),
+});
 
 export const ownTenantShape = z.object({
   id: z.uuid(),
@@ -52,7 +57,7 @@ export const plannedTenantShape = z.object({
 });
 
 export function userFrom(row: UserRow): z.input<typeof userShape> {
-  return { id: row.id, email: row.email, name: nameOf(row) };
+  return { id: row.id, email: row.email, name: nameOf(row), email_verified: row.email_verified };
 }
 
 export function ownTenantFrom(row: OwnTenantRow): z.input<typeof ownTenantShape> {

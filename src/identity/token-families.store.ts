@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type DirectoryTransaction, sql } from '../storage/index.js';
 
-export type FamilyEnd = 'signed-out' | 'replayed' | 'disabled';
+export type FamilyEnd = 'signed-out' | 'replayed' | 'disabled' | 'address-proved';
 
 const refreshTokenRow = z.object({
   family_id: z.string(),

@@ -5,8 +5,9 @@ import { PlatformError } from '../errors.js';
 import type { Store } from '../storage/index.js';
 import { accessTokenIssuer, type AccessTokens, tokenRefusal } from './access-tokens.js';
 import type { OutsideIssuer } from './outside-issuer.js';
+import type { OutsideSignIn } from './outside-sign-in.js';
 import { familyIsLive } from './token-families.store.js';
-import { findUser, findUserByEmail } from './users.store.js';
+import { findUser } from './users.store.js';
 
 /**
  * Which user a bearer token stands for. Checking a signature and asking the store costs some hundred times more than
@@ -43,11 +44,12 @@ export function createVerifiedTokens(dependencies: {
   readonly store: Store;
   readonly tokens: AccessTokens;
   readonly outsideIssuer: OutsideIssuer | undefined;
+  readonly signInOutside: OutsideSignIn;
   readonly nowMs: () => number;
   /** Whether this node hears of every change. */
   readonly isFresh: () => boolean;
 }): VerifiedTokens {
-  const { store, tokens, outsideIssuer, nowMs, isFresh } = dependencies;
+  const { store, tokens, outsideIssuer, signInOutside, nowMs, isFresh } = dependencies;
   const hashesOfFamily = new Map<string, Set<string>>();
   const entries = new LRUCache<string, Entry>({
     max: entriesMax,
@@ -99,12 +101,7 @@ export function createVerifiedTokens(dependencies: {
   }
 
   async function outsideUser(bearer: string, issuer: OutsideIssuer): Promise<VerifiedUser> {
-    const { email, expiresAtMs } = await issuer.verify(bearer);
-    const user = await store.directory((tx) => findUserByEmail(tx, email));
-    if (user === null || user.disabled) {
-      throw new PlatformError('invalid_token', { message: 'The address of this token has no account here.' });
-    }
-    return { userId: user.id, familyId: undefined, expiresAtMs };
+    return { ...(await signInOutside(bearer, issuer)), familyId: undefined };
   }
 
   /** What is in memory may be out of date: only what can have changed is asked for. */

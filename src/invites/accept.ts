@@ -9,7 +9,8 @@ import { findByToken, type InviteRow, lockByToken, markAccepted } from './invite
 
 /**
  * Accepting an invitation. The token shows that somebody reads the invited address's mail; an address with an account
- * also has to show that the account is theirs. Without an account the token is enough to make one.
+ * also has to show that the account is theirs. Without an account the token is enough to make one. Either way the
+ * account's address is proved: nobody else registered it, or they could not have shown both.
  */
 export interface Acceptance {
   readonly token: string;
@@ -21,7 +22,7 @@ export type Accept = (caller: AnonymousCaller | UserCaller, acceptance: Acceptan
 
 const passwordBody = z.object({ password: newPassword });
 
-/** Who joins: found ahead of the transaction, since telling takes a password hash. */
+/** Who joins: judged ahead of the transaction, since that takes a password hash, and confirmed in it. */
 type FindUser = (tx: DirectoryTransaction) => Promise<UserRow>;
 
 export function createAccept(dependencies: {
@@ -40,12 +41,16 @@ export function createAccept(dependencies: {
     if (account === null) {
       validate(passwordBody, password === undefined ? {} : { password });
       const prepared = await accounts.prepare({ email: invite.email, name, password: password ?? '' });
-      return async (tx) => (await accounts.insert(tx, prepared)) ?? raiseConflict(registeredMeanwhile);
+      return async (tx) =>
+        (await accounts.insert(tx, prepared, new Date(nowMs()))) ?? raiseConflict(registeredMeanwhile);
     }
-    if (caller.kind === 'user' && caller.userId === account.id) return async () => account;
+    if (caller.kind === 'user' && caller.userId === account.id) {
+      const { userId, familyId } = caller;
+      return (tx) => accounts.confirm(tx, { by: 'token', userId, familyId });
+    }
     if (password === undefined) throw new PlatformError('invalid_credentials', { message: needsAccount });
     const user = await accounts.userByPassword(invite.email, password, caller.address);
-    return async () => user;
+    return (tx) => accounts.confirm(tx, { by: 'password', user });
   }
 
   return async (caller, acceptance) => {
@@ -58,7 +63,7 @@ export function createAccept(dependencies: {
       // Seen again under its lock: somebody else may have accepted or cancelled it meanwhile.
       const invite = await lockByToken(tx, tokenHash, now);
       if (invite === null) throw unknownToken();
-      const user = await findUser(tx);
+      const user = await accounts.proveAddress(tx, await findUser(tx));
       const { tenant_id: tenantId, role } = invite;
       if (!(await accounts.join(tx, { tenantId, userId: user.id, role }))) raiseConflict(memberAlready);
       await markAccepted(tx, invite, user.id, now);

@@ -66,6 +66,25 @@ export function insertInvite(
   );
 }
 
+/**
+ * Whether the sign-in that an invitation was made with still holds, and its user still belongs to the tenant. Asked
+ * after the invitation was written: whoever ends sign-ins has locked the tenant by then and cancels it, or has committed
+ * and is seen here.
+ */
+export function isStillSignedIn(
+  tx: TenantTransaction,
+  userId: string,
+  familyId: string | undefined,
+): Promise<boolean> {
+  const signIn =
+    familyId === undefined ? sql.fragment`true` : sql.fragment`sign_in_is_live(${familyId}, ${userId})`;
+  return tx.exists(
+    sql.unsafe`
+      select 1 from memberships m
+      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId} and ${signIn}`,
+  );
+}
+
 /** Oldest first. */
 export function listPending(tx: TenantTransaction, now: Date): Promise<readonly InviteRow[]> {
   return tx.any(

@@ -13,6 +13,7 @@ import {
   insertInvite,
   type InviteRow,
   isMember,
+  isStillSignedIn,
   listPending,
   lockPending,
   readIntroduction,
@@ -38,7 +39,7 @@ export function createInviteBook(dependencies: {
 }): Invites {
   const { store, mail, random, nowMs, publicUrl } = dependencies;
   return {
-    async create({ scope, role: callersRole, userId }, email, role) {
+    async create({ scope, role: callersRole, userId, familyId }, email, role) {
       if (isAbove(role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
       const token = newToken(random);
       const invite = await store.inTenant(scope, async (tx) => {
@@ -56,6 +57,7 @@ export function createInviteBook(dependencies: {
           expiresAt: new Date(now + lifetimeMs),
         });
         if (made === null) throw conflict('This address has a pending invitation.');
+        if (!(await isStillSignedIn(tx, userId, familyId))) throw new PlatformError('invalid_token');
         const introduction = await readIntroduction(tx, userId);
         await mail.queue(tx, {
           tenantId: scope.tenantId,

@@ -13,6 +13,7 @@ import {
   findKey,
   findTenant,
   insertKey,
+  isStillSignedIn,
   type KeyRow,
   listKeys,
   lockKey,
@@ -36,6 +37,11 @@ export interface KeyWish {
   readonly rateLimitPerMinute?: number | null | undefined;
   readonly quotaLimit?: number | null | undefined;
   readonly expiresInDays?: number | null | undefined;
+}
+
+export interface KeySignIn {
+  readonly userId: string;
+  readonly familyId: string;
 }
 
 /** A key as its tenant sees it. */
@@ -76,7 +82,8 @@ export class KeyAdministration {
     this.#random = parts.random;
   }
 
-  create(scope: TenantScope, actor: string, wish: KeyWish): Promise<CreatedKey> {
+  /** `signIn`: the user's whose key it will be, where they signed in here. A key must not outlive its end. */
+  create(scope: TenantScope, actor: string, wish: KeyWish, signIn?: KeySignIn): Promise<CreatedKey> {
     const made = makeKey(wish.prefix, this.#random);
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
@@ -100,6 +107,9 @@ export class KeyAdministration {
         expiresAt: days === null ? null : new Date(Math.ceil(now.getTime() + days * dayMs)),
       };
       await insertKey(tx, row);
+      if (signIn !== undefined && !(await isStillSignedIn(tx, signIn))) {
+        throw new PlatformError('invalid_token');
+      }
       await this.#audit(tx, actor, 'key.created', row.id, {
         name: row.name,
         role: row.role,

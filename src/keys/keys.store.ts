@@ -63,6 +63,21 @@ export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<
     insert into api_key_use (tenant_id, key_id) values (${tenantId}, ${key.id})`);
 }
 
+/**
+ * Whether the sign-in that a key was made with still holds, and its user still belongs to the tenant. Asked after the
+ * key was written: whoever ends sign-ins has locked the tenant by then and revokes the key with the others, or has
+ * committed and is seen here.
+ */
+export function isStillSignedIn(
+  tx: TenantTransaction,
+  { userId, familyId }: { readonly userId: string; readonly familyId: string },
+): Promise<boolean> {
+  return tx.exists(sql.unsafe`
+    select 1 from memberships m
+    where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId}
+      and sign_in_is_live(${familyId}, ${userId})`);
+}
+
 export function countUnrevoked(tx: TenantTransaction): Promise<number> {
   return tx.oneFirst(sql.typeAlias('count')`
     select count(*) as count from api_keys where tenant_id = ${tx.scope.tenantId} and revoked_at is null`);

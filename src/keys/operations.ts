@@ -85,8 +85,10 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
           details: { role: body.role, caller_role: caller.role },
         });
       }
+      const { scope, userId, familyId } = caller;
+      const signIn = familyId === undefined ? undefined : { userId, familyId };
       const key = await administration
-        .create(caller.scope, actorOf(caller), body)
+        .create(scope, actorOf(caller), body, signIn)
         .catch((error: unknown) => creationFailed(error, report));
       const shown = {
         id: key.id,

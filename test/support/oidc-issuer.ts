@@ -20,6 +20,8 @@ interface TokenOptions {
   readonly audience?: string;
   readonly expiresInSeconds?: number;
   readonly issuer?: string;
+  /** Who the token is about; else each address is a person of its own. */
+  readonly subject?: string;
 }
 
 export const oidcAudience = 'the-platform';
@@ -75,7 +77,7 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
         .setProtectedHeader({ alg: 'RS256', kid: key.id })
         .setIssuer(options.issuer ?? issuer)
         .setAudience(options.audience ?? oidcAudience)
-        .setSubject('somebody')
+        .setSubject(options.subject ?? subjectOf(claims['email']))
         .setIssuedAt(now)
         .setExpirationTime(now + (options.expiresInSeconds ?? 600))
         .sign(key.privateKey);
@@ -87,6 +89,10 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
     },
   };
   return oidc;
+}
+
+function subjectOf(email: unknown): string {
+  return typeof email === 'string' ? email.toLowerCase() : 'somebody';
 }
 
 async function makeKey(number: number): Promise<SigningKey> {
