@@ -1,5 +1,13 @@
 // What every way into a conversation shares: what a sender may declare, who speaks, which session that is, and what
 // goes out again. Plain functions; no state, no storage.
+export {
+  type Author,
+  authorFrom,
+  authorKinds,
+  continuesOwnSessionsOnly,
+  isStarter,
+  starterAfter,
+} from './author.js';
 export { type Capabilities } from './capabilities.js';
 export {
   consumerKeyCharactersMax,

@@ -4,7 +4,13 @@
  */
 import type { Turn } from '../../generated/troupe/actors/v1/session.js';
 import type { ConsumerTouch } from '../consumers/index.js';
-import { displayNameAfter, identityAfter } from '../conversations/index.js';
+import {
+  type Author,
+  displayNameAfter,
+  identityAfter,
+  isStarter,
+  starterAfter,
+} from '../conversations/index.js';
 import { PlatformError, tooMany } from '../errors.js';
 import { LiveTurn, metadataOf } from './live-turn.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
@@ -42,12 +48,13 @@ export async function acceptTurn(
   const nowMs = parts.time.wallMs();
   const now = new Date(nowMs).toISOString();
   const before = state.session;
-  const session = sessionAfter(state, activation, wanted, contactName, now);
+  const input = JSON.parse(wanted.inputJson) as StoredInput;
+  const session = sessionAfter(state, activation, { wanted, author: input.author, contactName, now });
   if (state.line.length > waitingMax) {
     const message = `${waitingMax} turns wait in this session already.`;
     throw tooMany(waitingMax, { atMs: nowMs + fullLineMs, nowMs, message });
   }
-  const turn = new LiveTurn(newExecution(wanted, session, activation, parts, now), activation.epoch);
+  const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);
   turn.bring(wanted);
   turn.log.append('metadata', metadataOf(turn.row));
   if (state.line.length > 0) turn.log.append('status', { state: 'queued' });
@@ -73,7 +80,8 @@ function isOnlyCounted(before: SessionRow | undefined, after: SessionRow): boole
   return (
     before !== undefined &&
     before.consumer_key === after.consumer_key &&
-    before.consumer_display_name === after.consumer_display_name
+    before.consumer_display_name === after.consumer_display_name &&
+    before.started_by === after.started_by
   );
 }
 
@@ -100,16 +108,23 @@ export function beforeEntering(
 
 type Entering = Pick<Turn, 'consumerKey' | 'consumerDisplayName' | 'nameInferred'>;
 
+interface Arrival {
+  readonly wanted: Turn;
+  readonly author: Author | undefined;
+  readonly contactName: string | undefined;
+  readonly now: string;
+}
+
 /** The session with this turn in its line; a refusal where it is another agent's, or another person's. */
 function sessionAfter(
   { session }: SessionState,
   activation: SessionActivation,
-  wanted: Turn,
-  contactName: string | undefined,
-  now: string,
+  { wanted, author, contactName, now }: Arrival,
 ): SessionRow {
-  if (session === undefined && wanted.mustExist) throw new PlatformError('not_found');
-  const base = session ?? newSession(activation, wanted, now);
+  const isForeign = session !== undefined && wanted.ownSessionsOnly && !isStarter(session.started_by, author);
+  // First of all, so that nothing tells a session that is somebody else's from one that does not exist.
+  if (isForeign || (session === undefined && wanted.mustExist)) throw new PlatformError('not_found');
+  const base = session ?? newSession(activation, { ...wanted, startedBy: author ?? null }, now);
   if (base.agent_id !== wanted.agentId) {
     throw new PlatformError('CONFLICT', { message: 'The session belongs to another agent.' });
   }
@@ -121,6 +136,7 @@ function sessionAfter(
       base.consumer_display_name ?? contactName ?? null,
       name === '' ? undefined : { name, source: wanted.nameInferred ? 'inferred' : 'declared' },
     ),
+    started_by: starterAfter(base.started_by, author),
     last_arrival: base.last_arrival + 1,
     last_interaction: now,
   };
@@ -140,10 +156,16 @@ export function touchesOf(
   ];
 }
 
+interface NewSession {
+  readonly agentId: string;
+  readonly channel: string;
+  readonly startedBy: Author | null;
+}
+
 /** A session that nobody has spoken in. */
 export function newSession(
   { address, slot }: SessionActivation,
-  { agentId, channel }: { readonly agentId: string; readonly channel: string },
+  { agentId, channel, startedBy }: NewSession,
   now: string,
 ): SessionRow {
   return {
@@ -154,6 +176,7 @@ export function newSession(
     consumer_key: null,
     consumer_display_name: null,
     channel,
+    started_by: startedBy,
     metadata: {},
     control_mode: 'engaged',
     control_kind: null,
@@ -174,6 +197,7 @@ export function newSession(
 
 function newExecution(
   wanted: Turn,
+  input: StoredInput,
   session: SessionRow,
   { process }: SessionActivation,
   { seal, time }: SessionActorParts,
@@ -198,7 +222,7 @@ function newExecution(
     worker: process,
     due_at: new Date(time.wallMs() + lookAgainMs).toISOString(),
     cancelled_by: null,
-    input: { ...(JSON.parse(wanted.inputJson) as StoredInput), deadline_ms: wanted.deadlineMs },
+    input: { ...input, deadline_ms: wanted.deadlineMs },
     sealed_input: wanted.contextJson === '' ? null : seal(wanted.contextJson, wanted.executionId),
     metadata: JSON.parse(wanted.metadataJson) as ExecutionRow['metadata'],
     output: null,

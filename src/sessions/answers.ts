@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { outcomes } from '../conversations/index.js';
+import { authorKinds, outcomes } from '../conversations/index.js';
 import { encodeCursor } from '../operations/index.js';
 import { deliveryStatuses } from './reads.store.js';
 import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
@@ -86,9 +86,24 @@ function isoOf(text: string | null): string | null {
   return text === null ? null : new Date(text).toISOString();
 }
 
+const authorShape = z
+  .object({
+    kind: z
+      .enum(authorKinds)
+      .describe(
+        '`consumer`: the person whom an integration or a channel names. `user`, `key`: somebody of the tenant, by ' +
+          'the credential that they sent. `trigger`: one that ran by itself. `agent`: an answer.',
+      ),
+    id: z
+      .string()
+      .describe('The `consumer_key` of a consumer, else the id of the user, key, trigger or agent.'),
+  })
+  .describe('Who wrote it. Null for messages from before this was recorded.');
+
 export const messageShape = z.object({
   id: z.uuid(),
   role: z.enum(['user', 'assistant']),
+  author: authorShape.nullable(),
   content: z.string(),
   declared_context: scalars.nullable(),
   metadata: z.record(z.string(), z.unknown()),

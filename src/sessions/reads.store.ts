@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../storage/index.js';
-import { outcomes } from '../conversations/index.js';
+import { authorKinds, outcomes } from '../conversations/index.js';
 
 /** What the endpoints read. Nothing here writes: that is the actor's alone. */
 
@@ -80,6 +80,7 @@ const messageRow = z.object({
   number: z.number(),
   id: z.uuid(),
   role: z.enum(['user', 'assistant']),
+  author: z.object({ kind: z.enum(authorKinds), id: z.string() }).nullable(),
   content: z.string(),
   declared_context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
   metadata: z.record(z.string(), z.unknown()),
@@ -89,7 +90,7 @@ const messageRow = z.object({
 export type ReadMessage = z.output<typeof messageRow>;
 
 const messageColumns = sql.fragment`
-  m.number, m.id, m.role, m.content, m.declared_context, m.metadata, m.execution_id, m.created_at`;
+  m.number, m.id, m.role, m.author, m.content, m.declared_context, m.metadata, m.execution_id, m.created_at`;
 
 /** Oldest first, behind the given number. */
 export function listMessages(

@@ -1,5 +1,5 @@
 import type { ConsumerTouch, FactsRow } from '../consumers/index.js';
-import type { FlatObject, Outcome, TurnUsage } from '../conversations/index.js';
+import type { Author, FlatObject, Outcome, TurnUsage } from '../conversations/index.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import type { QuickReplies } from '../turns/index.js';
 import type { OpenedRow } from '../usage/index.js';
@@ -17,6 +17,8 @@ export interface SessionRow {
   readonly consumer_key: string | null;
   readonly consumer_display_name: string | null;
   readonly channel: string;
+  /** Whose it is among those who continue only their own, see `starterAfter`. */
+  readonly started_by: Author | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly control_mode: ControlMode;
   readonly control_kind: ControlKind | null;
@@ -40,6 +42,8 @@ export interface MessageRow {
   readonly number: number;
   readonly id: string;
   readonly role: 'user' | 'assistant';
+  /** Null for messages from before authors were recorded. */
+  readonly author: Author | null;
   readonly content: string;
   readonly declared_context: FlatObject | null;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -59,6 +63,8 @@ export type ExecutionStatus =
 /** What is stored of a turn's input. */
 export interface StoredInput {
   readonly message: string;
+  /** Undefined for turns that a node from before authors took. */
+  readonly author?: Author;
   readonly declared_context: FlatObject | null;
   readonly accepted_fields: readonly string[];
   readonly ignored_fields: readonly { readonly field: string; readonly reason: string }[];

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import { actorOf, type TenantCaller } from '../context/caller.js';
 import {
+  authorFrom,
   consumerKeyCharactersMax,
   type FlatObject,
   IgnoredFields,
@@ -100,6 +101,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
           consumerKey,
           metadata,
           channel: 'chat',
+          startedBy: consumerKey === undefined ? authorFrom(caller) : { kind: 'consumer', id: consumerKey },
         });
         return one({
           session_id: session.id,

@@ -28,7 +28,7 @@ import {
   SessionServiceDefinition,
   type WatchResponse,
 } from '../../generated/troupe/actors/v1/session.js';
-import { identityAfter } from '../conversations/index.js';
+import { type Author, identityAfter } from '../conversations/index.js';
 import { PlatformError } from '../errors.js';
 import { EndingActivation } from './ending-activation.js';
 import { acceptTurn, beforeEntering, given, newSession, touchesOf } from './accepting.js';
@@ -111,7 +111,8 @@ class SessionActor {
       const { session } = this.#state;
       const now = new Date(this.#parts.time.wallMs()).toISOString();
       if (session !== undefined && session.agent_id !== request.agentId) throw new PlatformError('CONFLICT');
-      const base = session ?? newSession(this.#activation, request, now);
+      const startedBy = authorOf(request.startedByJson);
+      const base = session ?? newSession(this.#activation, { ...request, startedBy }, now);
       const opened = {
         ...base,
         consumer_key: identityAfter(base.consumer_key, given(request.consumerKey)),
@@ -216,6 +217,7 @@ class SessionActor {
         number: session.last_message + 1,
         id: request.messageId,
         role: 'assistant',
+        author: authorOf(request.authorJson),
         content: request.content,
         declared_context: null,
         metadata: JSON.parse(request.metadataJson),
@@ -333,9 +335,18 @@ class SessionActor {
   }
 }
 
-/** What a reader has seen of a turn says that the turn was accepted: it is never begun again, nor its session made. */
+/**
+ * What a reader has seen of a turn says that the turn was accepted: it is never begun again, nor its session made, and
+ * whose the session is was judged then.
+ */
 function knownTurn(input: RunRequest): RunRequest {
-  return input.turn === undefined ? input : { ...input, turn: { ...input.turn, mustExist: true } };
+  if (input.turn === undefined) return input;
+  return { ...input, turn: { ...input.turn, mustExist: true, ownSessionsOnly: false } };
+}
+
+/** Empty from a node that does not record authors yet. */
+function authorOf(json: string): Author | null {
+  return json === '' ? null : (JSON.parse(json) as Author);
 }
 
 /** Refusals of the platform cross to the asker as what they are. */

@@ -4,6 +4,7 @@ import type { RunResponse, Turn } from '../../generated/troupe/actors/v1/session
 import type { TenantCaller } from '../context/caller.js';
 import { actorOf } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
+import type { Author } from '../conversations/index.js';
 import { PlatformError } from '../errors.js';
 import type { HotReads, Store } from '../storage/index.js';
 import type { SessionService } from './parts.js';
@@ -37,13 +38,17 @@ export interface WantedTurn {
   readonly sessionId: string;
   /** An unknown session is refused, not made. */
   readonly mustExist: boolean;
+  /** One that its author did not begin is refused like an unknown one. */
+  readonly ownSessionsOnly: boolean;
   readonly agentId: string;
   readonly executionId: string;
   readonly channel: string;
   readonly consumerKey: string | undefined;
   readonly consumerDisplayName: string | undefined;
   readonly nameInferred: boolean;
-  readonly input: Omit<StoredInput, 'deadline_ms' | 'needs_bindings'>;
+  readonly input: Omit<StoredInput, 'author' | 'deadline_ms' | 'needs_bindings'> & {
+    readonly author: Author;
+  };
   /** For tools; stored sealed, and only as long as the turn runs. */
   readonly context: Readonly<Record<string, string | number | boolean>>;
   /** For tools; stored nowhere. */
@@ -153,6 +158,7 @@ export class Sessions {
       readonly consumerKey: string | undefined;
       readonly metadata: Readonly<Record<string, unknown>>;
       readonly channel: string;
+      readonly startedBy: Author;
     },
   ): Promise<SessionRow> {
     const { sessionJson } = await this.#asking(
@@ -163,6 +169,7 @@ export class Sessions {
           consumerDisplayName: '',
           channel: session.channel,
           metadataJson: JSON.stringify(session.metadata),
+          startedByJson: JSON.stringify(session.startedBy),
         },
         { deadlineMs: controlMs },
       ),
@@ -222,6 +229,7 @@ export class Sessions {
       readonly mustBeHandedOff: boolean;
       /** Told to the people of the tenant together with the message. */
       readonly writtenBy: string;
+      readonly author: Author;
     },
   ): Promise<string> {
     const { createdAt } = await this.#asking(
@@ -232,6 +240,7 @@ export class Sessions {
           metadataJson: JSON.stringify(message.metadata),
           mustBeHandedOff: message.mustBeHandedOff,
           writtenBy: message.writtenBy,
+          authorJson: JSON.stringify(message.author),
         },
         { deadlineMs: controlMs },
       ),
@@ -275,6 +284,7 @@ function turnMessage(wanted: WantedTurn): Turn {
     executionId: wanted.executionId,
     agentId: wanted.agentId,
     mustExist: wanted.mustExist,
+    ownSessionsOnly: wanted.ownSessionsOnly,
     channel: wanted.channel,
     consumerKey: wanted.consumerKey ?? '',
     consumerDisplayName: wanted.consumerDisplayName ?? '',

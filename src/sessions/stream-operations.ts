@@ -3,6 +3,8 @@ import type { Time } from '../../cluster/index.js';
 import type { RunnableAgent } from '../agents/index.js';
 import { actorOf, type TenantCaller } from '../context/caller.js';
 import {
+  authorFrom,
+  continuesOwnSessionsOnly,
   derivedSessionId,
   type IgnoredField,
   type Invocation,
@@ -112,6 +114,7 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
     scope: caller.scope,
     sessionId,
     mustExist: invocation.sessionId !== undefined,
+    ownSessionsOnly: continuesOwnSessionsOnly(caller),
     agentId: agent.id,
     executionId,
     channel: 'chat',
@@ -120,6 +123,10 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
     nameInferred: false,
     input: {
       message: invocation.message,
+      author:
+        invocation.consumerKey === undefined
+          ? authorFrom(caller)
+          : { kind: 'consumer', id: invocation.consumerKey },
       declared_context: invocation.declaredContext,
       accepted_fields: acceptedFields,
       ignored_fields: ignoredFields,

@@ -56,6 +56,7 @@ export function newMessage(
     number: (session?.last_message ?? 0) + 1,
     id: newId(),
     role,
+    author: role === 'user' ? (row.input.author ?? null) : { kind: 'agent', id: row.agent_id },
     content,
     declared_context: null,
     metadata: {},

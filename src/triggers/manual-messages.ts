@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { actorOf, type TenantCaller } from '../context/caller.js';
+import { authorFrom } from '../conversations/index.js';
 import { PlatformError } from '../errors.js';
 import type { Sessions } from '../sessions/index.js';
 import type { Store } from '../storage/index.js';
@@ -56,6 +57,7 @@ export class ManualMessages {
       metadata: { manual: true, by: actorOf(caller) },
       mustBeHandedOff: false,
       writtenBy: actorOf(caller),
+      author: authorFrom(caller),
     });
     return { messageId, deliveredAt };
   }

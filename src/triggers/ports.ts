@@ -1,9 +1,17 @@
 import type { TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
+import type { Author } from '../conversations/index.js';
 import type { PlatformError } from '../errors.js';
 import type { MappedContext } from './intake/mapped-context.js';
 
 /** What triggers need of sessions and consumers, in their own words. The composition adapts whoever has it. */
+
+/** Somebody of the tenant who runs a trigger by hand. */
+export interface InvokedBy {
+  readonly author: Author;
+  /** Whether they continue only sessions that they began; a payload can name anybody's. */
+  readonly ownSessionsOnly: boolean;
+}
 
 /** A turn that a trigger wants. The id is fixed before the first attempt: the same order twice is one turn. */
 export interface TurnOrder {
@@ -21,6 +29,7 @@ export interface TurnOrder {
   readonly channel: string;
   readonly userId: string | undefined;
   readonly keyId: string | undefined;
+  readonly invokedBy: InvokedBy | undefined;
   readonly deadlineMs: number;
   readonly requestId: string;
   /** Whether its sender was counted as the tenant's model work; what nobody sent is counted when it begins. */

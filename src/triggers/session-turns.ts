@@ -1,4 +1,5 @@
 import type { Time } from '../../cluster/index.js';
+import type { Author } from '../conversations/index.js';
 import { redactValue } from '../diagnostics/index.js';
 import { PlatformError } from '../errors.js';
 import type { Quota } from '../quota/index.js';
@@ -76,6 +77,7 @@ export class SessionTurns implements TurnPort {
         scope,
         sessionId: order.sessionId,
         mustExist: false,
+        ownSessionsOnly: order.invokedBy?.ownSessionsOnly ?? false,
         agentId: order.agentId,
         executionId: order.executionId,
         channel: order.channel,
@@ -84,6 +86,7 @@ export class SessionTurns implements TurnPort {
         nameInferred: true,
         input: {
           message: order.message,
+          author: authorOf(order),
           declared_context: Object.fromEntries(
             Object.entries(context).map(([name, value]) => [name, redactValue(name, value)]),
           ),
@@ -128,4 +131,12 @@ export class SessionTurns implements TurnPort {
       error: row.error ?? undefined,
     };
   }
+}
+
+/** Whoever runs a trigger by hand writes its message, whatever person it names. */
+function authorOf({ invokedBy, consumerKey, triggerId }: TurnOrder): Author {
+  if (invokedBy !== undefined) return invokedBy.author;
+  return consumerKey === undefined
+    ? { kind: 'trigger', id: triggerId }
+    : { kind: 'consumer', id: consumerKey };
 }

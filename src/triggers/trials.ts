@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AgentsSubject } from '../agents/index.js';
 import type { TenantCaller } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { isReservedName } from '../conversations/index.js';
+import { authorFrom, continuesOwnSessionsOnly, isReservedName } from '../conversations/index.js';
 import { redactDeep } from '../diagnostics/index.js';
 import { PlatformError } from '../errors.js';
 import type { Expressions } from '../expressions/index.js';
@@ -122,6 +122,7 @@ export class Trials {
         ...(caller.kind === 'key' ? { keyId: caller.keyId } : { userId: caller.userId }),
       },
       row: undefined,
+      invokedBy: { author: authorFrom(caller), ownSessionsOnly: continuesOwnSessionsOnly(caller) },
       attempts: 1,
       ageMs: 0,
     });

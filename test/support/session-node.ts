@@ -12,6 +12,7 @@ import {
   type Time,
 } from '../../cluster/index.js';
 import type { RunnableAgent } from '../../src/agents/index.js';
+import type { Author } from '../../src/conversations/index.js';
 import { limitsOf } from '../../src/plans/index.js';
 import type { SessionActorParts, SessionService } from '../../src/sessions/parts.js';
 import { sessionActor } from '../../src/sessions/session.actor.js';
@@ -20,7 +21,8 @@ import { agentOf, type TurnsBench } from './turns.js';
 
 export interface SessionNode {
   readonly session: Reference<SessionService>;
-  stop(): Promise<unknown>;
+  /** Waits for turns under way, unless the signal says to leave them. */
+  stop(signal?: AbortSignal): Promise<unknown>;
 }
 
 export interface SessionNodeOptions {
@@ -70,8 +72,8 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
   const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name) });
   return {
     session: node.actor(kind, bench.scope.tenantId, sessionId),
-    async stop() {
-      await stop();
+    async stop(signal) {
+      await stop(signal);
       await store.close();
     },
   };
@@ -80,9 +82,11 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
 export function turnOf(
   agent: RunnableAgent,
   executionId: string,
+  author: Author = { kind: 'key', id: '5d0ab5ce-8e8c-4d7b-9f0c-0d6f3b0f7f11' },
 ): Parameters<SessionNode['session']['run']>[0] {
   const input = {
     message: 'good morning, everybody',
+    author,
     declared_context: null,
     accepted_fields: ['message'],
     ignored_fields: [],
@@ -95,6 +99,7 @@ export function turnOf(
       executionId,
       agentId: agent.id,
       mustExist: false,
+      ownSessionsOnly: false,
       channel: 'chat',
       consumerKey: '',
       consumerDisplayName: '',

@@ -1,5 +1,6 @@
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { TriggerConfig } from '../config/trigger-config.js';
+import type { InvokedBy } from '../ports.js';
 import type { Work } from './work.js';
 
 /** A message on its way to a session. */
@@ -11,6 +12,8 @@ export interface Item {
   readonly work: Work;
   /** Its row in the inbox; undefined for one that nobody was promised anything for. */
   readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
+  /** Never of one with a row: whoever runs a trigger by hand waits for it. */
+  readonly invokedBy?: InvokedBy;
   readonly attempts: number;
   readonly ageMs: number;
 }

@@ -283,6 +283,7 @@ function orderOf(trigger: LiveTrigger, item: Item): TurnOrder {
     channel: channelOf(parsed),
     userId: work.userId,
     keyId: work.keyId,
+    invokedBy: item.invokedBy,
     deadlineMs: deadlineOf(
       // Only a webhook's answer may take longer.
       parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',

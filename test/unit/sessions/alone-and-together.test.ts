@@ -33,6 +33,7 @@ function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
     consumer_key: awkward,
     consumer_display_name: null,
     channel: 'chat',
+    started_by: { kind: 'consumer', id: awkward },
     metadata: { said: awkward, list: [1, 'two', null], nothing: null },
     control_mode: 'engaged',
     control_kind: null,
@@ -69,6 +70,7 @@ function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
     cancelled_by: null,
     input: {
       message: awkward,
+      author: { kind: 'consumer', id: awkward },
       declared_context: null,
       accepted_fields: ['message'],
       ignored_fields: [{ field: 'x', reason: awkward }],
@@ -104,6 +106,7 @@ function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
         number: 1,
         id: randomUUID(),
         role: 'user',
+        author: { kind: 'consumer', id: awkward },
         content: awkward,
         declared_context: null,
         metadata: {},

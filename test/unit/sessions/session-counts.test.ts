@@ -8,7 +8,9 @@ import { SessionState } from '../../../src/sessions/session-state.js';
 
 const at = '2026-01-01T00:00:00.000Z';
 const activation = { address: { group: 'tenant', kind: 'session', key: 'session' }, slot: 1 };
-const row = newSession(activation as SessionActivation, { agentId: 'agent', channel: 'chat' }, at);
+const author = { kind: 'key', id: 'a key' } as const;
+const begun = { agentId: 'agent', channel: 'chat', startedBy: author };
+const row = newSession(activation as SessionActivation, begun, at);
 
 function message(number: number): MessageRow {
   return {
@@ -17,6 +19,7 @@ function message(number: number): MessageRow {
     number,
     id: `message ${number}`,
     role: 'user',
+    author,
     content: 'Hello',
     declared_context: null,
     metadata: {},
