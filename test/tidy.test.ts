@@ -30,7 +30,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   llm: [...foundations, 'storage', 'vault', 'quota', 'telemetry', 'egress'],
   usage: [...foundations, 'storage', 'quota'],
   calls: [...foundations, 'storage', 'vault', 'quota', 'llm', 'usage'],
-  expressions: [],
+  sandbox: ['errors', 'context', 'storage'],
+  expressions: ['errors', 'context', 'sandbox'],
   sessions: [
     ...foundations,
     'storage',
@@ -61,7 +62,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   conversations: [...foundations, 'llm'],
   realtime: [...foundations, 'storage', 'conversations'],
   consumers: [...foundations, 'storage', 'audit', 'conversations', 'realtime'],
-  agents: [...foundations, 'storage', 'audit', 'vault', 'egress', 'expressions'],
+  agents: [...foundations, 'storage', 'audit', 'vault', 'egress', 'sandbox', 'expressions'],
   databases: [...foundations, 'storage', 'audit', 'vault', 'egress'],
   triggers: [
     ...foundations,
@@ -178,6 +179,7 @@ test('each outside protocol has one user', (t) => {
     slonik: /^src\/storage\//,
     nodemailer: /^src\/mail\//,
     '@jmespath-community/jmespath': /^src\/expressions\//,
+    ajv: /^src\/agents\/schemas\//,
     standardwebhooks: /^src\/triggers\/deliveries\//,
     marked: /^src\/triggers\/answers\//,
     'smtp-server': /^src\/triggers\/mail\//,

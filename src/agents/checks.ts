@@ -3,15 +3,17 @@ import type { TenantScope } from '../context/tenant-scope.js';
 import type { TenantTransaction } from '../storage/index.js';
 import type { Egress } from '../egress/index.js';
 import { PlatformError } from '../errors.js';
+import type { Sandbox } from '../sandbox/index.js';
 import { approves, textOfPlace, type Vault } from '../vault/index.js';
 import type { Issue } from './issues.js';
 import { destinationsOf, forbiddenDestinations } from './schemas/destinations.js';
+import type { SchemaDocument } from './schemas/document.js';
+import { faultOfJsonSchema } from './schemas/json-schemas.js';
 import type { SchemaRow, ServerTool } from './schemas/schemas.store.js';
 import { faultOfSubAgents } from './sub-agents.js';
 import type { McpServer } from './schemas/editor-schema.js';
 import { authHeaders, type SecretReader } from './tools/credentials.js';
 import { secretHider } from './tools/hide-secrets.js';
-import { faultOfJsonSchema } from './tools/json-schema.js';
 import { listServerTools } from './tools/mcp-server.js';
 
 export interface NetworkFindings {
@@ -23,16 +25,40 @@ export interface NetworkFindings {
 const atOnceMax = 8;
 const serverTimeoutMs = 10_000;
 
+/** One of the working copy, or of a version. */
+interface CheckedSchema {
+  readonly id: string;
+  readonly document: SchemaDocument;
+}
+
 type CheckingVault = Pick<Vault, 'find' | 'keep' | 'resolve'>;
 
 /** What publishing demands of each schema. */
 export class Checks {
   readonly #vault: CheckingVault;
   readonly #egress: Egress;
+  readonly #sandbox: Pick<Sandbox, 'run'>;
 
-  constructor(vault: CheckingVault, egress: Egress) {
+  constructor(vault: CheckingVault, egress: Egress, sandbox: Pick<Sandbox, 'run'>) {
     this.#vault = vault;
     this.#egress = egress;
+    this.#sandbox = sandbox;
+  }
+
+  /**
+   * What the schemas alone can tell: the same for the same revision. One after the other, so that an agent with many
+   * takes its turns with everybody else. Never in a transaction, which would wait with its connection in hand.
+   */
+  async parameters(scope: TenantScope, schemas: readonly CheckedSchema[]): Promise<readonly Issue[]> {
+    const issues: Issue[] = [];
+    for (const schema of schemas) {
+      const { document } = schema;
+      if (document.type === 'mcp') continue;
+      const fault = await faultOfJsonSchema(this.#sandbox, scope, document.parameters);
+      if (fault === undefined) continue;
+      issues.push(issueOf(schema, fault.at === '' ? 'parameters' : `parameters.${fault.at}`, fault.issue));
+    }
+    return issues;
   }
 
   /**
@@ -48,11 +74,6 @@ export class Checks {
     const issues: Issue[] = [];
     for (const row of schemas) {
       const { document } = row;
-      const fault = document.type === 'mcp' ? undefined : faultOfJsonSchema(document.parameters);
-      if (fault !== undefined) {
-        const field = fault.at === '' ? 'parameters' : `parameters.${fault.at}`;
-        issues.push(issueOf(row, field, fault.issue));
-      }
       for (const { secret, field } of destinationsOf(document)) {
         if ((await this.#vault.keep(tx, secret)) !== undefined) continue;
         const name = typeof secret === 'string' ? secret : secret.vault_secret_id;
@@ -153,7 +174,7 @@ export class Checks {
   }
 }
 
-function issueOf(row: SchemaRow, field: string, issue: string): Issue {
+function issueOf(row: CheckedSchema, field: string, issue: string): Issue {
   return { schemaId: row.id, schema: row.document.name, field, issue };
 }
 

@@ -5,6 +5,7 @@ import type { TenantScope } from '../context/tenant-scope.js';
 import type { Egress } from '../egress/index.js';
 import type { Expressions } from '../expressions/index.js';
 import type { Operation } from '../operations/index.js';
+import type { Sandbox } from '../sandbox/index.js';
 import type { ChangeFeed, Store } from '../storage/index.js';
 import type { Vault } from '../vault/index.js';
 import { Agents } from './agents.js';
@@ -37,6 +38,7 @@ export interface AgentsDependencies {
   readonly feed: ChangeFeed;
   readonly vault: Pick<Vault, 'find' | 'keep' | 'resolve' | 'addReferenceFinder'>;
   readonly egress: Egress;
+  readonly sandbox: Pick<Sandbox, 'run'>;
   readonly expressions: Expressions;
   readonly time: Time;
   /** Who judges models before publishing; nobody does when left out. */
@@ -64,10 +66,10 @@ export interface AgentsSubject {
 }
 
 export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
-  const { store, feed, vault, egress, expressions, time, models } = dependencies;
+  const { store, feed, vault, egress, sandbox, expressions, time, models } = dependencies;
   vault.addReferenceFinder(findSecretReferences);
   const agents = new Agents(store);
-  const publishing = new Publishing(store, feed, new Checks(vault, egress), models);
+  const publishing = new Publishing(store, feed, new Checks(vault, egress, sandbox), models);
   const schemas = new Schemas(store, vault, egress);
   const trials = new Trials({ store, vault, egress, expressions, time, schemas });
   const live = new LiveAgents(store, feed);

@@ -1,4 +1,5 @@
 import { recordAudit } from '../audit/index.js';
+import type { TenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
 import type { ChangeFeed, Store, TenantTransaction } from '../storage/index.js';
 import { present, refusingTakenName } from './agents.js';
@@ -11,7 +12,7 @@ import { type Issue, notPublishable } from './issues.js';
 import { type ModelJudge, unknownModels } from './models.js';
 import { destinationsOf } from './schemas/destinations.js';
 import { approveDestinations, recordFindings } from './schemas/schemas.store.js';
-import { snapshotOf } from './snapshot.js';
+import { schemaDocumentOf, snapshotOf } from './snapshot.js';
 import { findVersion, insertVersion, type VersionRow } from './versions.store.js';
 import { readWorkingCopy, replaceWorkingCopy, type WorkingCopy } from './working-copy.js';
 
@@ -51,8 +52,9 @@ export class Publishing {
       const copy = await readWorkingCopy(scope, tx, id);
       return { ...copy, issues: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
+    const parameters = await this.#checks.parameters(scope, schemas);
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
-    return { agent, issues: [...this.#unknownModels(agent), ...issues, ...outside.issues] };
+    return { agent, issues: [...this.#unknownModels(agent), ...parameters, ...issues, ...outside.issues] };
   }
 
   async publish(author: Author, id: string, config: PublishConfig, signal: AbortSignal): Promise<AgentRow> {
@@ -102,6 +104,7 @@ export class Publishing {
    */
   async rollback(author: Author, id: string, to: number): Promise<VersionRow> {
     const { scope } = author;
+    const faults = await this.#faultsOfVersion(scope, id, to);
     let made: VersionRow | undefined;
     await refusingTakenName('of that version', () =>
       this.#change(author, id, 'agent.rolled-back', async (tx, before) => {
@@ -110,7 +113,9 @@ export class Publishing {
         const row = await replaceWorkingCopy(author, tx, id, snapshot, created_at);
         const { schemas } = await readWorkingCopy(scope, tx, id);
         const [first, ...others] =
-          before.status === 'published' ? await this.#checks.local(scope, tx, id, schemas) : [];
+          before.status === 'published'
+            ? [...faults, ...(await this.#checks.local(scope, tx, id, schemas))]
+            : [];
         if (first !== undefined) throw notPublishable([first, ...others]);
         const version = before.last_version + 1;
         const name = `Rollback to version ${to}`;
@@ -130,10 +135,11 @@ export class Publishing {
       refuseArchived(copy.agent);
       return { ...copy, local: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
+    const parameters = await this.#checks.parameters(scope, schemas);
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
     // What a check says that was broken off, is not worth keeping.
     if (signal.aborted) throw new PlatformError('service_unavailable', { cause: signal.reason });
-    const issues = [...this.#unknownModels(agent), ...local, ...outside.issues];
+    const issues = [...this.#unknownModels(agent), ...parameters, ...local, ...outside.issues];
     await this.#store.inTenant(scope, async (tx) => {
       for (const { id: schemaId, revision } of schemas) {
         const own = issues.filter((issue) => issue.schemaId === schemaId);
@@ -147,6 +153,16 @@ export class Publishing {
       agent,
       schemas: schemas.map((row) => ({ ...row, tools: outside.tools.get(row.id) ?? row.tools })),
     };
+  }
+
+  /** Of what its schemas alone can tell. A version never changes, so this needs no lock. */
+  async #faultsOfVersion(scope: TenantScope, id: string, version: number): Promise<readonly Issue[]> {
+    const found = await this.#store.inTenant(scope, (tx) => findVersion(scope, tx, id, version));
+    const schemas = (found?.snapshot.schemas ?? []).map((schema) => ({
+      id: schema.id,
+      document: schemaDocumentOf(schema),
+    }));
+    return this.#checks.parameters(scope, schemas);
   }
 
   #unknownModels({ document }: AgentRow): readonly Issue[] {
@@ -163,7 +179,8 @@ export class Publishing {
     const { scope } = author;
     const { id, document } = locked;
     refuseArchived(locked);
-    // Once more, now that nothing can change before the commit: a secret deleted or a circle closed in between.
+    // Once more, now that nothing can change before the commit: a secret deleted or a circle closed in between. The
+    // parameters are those that were checked, since the revision is.
     const [first, ...others] = await this.#checks.local(scope, tx, id, schemas);
     if (first !== undefined) throw notPublishable([first, ...others]);
     for (const row of schemas) {

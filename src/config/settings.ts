@@ -242,6 +242,20 @@ export const settingTable = {
   dailyLimits: setting('TROUPE_DAILY_LIMITS', "whether the plans' daily limits hold", 'off', flag, {
     fallback: 'on',
   }),
+  sandboxProcesses: setting(
+    'TROUPE_SANDBOX_PROCESSES',
+    'how many child processes evaluate what tenants write: expressions, schemas, Markdown',
+    '4',
+    wholeNumber(1, 64),
+    { fallback: '2' },
+  ),
+  sandboxCpuSeconds: setting(
+    'TROUPE_SANDBOX_CPU_SECONDS',
+    'processor time in these processes for each tenant and minute, on each node',
+    '30',
+    wholeNumber(1, 3_600),
+    { fallback: '10' },
+  ),
   contextStrict: setting(
     'DEFAULTS_FROM_CONTEXT_STRICT',
     'whether a tool call without its context parameter is refused',

@@ -2,10 +2,8 @@ export type ExpressionFailure =
   /** The expression does not fit the document, or is none. */
   | 'invalid'
   | 'timeout'
-  /** The result, or what was needed to make it, is larger than it may be. */
-  | 'too-large'
-  /** Too many wait already, or the node is stopping. */
-  | 'overloaded';
+  /** The result, or what was needed to make it, is larger or deeper than it may be. */
+  | 'too-large';
 
 /** The message is fit for whoever wrote the expression. */
 export class ExpressionError extends Error {

@@ -1,16 +1,20 @@
 // JMESPath expressions that tenants write, applied to documents that come from elsewhere.
-import { compile } from '@jmespath-community/jmespath';
-import { ExpressionWorker } from './expression-worker.js';
+import type { TenantScope } from '../context/tenant-scope.js';
+import { type Sandbox, SandboxError, type SandboxTask } from '../sandbox/index.js';
+import type { EvaluateInput, Evaluated } from './evaluate.task.js';
+import { ExpressionError } from './expression-error.js';
+import { follow, planOf } from './plan.js';
 
 export { ExpressionError, type ExpressionFailure } from './expression-error.js';
+export { expressionLengthMax } from './limits.js';
 export { ownOf, textOf } from './values.js';
 
-export const expressionLengthMax = 1_000;
-
 export interface Expressions {
-  /** The JSON value that the expression picks from the document. Throws `ExpressionError`. */
-  evaluate(expression: string, document: unknown): Promise<unknown>;
-  close(): Promise<void>;
+  /**
+   * The JSON value that the expression picks from the document. Throws `ExpressionError`, and a `PlatformError` where
+   * the node or the tenant has too much to evaluate.
+   */
+  evaluate(scope: TenantScope, expression: string, document: unknown): Promise<unknown>;
 }
 
 export interface ExpressionsOptions {
@@ -20,26 +24,59 @@ export interface ExpressionsOptions {
   readonly resultCharsMax?: number;
 }
 
-export function createExpressions(options: ExpressionsOptions = {}): Expressions {
-  const worker = new ExpressionWorker({
-    timeoutMs: options.timeoutMs ?? 250,
-    resultCharsMax: options.resultCharsMax ?? 1024 * 1024,
-    waitingMax: 256,
-  });
+const timeoutDefaultMs = 250;
+const resultCharsDefault = 1024 * 1024;
+
+export function createExpressions(
+  sandbox: Pick<Sandbox, 'run'>,
+  options: ExpressionsOptions = {},
+): Expressions {
+  const { timeoutMs = timeoutDefaultMs, resultCharsMax = resultCharsDefault } = options;
+  const task: SandboxTask<EvaluateInput, Evaluated> = {
+    module: new URL('./evaluate.task.js', import.meta.url),
+    timeoutMs,
+  };
   return {
-    evaluate: (expression, document) => worker.evaluate(expression, document),
-    close: () => worker.close(),
+    async evaluate(scope, expression, document) {
+      const plan = planOf(expression);
+      if (plan.kind === 'fault') {
+        throw new ExpressionError(plan.failure, `The expression cannot be applied: it ${plan.fault}.`);
+      }
+      if (plan.kind === 'path') return bounded(follow(plan.steps, document), resultCharsMax);
+      try {
+        const input = () => ({ expression, document: jsonOf(document), resultCharsMax });
+        const outcome = await sandbox.run(scope.tenantId, task, input);
+        if ('json' in outcome) return JSON.parse(outcome.json) as unknown;
+        throw new ExpressionError(outcome.failure, `The expression cannot be applied: ${outcome.reason}`);
+      } catch (cause) {
+        throw cause instanceof SandboxError ? failureOf(cause) : cause;
+      }
+    },
   };
 }
 
 /** Why the text is no expression; undefined when it is one. */
 export function faultOfExpression(text: string): string | undefined {
-  if (text.length > expressionLengthMax) return `is longer than ${expressionLengthMax} characters`;
+  const plan = planOf(text);
+  return plan.kind === 'fault' ? plan.fault : undefined;
+}
+
+function failureOf(cause: SandboxError): ExpressionError {
+  const failure = cause.failure === 'failed' ? 'invalid' : cause.failure;
+  return new ExpressionError(failure, `The expression was stopped: ${cause.message}.`, { cause });
+}
+
+function bounded(value: unknown, charsMax: number): unknown {
+  const chars = typeof value === 'string' ? value.length : jsonOf(value).length;
+  if (chars > charsMax) throw new ExpressionError('too-large', 'The result of the expression is too large.');
+  return value;
+}
+
+function jsonOf(value: unknown): string {
   try {
-    compile(text);
-    return undefined;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 200) : 'it cannot be read';
-    return `is no JMESPath expression: ${reason}`;
+    return JSON.stringify(value ?? null);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new ExpressionError('too-large', 'The document is nested too deep.', { cause });
   }
 }

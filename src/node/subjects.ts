@@ -14,6 +14,7 @@ import { createKeys } from '../keys/index.js';
 import { createMail } from '../mail/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
 import { createQuota } from '../quota/index.js';
+import { createSandbox } from '../sandbox/index.js';
 import { createSealer } from '../sealing/index.js';
 import { createSessions } from '../sessions/index.js';
 import { createTurns } from '../turns/index.js';
@@ -109,9 +110,24 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
   atEnd(() => egress.close());
   const databases = createDatabases({ store, vault, egress, time });
   atEnd(() => databases.close());
-  const expressions = createExpressions();
-  atEnd(() => expressions.close());
-  const agents = createAgents({ store, feed, vault, egress, expressions, time, models: calls.judge });
+  const sandbox = createSandbox({
+    time,
+    report,
+    processes: settings.sandboxProcesses,
+    cpuMsPerMinute: settings.sandboxCpuSeconds * 1_000,
+  });
+  atEnd(() => sandbox.close());
+  const expressions = createExpressions(sandbox);
+  const agents = createAgents({
+    store,
+    feed,
+    vault,
+    egress,
+    sandbox,
+    expressions,
+    time,
+    models: calls.judge,
+  });
   atEnd(() => agents.stop());
   const turns = createTurns({
     models: calls.models,

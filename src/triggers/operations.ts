@@ -238,6 +238,8 @@ function trying({ trials }: TriggerOperationParts): readonly Operation[] {
       title: 'See what a payload would lead to',
       description: 'No model is called, and nothing is written.',
       access: tenantUser('triggers:update'),
+      // It evaluates what the tenant wrote, as a message would.
+      rate: 'model-work',
       params: triggerParams,
       body: z.object({ payload: z.unknown().optional() }),
       output: oneShape(

@@ -81,7 +81,7 @@ export class Trials {
         response_preview: error.message,
       };
     }
-    const query = await this.#queryOrNull(config, read);
+    const query = await this.#queryOrNull(scope, config, read);
     const blockedBy =
       (await this.#closedDoor(scope, row)) ??
       (await this.#closedGate(scope, config, read)) ??
@@ -116,7 +116,7 @@ export class Trials {
       executionId,
       sessionId: sessionOrNew(agentId, parsed, payload),
       work: {
-        message: await this.#messageOf(parsed, payload),
+        message: await this.#messageOf(scope, parsed, payload),
         context: contextOf(parsed, payload),
         requestId,
         ...(caller.kind === 'key' ? { keyId: caller.keyId } : { userId: caller.userId }),
@@ -131,7 +131,7 @@ export class Trials {
     return syncAnswer(config, ids, turn);
   }
 
-  async #messageOf(parsed: TriggerConfig, payload: JsonObject): Promise<string> {
+  async #messageOf(scope: TenantScope, parsed: TriggerConfig, payload: JsonObject): Promise<string> {
     const given = payload['message'];
     if (typeof given === 'string' && given.trim() !== '') return given;
     switch (parsed.type) {
@@ -144,17 +144,18 @@ export class Trials {
       case 'webhook': {
         const read = { sources: { context: {}, payload, message: undefined } };
         // A payload that holds no message where the trigger looks for one is the message itself.
-        return (await this.#queryOrNull(parsed.config, read)) ?? JSON.stringify(payload);
+        return (await this.#queryOrNull(scope, parsed.config, read)) ?? JSON.stringify(payload);
       }
     }
   }
 
   async #queryOrNull(
+    scope: TenantScope,
     config: WebhookConfig,
     { sources }: Pick<ReadMessage, 'sources'>,
   ): Promise<string | null> {
     try {
-      return await readQuery(config, sources, this.#parts.expressions);
+      return await readQuery(scope, config, sources, this.#parts.expressions);
     } catch (error) {
       if (error instanceof PlatformError && error.code === 'VALIDATION_ERROR') return null;
       throw error;
@@ -188,7 +189,7 @@ export class Trials {
     const given = typeof payload === 'object' && payload !== null ? (payload as JsonObject) : {};
     const blockedBy = await this.#closedDoor(scope, row);
     return {
-      query: await this.#messageOf(parsed, given),
+      query: await this.#messageOf(scope, parsed, given),
       context: contextOf(parsed, parsed.type === 'schedule' ? {} : given),
       session_id: null,
       would_run: blockedBy === undefined,

@@ -11,6 +11,7 @@ import { createVault } from '../../src/vault/index.js';
 import { insertTenant, keyOf, userOf } from './callers.js';
 import type { FileDatabase } from './database.js';
 import { knowing, startEdge } from './edge.js';
+import { newSandbox } from './sandbox.js';
 
 export interface Reply {
   readonly status: number;
@@ -50,8 +51,18 @@ export async function startAgents(
   await vault.prepare();
   // Test servers are on this machine; every other private address stays forbidden.
   const egress = createEgress({ allow: ['127.0.0.1/32'] });
-  const expressions = createExpressions();
-  const subject = createAgents({ store, feed, vault, egress, expressions, time: systemTime, ...options });
+  const sandbox = newSandbox();
+  const expressions = createExpressions(sandbox);
+  const subject = createAgents({
+    store,
+    feed,
+    vault,
+    egress,
+    sandbox,
+    expressions,
+    time: systemTime,
+    ...options,
+  });
   const callers = new Map<string, TenantCaller>();
   const edge = await startEdge([...subject.operations, ...vault.operations], {
     authenticator: knowing(callers),
@@ -60,7 +71,7 @@ export async function startAgents(
     await edge.close();
     await subject.stop();
     await egress.close();
-    await expressions.close();
+    await sandbox.close();
     await feed.close();
     await store.close();
     if (problems.length > 0) throw new Error('the feed of changes had problems', { cause: problems[0] });

@@ -111,7 +111,7 @@ export class Trials {
     if (row.document.type !== 'api') throw new TypeError('an HTTP tool is expected');
     try {
       const secrets = secretReader(this.#parts.vault, author);
-      const call = { args, context, secrets, signal, strict: false };
+      const call = { scope: author.scope, args, context, secrets, signal, strict: false };
       const answer = await callApiTool(this.#parts, row.document.editor_schema.api, call);
       const { status, text, truncated, missing } = answer;
       return { status, failed: status >= 400, result: text, truncated, missing };
@@ -184,6 +184,7 @@ const codes = {
   unreachable: 'provider_error',
   timeout: 'provider_timeout',
   'bad-answer': 'provider_error',
+  overloaded: 'service_unavailable',
 } as const satisfies Record<ToolFailure, string>;
 
 const fields: Partial<Record<ToolFailure, string>> = {
@@ -195,6 +196,8 @@ const fields: Partial<Record<ToolFailure, string>> = {
 function refusalOf(error: unknown, at: string): unknown {
   if (!(error instanceof ToolError)) return error;
   const { failure, message } = error;
+  // Says by itself whether the tenant or the node has too much to do, and when to come again.
+  if (failure === 'overloaded' && error.cause instanceof PlatformError) return error.cause;
   const field = fields[failure];
   if (field === undefined) {
     return new PlatformError(codes[failure], { message, details: { reason: message }, cause: error });

@@ -1,4 +1,6 @@
+import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Egress } from '../../egress/index.js';
+import { PlatformError } from '../../errors.js';
 import { ExpressionError, type Expressions } from '../../expressions/index.js';
 import type { JsonObject } from '../../operations/index.js';
 import type { ApiTool } from '../schemas/editor-schema.js';
@@ -16,6 +18,7 @@ export interface ApiToolParts {
 }
 
 export interface ApiToolCall {
+  readonly scope: TenantScope;
   readonly args: JsonObject;
   /** The context, with the bindings in it. */
   readonly context: JsonObject;
@@ -73,7 +76,7 @@ export async function callApiTool(
       ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
     },
   });
-  const shown = await shownOf(parts.expressions, tool, answer);
+  const shown = await shownOf(parts.expressions, call.scope, tool, answer);
   const { text, truncated } = shownText(shown, hide, tool.response?.max_chars);
   return { status: answer.status, text, truncated: answer.truncated || truncated, missing: [...missing] };
 }
@@ -114,6 +117,7 @@ async function send(
 
 async function shownOf(
   expressions: ApiToolParts['expressions'],
+  scope: TenantScope,
   tool: ApiTool,
   answer: Answer,
 ): Promise<string> {
@@ -124,10 +128,21 @@ async function shownOf(
   const text = answer.body.toString('utf8');
   if (select === undefined) return text;
   try {
-    const picked = await expressions.evaluate(select, JSON.parse(text));
+    const picked = await expressions.evaluate(scope, select, jsonOf(text, answer.status));
     return typeof picked === 'string' ? picked : JSON.stringify(picked);
   } catch (cause) {
     if (cause instanceof ExpressionError) throw new ToolError('bad-answer', cause.message, { cause });
-    throw new ToolError('bad-answer', `The answer (status ${answer.status}) is not JSON.`, { cause });
+    // The tenant, or the node, has too much to evaluate: the call was made, and its answer is lost.
+    if (cause instanceof PlatformError)
+      throw new ToolError('overloaded', cause.message, { mayHaveArrived: true, cause });
+    throw cause;
+  }
+}
+
+function jsonOf(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new ToolError('bad-answer', `The answer (status ${status}) is not JSON.`, { cause });
   }
 }

@@ -99,6 +99,7 @@ export class SchemaTools {
   async #callApi(tool: ApiTool, call: SchemaToolCall): Promise<SchemaToolAnswer> {
     const { args, context, strict, idempotencyKey, signal } = call;
     const answer = await callApiTool(this.#parts, tool, {
+      scope: call.scope,
       args,
       context,
       secrets: secretReader(this.#parts.vault, call),

@@ -10,7 +10,9 @@ export type ToolFailure =
   | 'unreachable'
   | 'timeout'
   /** It answered something that cannot be used. */
-  | 'bad-answer';
+  | 'bad-answer'
+  /** It answered, and there was no room to pick from the answer what the model is shown. The cause says when. */
+  | 'overloaded';
 
 /** Why a tool did not answer, in words that may be told to the model. Holds no secret. */
 export class ToolError extends Error {

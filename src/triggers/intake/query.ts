@@ -1,4 +1,5 @@
 import { type Ready, whenReady } from '../../context/ready.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
 import { PlatformError } from '../../errors.js';
 import { ExpressionError, type Expressions, textOf } from '../../expressions/index.js';
 import type { QueryExtraction } from '../config/webhook-config.js';
@@ -9,11 +10,12 @@ const queryCharsMax = 200_000;
 
 /** What the agent is asked, taken from the payload; `VALIDATION_ERROR` where nothing is to be found. */
 export function queryOf(
+  scope: TenantScope,
   extraction: QueryExtraction,
   payload: unknown,
   expressions: Pick<Expressions, 'evaluate'>,
 ): Ready<string> {
-  return whenReady(extracted(extraction, payload, expressions), (value) =>
+  return whenReady(extracted(scope, extraction, payload, expressions), (value) =>
     bounded(extraction, textOf(value)),
   );
 }
@@ -27,6 +29,7 @@ function bounded(extraction: QueryExtraction, found: string): string {
 }
 
 function extracted(
+  scope: TenantScope,
   extraction: QueryExtraction,
   payload: unknown,
   expressions: Pick<Expressions, 'evaluate'>,
@@ -39,22 +42,20 @@ function extracted(
     case 'full_body':
       return payload;
     case 'jmespath':
-      return evaluated(extraction, payload, expressions);
+      return evaluated(scope, extraction, payload, expressions);
   }
 }
 
 async function evaluated(
+  scope: TenantScope,
   extraction: Extract<QueryExtraction, { mode: 'jmespath' }>,
   payload: unknown,
   expressions: Pick<Expressions, 'evaluate'>,
 ): Promise<unknown> {
   try {
-    return await expressions.evaluate(extraction.expression, payload);
+    return await expressions.evaluate(scope, extraction.expression, payload);
   } catch (cause) {
     if (!(cause instanceof ExpressionError)) throw cause;
-    if (cause.failure === 'overloaded') {
-      throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
-    }
     throw noQuery(extraction, cause.message, cause);
   }
 }

@@ -1,4 +1,5 @@
 import type { Ready } from '../../context/ready.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Expressions } from '../../expressions/index.js';
 import type { WebhookConfig } from '../config/webhook-config.js';
 import type { ChannelMessage } from './channels.js';
@@ -31,13 +32,14 @@ export function readMessage(
 
 /** What the agent is asked. A channel's own text, unless the trigger says where else to look. */
 export function readQuery(
+  scope: TenantScope,
   config: WebhookConfig,
   { payload, message }: Sources,
   expressions: Pick<Expressions, 'evaluate'>,
 ): Ready<string> {
   const { query_extraction: extraction } = config;
   if (extraction === undefined && message !== undefined) {
-    return queryOf({ mode: 'field', field: 'text' }, { text: message.text }, expressions);
+    return queryOf(scope, { mode: 'field', field: 'text' }, { text: message.text }, expressions);
   }
-  return queryOf(extraction ?? { mode: 'field', field: 'message' }, payload, expressions);
+  return queryOf(scope, extraction ?? { mode: 'field', field: 'message' }, payload, expressions);
 }

@@ -172,7 +172,7 @@ export class WebhookIntake {
     }
     let query: string;
     try {
-      const reading = readQuery(config, read.sources, this.#parts.expressions);
+      const reading = readQuery(trigger.scope, config, read.sources, this.#parts.expressions);
       query = reading instanceof Promise ? await reading : reading;
     } catch (error) {
       // A gate answers whatever the payload holds; without a message there is nothing to keep for anybody.
@@ -188,9 +188,9 @@ export class WebhookIntake {
     return read.sessionId !== undefined && this.#parts.gates.isTakenOver(trigger.scope, read.sessionId);
   }
 
-  async #queryOrNothing({ config, read }: Incoming): Promise<string> {
+  async #queryOrNothing({ trigger, config, read }: Incoming): Promise<string> {
     try {
-      return await readQuery(config, read.sources, this.#parts.expressions);
+      return await readQuery(trigger.scope, config, read.sources, this.#parts.expressions);
     } catch (error) {
       if (isNoQuery(error)) return '';
       throw error;

@@ -8,6 +8,7 @@ import { tenantScope } from '../../../src/context/tenant-scope.js';
 import { createEgress, type Egress } from '../../../src/egress/index.js';
 import { createExpressions } from '../../../src/expressions/index.js';
 import { eventually } from '../../support/eventually.js';
+import { startSandbox } from '../../support/sandbox.js';
 import { startSessionServer } from '../../support/session-server.js';
 import { answerJson, startToolServer } from '../../support/tool-servers.js';
 import { agentOf } from '../../support/turns.js';
@@ -31,7 +32,7 @@ function callerOf(
   const tools = new SchemaTools({
     vault: nothingStored,
     egress: way,
-    expressions: createExpressions(),
+    expressions: createExpressions(startSandbox(t)),
     time,
   });
   t.teardown(async () => {

@@ -5,6 +5,7 @@ import { followPath, parseJsonPath } from '../../../src/triggers/intake/json-pat
 import { compactJson, cutText, mappedContext } from '../../../src/triggers/intake/mapped-context.js';
 import { payloadOf } from '../../../src/triggers/intake/payload.js';
 import { queryOf } from '../../../src/triggers/intake/query.js';
+import { oneTenant, startSandbox } from '../../support/sandbox.js';
 
 const payload = {
   customer: { name: 'Ada', 'odd name': 'x', "it's": 'quoted', vip: true, age: 36, note: null },
@@ -117,10 +118,9 @@ test('a value is not cut in the middle of a character', (t) => {
 });
 
 test('the query is taken in each of the four modes', async (t) => {
-  const expressions = createExpressions();
-  t.teardown(() => expressions.close());
-  const query = (extraction: Parameters<typeof queryOf>[0], from: unknown = payload) =>
-    queryOf(extraction, from, expressions);
+  const expressions = createExpressions(startSandbox(t));
+  const query = (extraction: Parameters<typeof queryOf>[1], from: unknown = payload) =>
+    queryOf(oneTenant, extraction, from, expressions);
   t.is(await query({ mode: 'field', field: 'customer.name' }), 'Ada');
   t.is(await query({ mode: 'field', field: 'lines' }), '[{"sku":"a"},{"sku":"b"}]');
   t.is(await query({ mode: 'jmespath', expression: 'lines[*].sku' }), '["a","b"]');
@@ -130,10 +130,9 @@ test('the query is taken in each of the four modes', async (t) => {
 });
 
 test('an empty query, and an expression that runs away, are refused', async (t) => {
-  const expressions = createExpressions();
-  t.teardown(() => expressions.close());
-  const refused = async (extraction: Parameters<typeof queryOf>[0]) => {
-    const error = await t.throwsAsync(async () => queryOf(extraction, payload, expressions));
+  const expressions = createExpressions(startSandbox(t));
+  const refused = async (extraction: Parameters<typeof queryOf>[1]) => {
+    const error = await t.throwsAsync(async () => queryOf(oneTenant, extraction, payload, expressions));
     t.is(error !== undefined && 'code' in error ? error.code : '', 'VALIDATION_ERROR');
   };
   await refused({ mode: 'field', field: 'nowhere' });

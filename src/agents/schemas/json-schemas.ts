@@ -1,0 +1,26 @@
+import type { TenantScope } from '../../context/tenant-scope.js';
+import type { JsonObject } from '../../operations/index.js';
+import { type Sandbox, SandboxError, type SandboxTask } from '../../sandbox/index.js';
+import type { JsonSchemaFault, Judged, JudgeInput } from './judge-schema.task.js';
+
+const task: SandboxTask<JudgeInput, Judged> = {
+  module: new URL('./judge-schema.task.js', import.meta.url),
+  // The largest that is allowed takes about 20 ms.
+  timeoutMs: 1_000,
+};
+
+/** The first fault of the schema; undefined when it is valid and all that it refers to is in it. */
+export async function faultOfJsonSchema(
+  sandbox: Pick<Sandbox, 'run'>,
+  scope: TenantScope,
+  schema: JsonObject,
+): Promise<JsonSchemaFault | undefined> {
+  try {
+    return (await sandbox.run(scope.tenantId, task, () => ({ schema: JSON.stringify(schema) }))).fault;
+  } catch (error) {
+    // The end of the stack, in writing it down for the child.
+    if (error instanceof RangeError) return { at: '', issue: 'is nested too deep' };
+    if (!(error instanceof SandboxError)) throw error;
+    return { at: '', issue: `cannot be checked: ${error.message}` };
+  }
+}

@@ -1,0 +1,113 @@
+// Loaded by child processes: judges the JSON Schema of a tool's arguments.
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { partsOfSchema, type SchemaParts } from './json-schema-parts.js';
+
+export interface JudgeInput {
+  readonly [name: string]: string;
+  /** As JSON. */
+  readonly schema: string;
+}
+
+export interface JsonSchemaFault {
+  /** Below the schema, as `properties.city.type`; empty for the schema itself. */
+  readonly at: string;
+  readonly issue: string;
+}
+
+export type Judged = { readonly fault: JsonSchemaFault | undefined };
+
+/** Vendors take some hundreds, and models make good use of some dozens. */
+const subschemasMax = 2_000;
+const depthMax = 64;
+const reasonCharsMax = 200;
+
+/**
+ * The draft's own schema, as a function. Nothing of a tenant's is ever given to the package's keeper of schemas: one
+ * that calls itself like the draft would take the draft's place for everybody. Nor is it compiled: that takes up to
+ * seconds, and no arguments are checked against it here. Formats are left to the model's good sense, and unknown
+ * keywords are allowed, as the standard says.
+ */
+const isSchema = draft('https://json-schema.org/draft/2020-12/schema');
+
+export function run({ schema: json }: JudgeInput): Judged {
+  return { fault: faultOf(JSON.parse(json) as object) };
+}
+
+function faultOf(schema: object): JsonSchemaFault | undefined {
+  const parts = partsOfSchema(schema, { subschemasMax, depthMax });
+  if (parts === undefined) {
+    const issue = `has more than ${subschemasMax} schemas in it, or more than ${depthMax} within each other`;
+    return { at: '', issue };
+  }
+  if (isSchema(schema) !== true) {
+    const [first] = isSchema.errors ?? [];
+    const at = (first?.instancePath ?? '').split('/').slice(1).map(unescaped).join('.');
+    return { at, issue: `is no valid JSON Schema: ${first?.message ?? 'unknown fault'}` };
+  }
+  if ('type' in schema && schema.type !== 'object') {
+    return { at: 'type', issue: 'must be object: arguments have names' };
+  }
+  return faultOfPatterns(parts) ?? faultOfReferences(schema, parts);
+}
+
+/** They are read and never applied. */
+function faultOfPatterns({ patterns }: SchemaParts): JsonSchemaFault | undefined {
+  for (const { at, text } of patterns) {
+    try {
+      RegExp(text, 'u');
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.slice(0, reasonCharsMax) : 'it cannot be read';
+      return { at, issue: `is no valid JSON Schema: ${reason}` };
+    }
+  }
+  return undefined;
+}
+
+/** Nobody fetches what lies elsewhere, and a schema has no address of its own here. */
+function faultOfReferences(
+  schema: object,
+  { references, anchors }: SchemaParts,
+): JsonSchemaFault | undefined {
+  const dangling = references.find(({ text }) => !isInside(schema, text, anchors));
+  if (dangling === undefined) return undefined;
+  const reference = dangling.text.slice(0, reasonCharsMax);
+  const issue =
+    `is no valid JSON Schema: can't resolve reference ${reference} at ${dangling.at}; ` +
+    'a schema refers to its own parts, as #/$defs/name';
+  return { at: '', issue };
+}
+
+function isInside(schema: object, reference: string, anchors: ReadonlySet<string>): boolean {
+  if (!reference.startsWith('#')) return false;
+  const fragment = decoded(reference.slice(1));
+  if (fragment === undefined) return false;
+  if (fragment !== '' && !fragment.startsWith('/')) return anchors.has(fragment);
+  let part: unknown = schema;
+  for (const name of fragment.split('/').slice(1).map(unescaped)) {
+    if (typeof part !== 'object' || part === null || !Object.hasOwn(part, name)) return false;
+    part = Reflect.get(part, name);
+  }
+  return typeof part === 'boolean' || (typeof part === 'object' && part !== null && !Array.isArray(part));
+}
+
+function decoded(fragment: string): string | undefined {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    // Not a text in percent-encoding, so it leads nowhere.
+    return undefined;
+  }
+}
+
+/** As a JSON Pointer (RFC 6901) writes names. */
+function unescaped(name: string): string {
+  return name.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function draft(address: string) {
+  const found = new Ajv2020({ strict: false, validateFormats: false, logger: false }).getSchema(address);
+  if (found === undefined) throw new TypeError(`the package for JSON Schema does not know ${address}`);
+  // Compiles the draft now, while nobody's clock runs.
+  void found({});
+  return found;
+}

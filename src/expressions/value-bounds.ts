@@ -1,0 +1,20 @@
+/**
+ * Whether a JSON value is nested deeper than it may be, or is longer as JSON than it may be. The walk ends as soon as
+ * that is known: a value whose parts stand in it many times over may be endless as text.
+ */
+export function exceeds(value: unknown, depthMax: number, charsMax = Number.POSITIVE_INFINITY): boolean {
+  let chars = 0;
+  const walk = (one: unknown, depth: number): boolean => {
+    chars += typeof one === 'string' ? one.length + 2 : 1;
+    if (chars > charsMax) return true;
+    if (typeof one !== 'object' || one === null) return false;
+    if (depth === 0) return true;
+    if (Array.isArray(one)) return one.some((item) => walk(item, depth - 1));
+    for (const name of Object.keys(one)) {
+      chars += name.length + 3;
+      if (walk(Reflect.get(one, name), depth - 1)) return true;
+    }
+    return false;
+  };
+  return walk(value, depthMax);
+}

@@ -1,0 +1,28 @@
+/** What the node and its child processes say to each other. */
+
+/** A task to do. The child loads the module before the first task of its kind. */
+export type Order =
+  | { readonly kind: 'load'; readonly module: string }
+  | { readonly kind: 'run'; readonly module: string; readonly input: unknown };
+
+export type Report =
+  | { readonly kind: 'loaded'; readonly module: string }
+  | { readonly kind: 'done'; readonly output: unknown; readonly cpuMs: number }
+  | {
+      readonly kind: 'failed';
+      readonly failure: TaskFailure;
+      readonly reason: string;
+      readonly cpuMs: number;
+    };
+
+export type TaskFailure =
+  /** The task threw an error. */
+  | 'failed'
+  | 'timeout'
+  /** It needed more memory, or a deeper stack, than it may. */
+  | 'too-large';
+
+/** What the module of a task exports. */
+export interface TaskModule {
+  readonly run: (input: never) => unknown;
+}

@@ -1,0 +1,34 @@
+// A task for tests: does what it is told, for as long as it is told, in a child process.
+export interface HangInput {
+  readonly [name: string]: string | number;
+  readonly act: 'answer' | 'spin' | 'crash' | 'exit' | 'throw' | 'fill' | 'tell';
+  readonly ms: number;
+}
+
+export function run({ act, ms }: HangInput): string {
+  switch (act) {
+    case 'crash':
+      process.abort();
+      break;
+    case 'exit':
+      process.exit(0);
+      break;
+    case 'throw':
+      throw new Error('it does not want to');
+    case 'fill':
+      return `${Buffer.alloc(ms * 1_000_000, 1).length}${spin(5_000)}`;
+    case 'tell':
+      return JSON.stringify({ environment: process.env, arguments: process.execArgv });
+    case 'spin':
+      return spin(ms);
+    case 'answer':
+      return 'done';
+  }
+  return 'unreachable';
+}
+
+function spin(ms: number): string {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+  return 'spun';
+}
