@@ -135,7 +135,7 @@ export class Trials {
     if (server.allowed_tools?.includes(tool) === false) {
       throw invalidField('tool', 'is not among the allowed_tools');
     }
-    const filled = withContextDefaults(args, server.defaults_from_context ?? {}, context);
+    const filled = filledArguments(args, server, context);
     return this.#withServer(author, server, signal, async (access, hide) => {
       const answer = await callServerTool(access, tool, filled.args);
       const { text, truncated } = shownText(textOfAnswer(answer), hide);
@@ -173,6 +173,14 @@ export class Trials {
         cause: error,
       });
     }
+  }
+}
+
+function filledArguments(args: JsonObject, server: McpServer, context: JsonObject) {
+  try {
+    return withContextDefaults(args, server.defaults_from_context ?? {}, context);
+  } catch (error) {
+    throw refusalOf(error, 'editor_schema.mcp');
   }
 }
 

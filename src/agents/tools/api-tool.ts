@@ -7,6 +7,7 @@ import type { ApiTool } from '../schemas/editor-schema.js';
 import { placeholdersIn } from '../schemas/placeholders.js';
 import { apiRequest } from './api-request.js';
 import { authHeaders, type SecretReader } from './credentials.js';
+import { FillRoom } from './fill-room.js';
 import { secretHider } from './hide-secrets.js';
 import { shownText } from './shown-text.js';
 import { ToolError } from './tool-error.js';
@@ -63,6 +64,7 @@ export async function callApiTool(
     context: call.context,
     secrets,
     missing: (name) => missing.add(name),
+    room: new FillRoom(),
   });
   if (call.strict && missing.size > 0) {
     throw new ToolError('context-missing', `The context does not hold ${[...missing].join(', ')}.`);

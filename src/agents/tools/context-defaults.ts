@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../operations/index.js';
+import { charsOf, FillRoom } from './fill-room.js';
 import { parsePath, type PathStep } from '../schemas/context-path.js';
 
 type Members = Record<string, unknown>;
@@ -14,35 +15,47 @@ export function withContextDefaults(
 ): { readonly args: JsonObject; readonly missing: readonly string[] } {
   const filled = structuredClone(args) as Members;
   const missing: string[] = [];
+  const room = new FillRoom();
   for (const [path, name] of Object.entries(defaults)) {
     const value = Object.hasOwn(context, name) ? context[name] : undefined;
     const steps = parsePath(path);
     if (value === undefined || value === null || steps === undefined) missing.push(name);
-    else put(filled, steps, value);
+    else put(filled, steps, { value, room });
   }
   return { args: filled, missing };
 }
 
-function put(holder: Members, [step, ...rest]: readonly PathStep[], value: unknown): void {
+interface Given {
+  readonly value: unknown;
+  readonly room: FillRoom;
+}
+
+function put(holder: Members, [step, ...rest]: readonly PathStep[], given: Given): void {
   if (step === undefined) return;
   const present = Object.hasOwn(holder, step.name) ? holder[step.name] : undefined;
   if (rest.length === 0) {
-    holder[step.name] = step.lists === 0 ? value : replaceItems(present, step.lists, value);
+    holder[step.name] = step.lists === 0 ? taken(given) : replaceItems(present, step.lists, given);
   } else if (step.lists === 0) {
     const inner = isMembers(present) ? present : {};
     holder[step.name] = inner;
-    put(inner, rest, value);
+    put(inner, rest, given);
   } else {
     // A model that gives one object, or lists of lists, where a list is wanted must not get past the value by that.
-    for (const item of itemsOf(present)) if (isMembers(item)) put(item, rest, value);
+    for (const item of itemsOf(present)) if (isMembers(item)) put(item, rest, given);
   }
 }
 
 /** `ids[]` as the last step: every item becomes the value, and a missing list becomes one of it. */
-function replaceItems(present: unknown, lists: number, value: unknown): unknown {
-  if (lists === 0) return value;
-  if (!Array.isArray(present) || present.length === 0) return [replaceItems(undefined, lists - 1, value)];
-  return present.map((item: unknown) => replaceItems(item, lists - 1, value));
+function replaceItems(present: unknown, lists: number, given: Given): unknown {
+  if (lists === 0) return taken(given);
+  if (!Array.isArray(present) || present.length === 0) return [replaceItems(undefined, lists - 1, given)];
+  return present.map((item: unknown) => replaceItems(item, lists - 1, given));
+}
+
+/** Each place has the same value, and each of them costs its length when the arguments are sent. */
+function taken({ value, room }: Given): unknown {
+  room.take(charsOf(value));
+  return value;
 }
 
 function itemsOf(value: unknown): readonly unknown[] {

@@ -1,5 +1,6 @@
 import { ownOf, textOf } from '../../expressions/index.js';
 import type { JsonObject } from '../../operations/index.js';
+import { charsOf, type FillRoom } from './fill-room.js';
 import { partsOf, type Placeholder } from '../schemas/placeholders.js';
 
 /** What placeholders are filled from. */
@@ -11,6 +12,8 @@ export interface Sources {
   readonly secrets: ReadonlyMap<string, string>;
   /** Told of names that the context does not hold. */
   readonly missing: (name: string) => void;
+  /** Of the whole request. */
+  readonly room: FillRoom;
 }
 
 /** The value of one placeholder; undefined when there is none. */
@@ -31,7 +34,12 @@ export function fillText(
   encode: (text: string) => string = (text) => text,
 ): string {
   return partsOf(template)
-    .map((part) => (typeof part === 'string' ? part : encode(textOf(lookUp(part, sources)))))
+    .map((part) => {
+      if (typeof part === 'string') return part;
+      const text = encode(textOf(lookUp(part, sources)));
+      sources.room.take(text.length);
+      return text;
+    })
     .join('');
 }
 
@@ -39,7 +47,11 @@ export function fillText(
 export function fillValue(template: unknown, sources: Sources): unknown {
   if (typeof template !== 'string') return template;
   const [first, ...others] = partsOf(template);
-  if (first !== undefined && typeof first !== 'string' && others.length === 0) return lookUp(first, sources);
+  if (first !== undefined && typeof first !== 'string' && others.length === 0) {
+    const value = lookUp(first, sources);
+    sources.room.take(charsOf(value));
+    return value;
+  }
   return fillText(template, sources);
 }
 

@@ -1,4 +1,6 @@
 import test from 'ava';
+import { withContextDefaults } from '../../../src/agents/tools/context-defaults.js';
+import { ToolError } from '../../../src/agents/index.js';
 import { type AgentsBench, dataOf, idOf, type Person, startAgents } from '../../support/agents.js';
 import { databaseOfFile } from '../../support/database.js';
 import { answerJson, startMcpServer, startToolServer } from '../../support/tool-servers.js';
@@ -105,6 +107,53 @@ test('what was filled in is not filled in again, and cannot climb out of its pla
   const split = await go({ id: 'a', note: 'x\r\nX-Injected: 1' });
   t.like(split.body, { error: 'validation_error', details: { field: 'arguments' } });
   t.is(server.heard.length, 1, 'nothing was sent');
+});
+
+test('arguments that would fill a template to gigabytes are refused before anything is sent', async (t) => {
+  const { owner, path } = await newAgent();
+  const server = await startToolServer(t, (_, response) => answerJson(response, {}));
+  const long = 'x'.repeat(500_000);
+  for (const body of [
+    Array.from({ length: 4_000 }, () => '-${args.x}'),
+    Array.from({ length: 4_000 }, () => '${args.x}'),
+    '${args.x}'.repeat(4_000),
+    { '${args.x}': 1, list: Array.from({ length: 4_000 }, () => ({ '${args.x}': 1 })) },
+  ]) {
+    const made = await owner.call('POST', path, {
+      name: `tool${Math.trunc(performance.now())}`,
+      type: 'api',
+      editor_schema: { api: { method: 'POST', url: server.url, body } },
+    });
+    for (const x of [long, { long }]) {
+      const reply = await owner.call('POST', `${path}/${idOf(made)}/test`, { arguments: { x } });
+      t.like(reply.body, { error: 'validation_error', details: { field: 'arguments' } });
+    }
+  }
+  t.is(server.heard.length, 0);
+});
+
+test('a value of the context that would take the place of too many items is refused', (t) => {
+  const args = { ids: Array.from({ length: 100_000 }, () => 0), rows: Array.from({ length: 9 }, () => ({})) };
+  const context = { me: 'x'.repeat(500_000), all: { me: 'x'.repeat(500_000) } };
+  for (const defaults of [{ 'ids[]': 'me' }, { 'ids[]': 'all' }, { 'rows[].owner': 'me' }]) {
+    t.throws(() => withContextDefaults(args, defaults, context), { instanceOf: ToolError });
+  }
+  t.is((withContextDefaults(args, { 'rows[].owner': 'me' }, { me: 'u1' }).args['rows'] as unknown[]).length, 9);
+});
+
+test('an expression that asks for hundreds of megabytes costs its own tool the answer, and nothing else', async (t) => {
+  const { owner, path } = await newAgent();
+  const server = await startToolServer(t, (_, response) => answerJson(response, { a: [1, 2, 3] }));
+  const at = await newTool(owner, path, {
+    url: server.url,
+    response: { select: "upper(pad_left('a', `400000000`))" },
+  });
+  const reply = await owner.call('POST', at, {});
+  t.is(reply.status, 502);
+  t.regex(String(reply.body['message']), /pad_left/);
+  const other = await newAgent();
+  const fine = await newTool(other.owner, other.path, { url: server.url, response: { select: 'sum(a)' } });
+  t.is(dataOf(await other.owner.call('POST', fine, {}))['result'], '6');
 });
 
 test('secrets that a tool echoes are taken out of what it answers, in all their forms', async (t) => {
