@@ -71,6 +71,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'audit',
     'vault',
     'egress',
+    'sandbox',
     'expressions',
     'quota',
     'agents',

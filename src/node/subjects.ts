@@ -163,6 +163,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     vault,
     sealer,
     egress,
+    sandbox,
     expressions,
     quota,
     keys,

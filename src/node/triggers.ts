@@ -13,6 +13,7 @@ import type { Keys } from '../keys/index.js';
 import type { Mail } from '../mail/index.js';
 import type { Quota } from '../quota/index.js';
 import { realtimeTopic } from '../realtime/index.js';
+import type { Sandbox } from '../sandbox/index.js';
 import type { Sealer } from '../sealing/index.js';
 import type { SessionsSubject } from '../sessions/index.js';
 import { createTriggers, SessionTurns, type TriggersSubject } from '../triggers/index.js';
@@ -24,6 +25,7 @@ interface TriggerNeeds {
   readonly vault: Vault;
   readonly sealer: Sealer;
   readonly egress: Egress;
+  readonly sandbox: Sandbox;
   readonly expressions: Expressions;
   readonly quota: Quota;
   readonly keys: Pick<Keys, 'authenticateKey'>;

@@ -7,9 +7,11 @@ import type { Egress } from '../egress/index.js';
 import type { Expressions } from '../expressions/index.js';
 import type { Operation } from '../operations/index.js';
 import type { Quota } from '../quota/index.js';
+import type { Sandbox } from '../sandbox/index.js';
 import type { Sealer } from '../sealing/index.js';
 import type { BatchWriters, ChangeFeed, HotReads, Store } from '../storage/index.js';
 import type { Vault } from '../vault/index.js';
+import { plainTextsBy } from './answers/plain-texts.js';
 import type { ChannelAddresses } from './config/trigger-config.js';
 import type { Mail } from '../mail/index.js';
 import { Outbox } from './deliveries/outbox.js';
@@ -66,6 +68,7 @@ export interface TriggersDependencies {
   readonly egress: Egress;
   /** For addresses that the operator set, which may be private. */
   readonly operatorEgress: Egress;
+  readonly sandbox: Pick<Sandbox, 'run'>;
   readonly expressions: Expressions;
   readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
   readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
@@ -104,7 +107,8 @@ export interface TriggersSubject {
 
 export function createTriggers(given: TriggersDependencies): TriggersSubject {
   const measures = new TriggerMeasures();
-  const dependencies = { ...given, measures, report: failureReport({ ...given, measures }) };
+  const plainTexts = plainTextsBy(given.sandbox);
+  const dependencies = { ...given, measures, plainTexts, report: failureReport({ ...given, measures }) };
   const { store, reads, vault, agents, quota, expressions, consumers, publicUrl, time } = dependencies;
   vault.addReferenceFinder(findSecretReferences);
   const seal = new WorkSeal(dependencies.sealer);
@@ -115,7 +119,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
   const flushes = new Flushes({ live, seal, gates, writer: flushing });
   const buffers = new Buffers({ ...dependencies, flushes, runner });
-  const outbox = new Outbox({ store, live, seal, sender, time });
+  const outbox = new Outbox({ store, live, seal, plainTexts, sender, time });
   const schedules = new Schedules({ store, live, seal, measures });
   const events = new DatabaseEvents({
     ...dependencies,
@@ -184,6 +188,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     turns: dependencies.turns,
     gates,
     expressions,
+    plainTexts,
     inbox: dependencies.writers.writer(acceptTarget),
     runner,
     buffers,
@@ -193,7 +198,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     measures,
   });
   const retention = new Retention(dependencies);
-  const trials = new Trials({ store, triggers, live, agents, gates, expressions, runner });
+  const trials = new Trials({ store, triggers, live, agents, gates, expressions, plainTexts, runner });
   return {
     operations: [
       ...triggerOperations({ triggers, trials, publicUrl }),

@@ -9,6 +9,7 @@ import type { Expressions } from '../expressions/index.js';
 import type { JsonObject } from '../operations/index.js';
 import type { Store } from '../storage/index.js';
 import { gateAnswer, type Rendered, renderSync } from './answers/formats.js';
+import type { PlainTexts } from './answers/plain-texts.js';
 import { syncAnswer } from './answers/sync-answer.js';
 import { acknowledgement } from './answers/acknowledgement.js';
 import { parseTriggerConfig, type TriggerConfig } from './config/trigger-config.js';
@@ -34,6 +35,7 @@ export interface TrialsParts {
   readonly agents: Pick<AgentsSubject, 'publishedAgent'>;
   readonly gates: Gates;
   readonly expressions: Pick<Expressions, 'evaluate'>;
+  readonly plainTexts: PlainTexts;
   readonly runner: Pick<Runner, 'run'>;
 }
 
@@ -128,7 +130,7 @@ export class Trials {
     });
     const ids = { triggerId: id, agentId, executionId };
     const config = parsed.type === 'webhook' ? parsed.config : plainWebhook;
-    return syncAnswer(config, ids, turn);
+    return syncAnswer({ scope, plainTexts: this.#parts.plainTexts }, config, ids, turn);
   }
 
   async #messageOf(scope: TenantScope, parsed: TriggerConfig, payload: JsonObject): Promise<string> {

@@ -1,8 +1,9 @@
+import { type Ready, whenReady } from '../../context/ready.js';
 import type { WebhookConfig } from '../config/webhook-config.js';
 import type { TurnOutcome } from '../ports.js';
 import { gateAnswer, type Rendered, renderSync } from './formats.js';
 import { splitAnswer } from './split.js';
-import { derivedTransform, transformed } from './transform.js';
+import { derivedTransform, type TextWay, transformed } from './transform.js';
 
 export interface AnsweredTurn {
   readonly triggerId: string;
@@ -14,31 +15,41 @@ const timedOutText = 'The agent did not answer in time.';
 const failedText = 'The agent could not answer.';
 
 /** What whoever waits for a turn is answered. A turn that a gate stopped looks like any other gate. */
-export function syncAnswer(config: WebhookConfig, ids: AnsweredTurn, turn: TurnOutcome): Rendered {
+export function syncAnswer(
+  way: TextWay,
+  config: WebhookConfig,
+  ids: AnsweredTurn,
+  turn: TurnOutcome,
+): Ready<Rendered> {
   if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return gateAnswer;
   const { format } = config.response_adapter;
-  const text = syncText(config, turn);
   const failed = turn.outcome === 'FAILED';
-  return renderSync(format, {
-    ...ids,
-    success: !failed,
-    text,
-    chunks: splitAnswer(text, config.execution.split_config).chunks,
-    totalTokens: turn.totalTokens,
-    latencyMs: turn.latencyMs,
-    errorCode: failed ? (turn.error?.code ?? 'internal_error') : undefined,
-  });
+  return whenReady(syncText(way, config, turn), (text) =>
+    renderSync(format, {
+      ...ids,
+      success: !failed,
+      text,
+      chunks: splitAnswer(text, config.execution.split_config).chunks,
+      totalTokens: turn.totalTokens,
+      latencyMs: turn.latencyMs,
+      errorCode: failed ? (turn.error?.code ?? 'internal_error') : undefined,
+    }),
+  );
 }
 
 /** Whether whoever waits gets less than the whole text: only lists are split. */
-export function isSyncAnswerCut(config: WebhookConfig, turn: TurnOutcome): boolean {
+export function isSyncAnswerCut(way: TextWay, config: WebhookConfig, turn: TurnOutcome): Ready<boolean> {
   const { split_config: split } = config.execution;
   if (config.response_adapter.format !== 'erp' || !split.enabled) return false;
-  return splitAnswer(syncText(config, turn), split).truncated;
+  return whenReady(syncText(way, config, turn), (text) => splitAnswer(text, split).truncated);
 }
 
-function syncText({ response_adapter: { format } }: WebhookConfig, turn: TurnOutcome): string {
-  return transformed(textOf(turn), derivedTransform(format));
+function syncText(
+  way: TextWay,
+  { response_adapter: { format } }: WebhookConfig,
+  turn: TurnOutcome,
+): Ready<string> {
+  return transformed(way, textOf(turn), derivedTransform(format));
 }
 
 /**

@@ -1,13 +1,26 @@
-import { cutText } from '../intake/mapped-context.js';
+import { type Ready, whenReady } from '../../context/ready.js';
+import type { TenantScope } from '../../context/tenant-scope.js';
 import type { ResponseFormat, ResponseTransform } from '../config/webhook-config.js';
-import { plainText } from './plain-text.js';
+import { cutText } from '../intake/mapped-context.js';
+import type { PlainTexts } from './plain-texts.js';
 
 /** What a trigger's format asks for where it says nothing itself. */
 export function derivedTransform(format: ResponseFormat): ResponseTransform {
   return format === 'twiml' ? { strip_markdown: true, max_length: 4_096 } : { strip_markdown: false };
 }
 
-export function transformed(text: string, { strip_markdown, max_length }: ResponseTransform): string {
-  const plain = strip_markdown ? plainText(text) : text;
-  return max_length === undefined ? plain : cutText(plain, max_length);
+/** How the answers of a tenant become what goes out. */
+export interface TextWay {
+  readonly scope: TenantScope;
+  readonly plainTexts: PlainTexts;
+}
+
+export function transformed(
+  { scope, plainTexts }: TextWay,
+  text: string,
+  { strip_markdown, max_length }: ResponseTransform,
+): Ready<string> {
+  return whenReady(strip_markdown ? plainTexts(scope, text) : text, (plain) =>
+    max_length === undefined ? plain : cutText(plain, max_length),
+  );
 }

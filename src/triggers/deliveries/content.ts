@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { derivedTransform, transformed } from '../answers/transform.js';
+import { type Ready, whenReady } from '../../context/ready.js';
+import { derivedTransform, type TextWay, transformed } from '../answers/transform.js';
 import { splitAnswer } from '../answers/split.js';
 import type { TriggerConfig } from '../config/trigger-config.js';
 import type { WebhookConfig } from '../config/webhook-config.js';
@@ -46,7 +47,8 @@ export interface PreparedAnswer {
 }
 
 /** The answer as it goes out: transformed first, then split. Mails are neither. */
-export function prepareAnswer(
+export async function prepareAnswer(
+  way: TextWay,
   parsed: TriggerConfig,
   text: string,
   {
@@ -61,8 +63,8 @@ export function prepareAnswer(
     readonly consumerKey?: string | undefined;
   },
   manual = false,
-): PreparedAnswer {
-  const { chunks, truncated } = chunksOf(parsed, text);
+): Promise<PreparedAnswer> {
+  const { chunks, truncated } = await chunksOf(way, parsed, text);
   return {
     truncated,
     content: {
@@ -76,9 +78,9 @@ export function prepareAnswer(
   };
 }
 
-function chunksOf(parsed: TriggerConfig, text: string): ReturnType<typeof splitAnswer> {
+function chunksOf(way: TextWay, parsed: TriggerConfig, text: string): Ready<ReturnType<typeof splitAnswer>> {
   if (parsed.type !== 'webhook') return { chunks: [text], truncated: false };
   const { execution, response_adapter: adapter } = parsed.config;
   const transform = execution.callback?.response_transform ?? derivedTransform(adapter.format);
-  return splitAnswer(transformed(text, transform), execution.split_config);
+  return whenReady(transformed(way, text, transform), (whole) => splitAnswer(whole, execution.split_config));
 }

@@ -3,6 +3,7 @@ import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../errors.js';
 import type { Store } from '../../storage/index.js';
+import type { PlainTexts } from '../answers/plain-texts.js';
 import { lastTriggerOf, setDeliveryStatus } from '../history/executions.store.js';
 import { findReply } from '../inbox/inbox.store.js';
 import { mailPlace, type WorkSeal } from '../inbox/work.js';
@@ -25,6 +26,7 @@ export interface OutboxParts {
   readonly store: Store;
   readonly live: LiveTriggers;
   readonly seal: WorkSeal;
+  readonly plainTexts: PlainTexts;
   readonly sender: Sender;
   readonly time: Time;
 }
@@ -95,7 +97,7 @@ export class Outbox {
    * `NO_TRIGGER_HISTORY`, `NO_CALLBACK_CONFIG` or `DELIVERY_FAILED` where it was not. The same id again sends nothing.
    */
   async sendManual(scope: TenantScope, message: ManualMessage): Promise<SentMessage> {
-    const { store, live, seal } = this.#parts;
+    const { store, live, seal, plainTexts } = this.#parts;
     const { sessionId, messageId } = message;
     const before = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
     if (before?.status === 'delivered') {
@@ -107,7 +109,13 @@ export class Outbox {
     if (trigger === undefined || !hasWayOut(trigger.parsed, way)) {
       throw new PlatformError('NO_CALLBACK_CONFIG');
     }
-    const { content, truncated } = prepareAnswer(trigger.parsed, message.text, way, true);
+    const { content, truncated } = await prepareAnswer(
+      { scope, plainTexts },
+      trigger.parsed,
+      message.text,
+      way,
+      true,
+    );
     const delivery: NewDelivery = {
       id: messageId,
       sessionId,

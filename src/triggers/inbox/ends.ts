@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Ready } from '../../context/ready.js';
 import type { Store, TenantTransaction } from '../../storage/index.js';
+import type { PlainTexts } from '../answers/plain-texts.js';
 import { isSyncAnswerCut, outgoingText, syncAnswer } from '../answers/sync-answer.js';
+import type { TextWay } from '../answers/transform.js';
 import type { TriggerConfig } from '../config/trigger-config.js';
 import { answersOutside, hasWayOut, prepareAnswer } from '../deliveries/content.js';
 import type { Sender } from '../deliveries/sender.js';
@@ -17,6 +20,7 @@ export interface EndsParts {
   readonly store: Store;
   readonly sender: Pick<Sender, 'finish' | 'hint'>;
   readonly seal: WorkSeal;
+  readonly plainTexts: PlainTexts;
 }
 
 /** An end that no session knows of. */
@@ -38,18 +42,18 @@ export class Ends {
   /** The session had it. */
   async finish(item: Item, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, triggerId } = item;
-    if (trigger !== undefined && isCutForWaiting(item, trigger.parsed, turn)) {
+    if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
       await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(scope, tx, item.executionId));
     }
     const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
     if (row === undefined && !hasReply) return;
-    const put = hasReply ? this.#answer(item, trigger.parsed, turn) : undefined;
+    const put = hasReply ? await this.#answer(item, trigger.parsed, turn) : undefined;
     const message: Omit<FinishedRow, 'answer'> = {
       tenant_id: scope.tenantId,
       trigger_id: triggerId,
       session_id: sessionId,
       key: row?.key,
-      kept: row === undefined ? undefined : keptAnswer(item, trigger, turn),
+      kept: row === undefined ? undefined : await keptAnswer(this.#way(item), item, trigger, turn),
       reply: hasReply ? this.#sealedReply(item) : undefined,
       mail: put?.mail,
     };
@@ -60,13 +64,14 @@ export class Ends {
   async endUnknown(item: Item, trigger: LiveTrigger, end: UnknownEnd, turn: TurnOutcome): Promise<void> {
     const { store, sender } = this.#parts;
     const { scope, row, sessionId } = item;
+    const kept = await keptAnswer(this.#way(item), item, trigger, turn);
     await store.inTenant(scope, async (tx) => {
       await recordEnd(tx, item, trigger, end);
       if (hasWayOut(trigger.parsed, item.work)) {
         const sealed = this.#sealedReply(item);
         await rememberReply(scope, tx, { sessionId, triggerId: item.triggerId, sealed });
       }
-      if (row !== undefined) await markDone(scope, tx, row, keptAnswer(item, trigger, turn));
+      if (row !== undefined) await markDone(scope, tx, row, kept);
     });
     sender.hint(scope, sessionId);
   }
@@ -80,15 +85,16 @@ export class Ends {
   }
 
   /** What goes out, if anything. */
-  #answer(
-    { scope, executionId, row, work }: Item,
+  async #answer(
+    item: Item,
     parsed: TriggerConfig,
     turn: TurnOutcome,
-  ): { readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined {
+  ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
+    const { scope, executionId, row, work } = item;
     if (row === undefined || (parsed.type === 'webhook' && !answersOutside(parsed.config))) return undefined;
     const text = outgoingText(turn);
     if (text === '') return undefined;
-    const { content, truncated } = prepareAnswer(parsed, text, work);
+    const { content, truncated } = await prepareAnswer(this.#way(item), parsed, text, work);
     const answer = {
       id: randomUUID(),
       executionId,
@@ -100,6 +106,10 @@ export class Ends {
     return { answer, mail: answerNote({ key: executionId, content }) };
   }
 
+  #way({ scope }: Item): TextWay {
+    return { scope, plainTexts: this.#parts.plainTexts };
+  }
+
   #sealedReply({ scope, work }: Item): Buffer {
     const { context, reply, mail, consumerKey } = work;
     return this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
@@ -107,9 +117,14 @@ export class Ends {
 }
 
 /** Whether somebody waits for the answer, and gets less than all of it. */
-function isCutForWaiting({ row }: Item, parsed: TriggerConfig, turn: TurnOutcome): boolean {
+function isCutForWaiting(
+  way: TextWay,
+  { row }: Item,
+  parsed: TriggerConfig,
+  turn: TurnOutcome,
+): Ready<boolean> {
   if (parsed.type !== 'webhook' || (row !== undefined && answersOutside(parsed.config))) return false;
-  return isSyncAnswerCut(parsed.config, turn);
+  return isSyncAnswerCut(way, parsed.config, turn);
 }
 
 function recordEnd(
@@ -133,12 +148,13 @@ function recordEnd(
 
 /** What whoever waited was told, for a repeat of the message. */
 function keptAnswer(
+  way: TextWay,
   { triggerId, executionId }: Item,
   trigger: LiveTrigger | undefined,
   turn: TurnOutcome,
-): KeptAnswer | undefined {
+): Ready<KeptAnswer | undefined> {
   if (trigger?.parsed.type !== 'webhook') return undefined;
   const { config } = trigger.parsed;
   if (config.execution.mode !== 'sync' || config.channel?.type === 'whatsapp_cloud') return undefined;
-  return syncAnswer(config, { triggerId, agentId: trigger.agentId, executionId }, turn);
+  return syncAnswer(way, config, { triggerId, agentId: trigger.agentId, executionId }, turn);
 }

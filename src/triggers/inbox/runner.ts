@@ -38,6 +38,7 @@ export interface RunnerParts {
   readonly gates: Pick<Gates, 'isDenied'>;
   readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
   readonly sender: EndsParts['sender'];
+  readonly plainTexts: EndsParts['plainTexts'];
   readonly seal: WorkSeal;
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;

@@ -9,6 +9,7 @@ import type { Quota } from '../../quota/index.js';
 import type { BatchWriter, HotReads, Store } from '../../storage/index.js';
 import { acknowledgement } from '../answers/acknowledgement.js';
 import { gateAnswer, json, type Rendered } from '../answers/formats.js';
+import type { PlainTexts } from '../answers/plain-texts.js';
 import { syncAnswer } from '../answers/sync-answer.js';
 import type { Gates } from '../gates.js';
 import { insertEnded } from '../history/executions.store.js';
@@ -46,6 +47,7 @@ export interface IntakeParts {
   readonly turns: Pick<TurnPort, 'tokenRefusal'>;
   readonly gates: Gates;
   readonly expressions: Pick<Expressions, 'evaluate'>;
+  readonly plainTexts: PlainTexts;
   readonly inbox: Pick<BatchWriter<AcceptedRow, Acceptance>, 'write'>;
   readonly runner: Pick<Runner, 'begin' | 'run'>;
   readonly buffers: Pick<Buffers, 'touched' | 'flush' | 'flushOpen'>;
@@ -277,7 +279,8 @@ export class WebhookIntake {
     const turn = await this.#parts.runner.run(item);
     // Taken over while the answer was on its way back here: nothing of the agent follows that.
     if (await this.#isTakenOver(incoming)) return gateAnswer;
-    return syncAnswer(config, { triggerId: trigger.id, agentId: trigger.agentId, executionId }, turn);
+    const way = { scope: trigger.scope, plainTexts: this.#parts.plainTexts };
+    return syncAnswer(way, config, { triggerId: trigger.id, agentId: trigger.agentId, executionId }, turn);
   }
 
   /** Counts in the tenant's window alone, and is never refused by it: a gate answers the same whatever the load. */

@@ -138,7 +138,10 @@ test('a value of the context that would take the place of too many items is refu
   for (const defaults of [{ 'ids[]': 'me' }, { 'ids[]': 'all' }, { 'rows[].owner': 'me' }]) {
     t.throws(() => withContextDefaults(args, defaults, context), { instanceOf: ToolError });
   }
-  t.is((withContextDefaults(args, { 'rows[].owner': 'me' }, { me: 'u1' }).args['rows'] as unknown[]).length, 9);
+  t.is(
+    (withContextDefaults(args, { 'rows[].owner': 'me' }, { me: 'u1' }).args['rows'] as unknown[]).length,
+    9,
+  );
 });
 
 test('an expression that asks for hundreds of megabytes costs its own tool the answer, and nothing else', async (t) => {

@@ -1,14 +1,18 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import test from 'ava';
 import fc from 'fast-check';
+import { PlatformError } from '../../../src/errors.js';
 import { acknowledgement } from '../../../src/triggers/answers/acknowledgement.js';
 import { deadlineOf } from '../../../src/triggers/answers/deadlines.js';
 import { gateAnswer, renderSync, type SyncResult } from '../../../src/triggers/answers/formats.js';
 import { plainText } from '../../../src/triggers/answers/plain-text.js';
+import { plainTextsBy } from '../../../src/triggers/answers/plain-texts.js';
 import { splitAnswer } from '../../../src/triggers/answers/split.js';
 import { outgoingText } from '../../../src/triggers/answers/sync-answer.js';
 import { derivedTransform, transformed } from '../../../src/triggers/answers/transform.js';
 import { callbackRequest } from '../../../src/triggers/deliveries/callback-body.js';
 import { callback as callbackSchema } from '../../../src/triggers/config/execution-config.js';
+import { oneTenant, startSandbox } from '../../support/sandbox.js';
 
 const result: SyncResult = {
   success: true,
@@ -66,12 +70,33 @@ test('markdown becomes what people read', (t) => {
   t.is(plainText(`${'> '.repeat(2_000)}deep`).includes('deep'), true);
 });
 
-test('what an answer becomes is derived from the format', (t) => {
+test('what an answer becomes is derived from the format', async (t) => {
   t.deepEqual(derivedTransform('twiml'), { strip_markdown: true, max_length: 4_096 });
   for (const format of ['raw', 'erp', 'slack', 'teams'] as const)
     t.deepEqual(derivedTransform(format), { strip_markdown: false });
-  t.is(transformed('**x**', { strip_markdown: false }), '**x**');
-  t.is(transformed(`**${'x'.repeat(5_000)}**`, derivedTransform('twiml')), 'x'.repeat(4_096));
+  const sandbox = startSandbox(t);
+  const way = { scope: oneTenant, plainTexts: plainTextsBy(sandbox) };
+  t.is(transformed(way, '**x**', { strip_markdown: false }), '**x**');
+  t.is(transformed(way, '**x**', { strip_markdown: true }), 'x');
+  t.is(await transformed(way, `**${'x'.repeat(5_000)}**`, derivedTransform('twiml')), 'x'.repeat(4_096));
+});
+
+test('an answer whose marks take too long to read goes out as it was written, and holds nobody up', async (t) => {
+  const plainTexts = plainTextsBy(startSandbox(t));
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  for (const text of ['a_b'.repeat(33_000), '_a_'.repeat(33_000)])
+    t.is(await plainTexts(oneTenant, text), text);
+  delay.disable();
+  t.true(delay.max < 1.5e9, `the event loop stood still for ${delay.max / 1e6} ms`);
+  t.is(await plainTexts(oneTenant, `${'A **bold** word. '.repeat(500)}`), 'A bold word. '.repeat(500).trim());
+});
+
+test('an answer goes out as it was written where nobody can read it, too', async (t) => {
+  const refusal = new PlatformError('service_unavailable');
+  const plainTexts = plainTextsBy({ run: () => Promise.reject(refusal) });
+  const text = '**long** '.repeat(1_000);
+  t.is(await plainTexts(oneTenant, text), text);
 });
 
 const split = {

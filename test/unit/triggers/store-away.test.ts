@@ -59,6 +59,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     turns: { runTurn, outcomeOf: async () => undefined },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), hint: () => undefined },
     seal: new WorkSeal(createSealer({ masterKey: randomBytes(32), randomBytes })),
+    plainTexts: (_, text) => text,
     time: {
       ...systemTime,
       after: (ms, action) => {
