@@ -67,15 +67,42 @@ const sentences = new Intl.Segmenter('und', { granularity: 'sentence' });
 const words = new Intl.Segmenter('und', { granularity: 'word' });
 
 function sentencesOf(text: string, size: number): string[] {
-  return [...sentences.segment(text)].flatMap(({ segment }) =>
+  return [...segmentsOf(sentences, text, size)].flatMap((segment) =>
     segment.trimEnd().length <= size ? [segment] : wordsOf(segment, size),
   );
 }
 
 function wordsOf(text: string, size: number): string[] {
-  return [...words.segment(text)].flatMap(({ segment }) =>
+  return [...segmentsOf(words, text, size)].flatMap((segment) =>
     segment.length <= size ? [segment] : hardParts(segment, size),
   );
+}
+
+/** Each segment of the built-in segmenter holds a copy of the whole text: 100,000 characters would need gigabytes. */
+const windowChars = 256;
+
+/** The segments of a text, which is looked at piece by piece. One that is longer than `size` may come in parts. */
+function* segmentsOf(segmenter: Intl.Segmenter, text: string, size: number): Generator<string> {
+  let width = windowChars;
+  for (let start = 0; start < text.length;) {
+    const window = cutText(text.slice(start), width);
+    const isLast = start + window.length === text.length;
+    const found = Array.from(segmenter.segment(window), ({ segment }) => segment);
+    if (!isLast && found.length === 1 && width <= size) {
+      width *= 2;
+      continue;
+    }
+    // What stands at the end may go on behind it.
+    const whole = isLast ? found : found.length === 1 ? [wholeWords(window)] : found.slice(0, -1);
+    yield* whole;
+    start += whole.reduce((sum, segment) => sum + segment.length, 0);
+    width = windowChars;
+  }
+}
+
+function wholeWords(text: string): string {
+  const space = text.lastIndexOf(' ');
+  return space === -1 ? text : text.slice(0, space + 1);
 }
 
 function hardParts(text: string, size: number): string[] {
@@ -90,7 +117,8 @@ function regrouped(parts: readonly string[], size: number): string[] {
   const groups: string[] = [];
   let group = '';
   for (const part of parts) {
-    if (group !== '' && (group + part).trimEnd().length > size) {
+    const isLonger = group.length + part.length > size;
+    if (group !== '' && isLonger && (group + part).trimEnd().length > size) {
       groups.push(group.trimEnd());
       group = '';
     }

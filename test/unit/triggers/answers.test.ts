@@ -89,7 +89,7 @@ test('an answer whose marks take too long to read goes out as it was written, an
     t.is(await plainTexts(oneTenant, text), text);
   delay.disable();
   t.true(delay.max < 1.5e9, `the event loop stood still for ${delay.max / 1e6} ms`);
-  t.is(await plainTexts(oneTenant, `${'A **bold** word. '.repeat(500)}`), 'A bold word. '.repeat(500).trim());
+  t.is(await plainTexts(oneTenant, 'A **bold** word. '.repeat(500)), 'A bold word. '.repeat(500).trim());
 });
 
 test('an answer goes out as it was written where nobody can read it, too', async (t) => {
@@ -126,6 +126,38 @@ test('sentences are kept together, short ones in groups', (t) => {
   const { chunks } = splitAnswer(text, { ...split, chunk_strategy: 'sentence', numbering: false });
   t.true(chunks.every((chunk) => /[.!]$/.test(chunk)));
   t.is(chunks.join(' '), text);
+});
+
+test('a long answer is split at the ends of its sentences, wherever they lie', (t) => {
+  const sentences = Array.from(
+    { length: 400 },
+    (_, index) => `Sentence ${index} has ${'several '.repeat(index % 150)}words.`,
+  );
+  const { chunks, truncated } = splitAnswer(sentences.join(' '), {
+    ...split,
+    chunk_strategy: 'sentence',
+    numbering: false,
+    max_chunk_size: 3_000,
+    max_chunks: 500,
+  });
+  t.false(truncated);
+  t.true(chunks.every((chunk) => /^Sentence.*\.$/s.test(chunk)));
+  t.is(chunks.join(' '), sentences.join(' '));
+});
+
+test('an answer of a hundred thousand short sentences is split without gigabytes', (t) => {
+  for (const text of [
+    'a. '.repeat(100_000),
+    'a b '.repeat(75_000),
+    '. '.repeat(150_000),
+    '😀'.repeat(100_000),
+  ]) {
+    for (const chunk_strategy of ['paragraph', 'sentence'] as const) {
+      const wide = { ...split, chunk_strategy, max_chunk_size: 50_000, max_chunks: 50 };
+      const { chunks } = splitAnswer(text, wide);
+      t.true(chunks.length >= 4 && chunks.every((chunk) => chunk.length <= 50_000));
+    }
+  }
 });
 
 test('a hard split cuts at the count, and never through a character', (t) => {
