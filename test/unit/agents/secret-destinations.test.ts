@@ -5,6 +5,7 @@ import { SecretValue } from '../../../src/vault/index.js';
 import { type AgentsBench, dataOf, idOf, type Person, startAgents } from '../../support/agents.js';
 import { databaseOfFile } from '../../support/database.js';
 import { ownerView } from '../../support/owner-view.js';
+import { oneTenant } from '../../support/sandbox.js';
 import { answerJson, startMcpServer, startToolServer } from '../../support/tool-servers.js';
 
 const database = databaseOfFile(test);
@@ -175,6 +176,7 @@ test('a request of a tool that holds a secret says so, so that it follows no red
     expressions: { evaluate: async () => null },
   };
   const call = {
+    scope: oneTenant,
     args: {},
     context: {},
     secrets: async () => new SecretValue('value'),
