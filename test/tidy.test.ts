@@ -213,6 +213,24 @@ test('clock, chance and environment are handed in', (t) => {
   );
 });
 
+/** Where a list is the arguments of a call, the reason why it is short, whatever anybody sends. */
+const shortLists: Readonly<Record<string, string>> = {
+  'src/triggers/schedule/zone-clock.ts': 'two offsets',
+  'src/command/main.ts': 'the commands of this program',
+};
+
+test('no list from elsewhere is spread over the arguments of a call, which some 100,000 items overflow', (t) => {
+  const spread =
+    /\.(?:push|unshift|concat)\(\.\.\.|\.splice\([^)]*\.\.\.|\bMath\.(?:min|max)\([^)]*\.\.\.|\.from(?:CharCode|CodePoint)\(\.\.\./;
+  const wrong = [...platform, ...runtime].filter(
+    ({ path, text }) => shortLists[path] === undefined && spread.test(text),
+  );
+  t.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
+
 test('files keep to one reason to change', (t) => {
   const long = [...platform, ...runtime, ...tests]
     .filter(({ path, text }) => {

@@ -23,7 +23,9 @@ export class Promises {
   remainingMs(): number {
     this.#dropPast();
     const nowMs = this.#time.monotonicMs();
-    return Math.max(0, ...[...this.#untilMs.values()].map((untilMs) => Math.ceil(untilMs - nowMs)));
+    let longestMs = 0;
+    for (const untilMs of this.#untilMs.values()) longestMs = Math.max(longestMs, Math.ceil(untilMs - nowMs));
+    return longestMs;
   }
 
   #dropPast(): void {

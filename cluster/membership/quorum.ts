@@ -45,7 +45,8 @@ export class Quorum {
     }
     if (unknown.size === 0) return none;
     const last = this.#views.at(-1)?.number ?? viewNumber(0);
-    const oldestHeld = Math.min(last, ...[...unknown].map((process) => electors.holds(process)));
+    let oldestHeld: number = last;
+    for (const process of unknown) oldestHeld = Math.min(oldestHeld, electors.holds(process));
     const opposed = new Set<ProcessId>();
     let newest = viewNumber(0);
     for (const view of this.#views) {

@@ -76,7 +76,7 @@ export class Seizures {
   #after(ageMs: number): ViewNumber {
     const nowMs = this.#world.time.monotonicMs();
     const old = this.#known.filter(({ sinceMs }) => nowMs - sinceMs >= ageMs);
-    return viewNumber(Math.max(0, ...old.map(({ number }) => number)));
+    return viewNumber(old.reduce((highest, { number }) => Math.max(highest, number), 0));
   }
 
   /** Bound by what it promised while the store was away, but no longer without it: seizing does not end it. */

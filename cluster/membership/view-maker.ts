@@ -118,7 +118,10 @@ export class ViewMaker {
     const members = this.#base()?.members ?? [];
     if (staying.size >= members.length) return 0;
     const leaving = members.filter((member) => !staying.has(member.process));
-    return Math.min(...leaving.map((member) => this.#world.refusedMs(member.process) ?? 0));
+    return leaving.reduce(
+      (least, member) => Math.min(least, this.#world.refusedMs(member.process) ?? 0),
+      Number.POSITIVE_INFINITY,
+    );
   }
 
   /** Place in the order of those that could make the view; members of the present one come first. */

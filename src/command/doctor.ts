@@ -15,7 +15,7 @@ export const doctorCommand: Command = {
       findings.push({ what: 'settings', state: 'ok', says: 'all are well formed' });
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error;
-      findings.push(...error.problems.map((says) => ({ what: 'settings', state: 'wrong', says }) as const));
+      for (const says of error.problems) findings.push({ what: 'settings', state: 'wrong', says });
     }
     if (settings !== undefined) {
       findings.push(

@@ -9,8 +9,8 @@ export const windowMs = 60_000;
 const entryMs = 1_000;
 
 export class SlidingWindow {
-  readonly #lastMs: number[] = [];
-  readonly #counts: number[] = [];
+  #lastMs: number[] = [];
+  #counts: number[] = [];
   #used = 0;
 
   /** Events of the minute before `nowMs`. Times are of a clock that only rises. */
@@ -64,8 +64,8 @@ export class SlidingWindow {
       ...this.#lastMs.map((lastMs, index) => ({ lastMs, count: this.#counts[index] ?? 0 })),
       ...agesMs.map((ageMs, index) => ({ lastMs: nowMs - ageMs, count: counts[index] ?? 0 })),
     ].sort((one, other) => one.lastMs - other.lastMs);
-    this.#lastMs.splice(0, Infinity, ...entries.map(({ lastMs }) => lastMs));
-    this.#counts.splice(0, Infinity, ...entries.map(({ count }) => count));
+    this.#lastMs = entries.map(({ lastMs }) => lastMs);
+    this.#counts = entries.map(({ count }) => count);
     this.#used = this.#counts.reduce((sum, count) => sum + count, 0);
   }
 

@@ -105,7 +105,7 @@ export class SessionState {
   }
 
   remember(messages: readonly MessageRow[]): void {
-    this.#tail.push(...messages);
+    for (const message of messages) this.#tail.push(message);
     this.#tailCharacters += charactersOf(messages);
     if (this.#tail.length <= tailMax && this.#tailCharacters <= tailCharactersMax) return;
     this.#tail = bounded(this.#tail);
@@ -141,7 +141,7 @@ function countedSession({ session, messages, unfinished }: SessionLoaded): Sessi
   return {
     ...session,
     last_message: Math.max(session.last_message, messages.at(-1)?.number ?? 0),
-    last_arrival: Math.max(session.last_arrival, ...unfinished.map(({ arrival }) => arrival)),
+    last_arrival: unfinished.reduce((last, { arrival }) => Math.max(last, arrival), session.last_arrival),
   };
 }
 

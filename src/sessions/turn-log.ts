@@ -52,7 +52,7 @@ export class TurnLog {
   }
 
   publish(events: readonly LoggedEvent[]): void {
-    this.#events.push(...events);
+    for (const event of events) this.#events.push(event);
     this.wake();
   }
 

@@ -112,7 +112,9 @@ async function rounds(
     for (const call of suggesting) suggested ??= quickRepliesOf(argumentsOf(call));
     if (others.length === 0 && suggested !== undefined) break;
     messages.push({ role: 'assistant', content: said.parts });
-    if (others.length > 0) messages.push(...(await toolRound(work, others, toolset, runChild)));
+    if (others.length > 0) {
+      for (const message of await toolRound(work, others, toolset, runChild)) messages.push(message);
+    }
     for (const { id, name } of suggesting) {
       const text = suggested === undefined ? 'labels must be a list of texts.' : 'The suggestions are shown.';
       messages.push({ role: 'tool', callId: id, name, content: [{ type: 'text', text }] });

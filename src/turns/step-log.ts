@@ -94,8 +94,14 @@ export class StepLog {
 
 /** How long earlier processes worked on the turn, as far as they recorded it; the time between them does not count. */
 export function workedMs(recorded: readonly RecordedStep[]): number {
-  const times = recorded.flatMap(({ startedAt, finishedAt }) =>
-    [startedAt, finishedAt].flatMap((text) => (text === null ? [] : [Date.parse(text)])),
-  );
-  return times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { startedAt, finishedAt } of recorded) {
+    for (const text of [startedAt, finishedAt]) {
+      if (text === null) continue;
+      first = Math.min(first, Date.parse(text));
+      last = Math.max(last, Date.parse(text));
+    }
+  }
+  return Math.max(0, last - first);
 }

@@ -205,7 +205,9 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     }
     // Nothing of the batch was written. One by one, the culprit is found and its neighbours are spared.
     const outcomes: WriteOutcome<Result>[] = [];
-    for (const one of batch) outcomes.push(...(await this.write([one])));
+    for (const one of batch) {
+      for (const outcome of await this.write([one])) outcomes.push(outcome);
+    }
     return outcomes;
   }
 

@@ -41,7 +41,7 @@ export class OneStatement {
     for (const { part, values: given } of statements) {
       if (part === undefined) return undefined;
       parts.push({ part, firstParameter: values.length + 1 });
-      values.push(...given);
+      for (const value of given) values.push(value);
     }
     const key = [claim.name, ...parts.map(({ part }) => part.name)].join(' ');
     let made = this.#texts.get(key);

@@ -132,8 +132,8 @@ function messages(all: readonly Message[]): MessageParam[] {
     const blocks = blocksOf(message);
     if (blocks.length === 0) continue;
     const last = result.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
-    else result.push({ role, content: blocks });
+    if (last?.role !== role) result.push({ role, content: blocks });
+    else for (const block of blocks) last.content.push(block);
   }
   return result;
 }

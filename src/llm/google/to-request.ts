@@ -109,8 +109,8 @@ function contents(messages: readonly Message[], model: VendorModel): Content[] {
     const parts = partsOf(message, model);
     if (parts.length === 0) continue;
     const last = result.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
-    else result.push({ role, parts });
+    if (last?.role !== role) result.push({ role, parts });
+    else for (const part of parts) last.parts.push(part);
   }
   return result;
 }

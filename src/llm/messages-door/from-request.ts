@@ -140,7 +140,7 @@ function messages(given: MessagesRequest): Message[] {
         typeof each.content === 'string' ? [textOf(each.content)] : assistantParts(each.content);
       for (const part of content) if (part.type === 'tool_call') toolNames.set(part.id, part.name);
       result.push({ role: 'assistant', content });
-    } else result.push(...userMessages(each.content, toolNames, index));
+    } else for (const message of userMessages(each.content, toolNames, index)) result.push(message);
   }
   return result;
 }

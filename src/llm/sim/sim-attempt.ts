@@ -93,7 +93,9 @@ class SimAnswer {
       bytes += text.length;
       pieces.push({ type: 'content', text });
     }
-    this.#feed.accept(bytes, (out) => out.push(...pieces));
+    this.#feed.accept(bytes, (out) => {
+      for (const piece of pieces) out.push(piece);
+    });
   }
 
   #finish(): void {

@@ -11,10 +11,7 @@ export function readEnd(parser: SseParser, reader: StreamReader, out: ReplyItem[
   const tail: ReplyItem[] = [];
   parser.end((event) => reader.read(event, tail));
   const last = tail.at(-1);
-  if (last?.type !== 'failure') out.push(...tail);
-  else if (last.error.failure !== 'nonsense') {
-    out.push(...tail);
-    return;
-  }
-  reader.end(out);
+  const failure = last?.type === 'failure' ? last.error.failure : undefined;
+  if (failure !== 'nonsense') for (const item of tail) out.push(item);
+  if (failure === undefined || failure === 'nonsense') reader.end(out);
 }
