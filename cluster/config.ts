@@ -74,6 +74,36 @@ const settings = {
   linkSilenceMs: setting(3_000, 'ms', 'three pings unanswered: the peer is gone and its calls fail'),
   chunkBytes: setting(16_384, 'bytes', 'one gRPC data frame; longer ones would hold up their neighbours'),
   batchBytes: setting(262_144, 'bytes', 'cap of one batch of frames'),
+  batchFramesMax: setting(8_192, 'count', 'frames of one batch; a peer that sends more breaks the rules'),
+  linkMessageBytes: setting(
+    327_680,
+    'bytes',
+    'one gRPC message: a batch and what a last frame adds; a stranger can make a node hold so much for each stream',
+  ),
+  greetingBytes: setting(
+    4_096,
+    'bytes',
+    'one message of a peer that has not proved itself: names and a proof',
+  ),
+  greetingMs: setting(
+    5_000,
+    'ms',
+    'a connection that has not proved itself by then is closed; above connectTimeoutMs, after which its dialer gave up',
+  ),
+  strangersMax: setting(
+    256,
+    'count',
+    'connections that have not proved themselves yet: a cluster of 100 nodes that restarts at once stays below',
+  ),
+  connectionStreamsMax: setting(1, 'count', 'streams of one connection: a peer opens one on each'),
+  linksPerPeer: setting(4, 'count', 'links that one peer holds open; a peer has one, and a few that it lost'),
+  linkCallsMax: setting(65_536, 'count', 'calls that run for one peer; more are told that the node is full'),
+  linkMethodsMax: setting(4_096, 'count', 'methods that a peer may name on one link'),
+  linkAssemblyBytes: setting(
+    134_217_728,
+    'bytes',
+    'bodies of one link that are not whole yet; four full queues of a sender',
+  ),
   messageBytesMax: setting(4_194_304, 'bytes', 'one message; larger things belong in the store'),
   callCreditBytes: setting(262_144, 'bytes', 'in flight to one slow reader before its producer waits'),
   linkQueueBytes: setting(33_554_432, 'bytes', 'waiting for one peer before calls to it are refused'),
@@ -166,6 +196,15 @@ function relations(config: ClusterConfig): readonly (readonly [boolean, string])
     [
       config.chunkBytes <= config.callCreditBytes,
       'chunkBytes <= callCreditBytes: a chunk must fit the credit',
+    ],
+    [
+      config.batchBytes + config.chunkBytes < config.linkMessageBytes,
+      'batchBytes + chunkBytes < linkMessageBytes: a batch must fit one message',
+    ],
+    [config.greetingBytes <= config.linkMessageBytes, 'greetingBytes <= linkMessageBytes'],
+    [
+      config.messageBytesMax < config.linkAssemblyBytes,
+      'messageBytesMax < linkAssemblyBytes: one long body must fit',
     ],
     [config.messageBytesMax <= config.linkQueueBytes, 'messageBytesMax <= linkQueueBytes'],
     [config.callDeadlineMs <= config.callDeadlineMaxMs, 'callDeadlineMs <= callDeadlineMaxMs'],

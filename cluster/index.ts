@@ -41,7 +41,10 @@ export { SystemLoopLag, type LoopLag, type LoopLagReading } from './time/loop-la
 export * from './time/system.js';
 export * from './time/time.js';
 export { GrpcPeers } from './links/grpc/peers.js';
+export { examineTls, type ExaminedTls } from './links/grpc/examine-tls.js';
+export { isLoopback } from './links/grpc/loopback.js';
 export type { GrpcSettings, GrpcTls } from './links/grpc/settings.js';
+export type { LinkTrouble } from './links/link-troubles.js';
 export { PostgresFenceStore, type PostgresTables } from './fencing/postgres/fence-store.js';
 export type { Row, Statement } from './fencing/postgres/connections.js';
 export type { WritingStatement } from './fencing/postgres/one-statement.js';

@@ -45,5 +45,5 @@ export function nodeOver(
 
 export function peersOf(name: string, port: number): GrpcPeers {
   const settings = { self: processId(name), cluster: 'bench', secret: 'bench', host: '127.0.0.1', port };
-  return new GrpcPeers(settings, systemRandom);
+  return new GrpcPeers(settings, clusterConfig(), systemTime, systemRandom);
 }

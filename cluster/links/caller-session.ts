@@ -55,7 +55,11 @@ export class CallerSession {
     this.#greeted = greeted;
     this.#config = config;
     this.#host = host;
-    this.#assembler = new Assembler(config.messageBytesMax);
+    // What comes back was asked for: the calls that are out bound it.
+    this.#assembler = new Assembler({
+      messageBytesMax: config.messageBytesMax,
+      bytesMax: Number.POSITIVE_INFINITY,
+    });
     const lapse = (): void => this.close(new ClusterError('not_serving', 'the lease of this node is over'));
     this.#writer = new FrameWriter(greeted.pipe, time, config, () => host.mayAct(), lapse);
     this.#liveness = new Liveness(
@@ -183,7 +187,9 @@ export class CallerSession {
     try {
       for (const frame of frames) this.#onFrame(frame);
     } catch (error) {
-      this.close(toClusterError(error, 'protocol_violation'));
+      const broken = toClusterError(error, 'protocol_violation');
+      this.#greeted.pipe.close(broken);
+      this.close(broken);
     }
   }
 
@@ -231,7 +237,10 @@ export class CallerSession {
 
   #take(id: number): RemoteAnswer | undefined {
     const answer = this.#pending.get(id);
-    if (answer !== undefined) this.#pending.delete(id);
+    if (answer !== undefined) {
+      this.#pending.delete(id);
+      this.#assembler.forget(id);
+    }
     return answer;
   }
 }

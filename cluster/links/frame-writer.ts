@@ -120,8 +120,8 @@ export class FrameWriter {
   #batch(): Frame[] {
     const batch: Frame[] = [];
     let bytes = 0;
-    const max = this.#config.batchBytes;
-    while (bytes < max) {
+    const { batchBytes: max, batchFramesMax } = this.#config;
+    while (bytes < max && batch.length < batchFramesMax) {
       const next = this.#frames.shift();
       if (next === undefined) break;
       const cost = this.#costs.shift() ?? 0;
@@ -129,7 +129,7 @@ export class FrameWriter {
       bytes += cost;
       this.#queuedBytes -= cost;
     }
-    while (bytes < max) {
+    while (bytes < max && batch.length < batchFramesMax) {
       const bulk = this.#bulk.shift();
       if (bulk === undefined) break;
       const part = bulk.body.subarray(bulk.offset, bulk.offset + this.#config.chunkBytes);

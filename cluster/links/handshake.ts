@@ -5,21 +5,27 @@ import type { Random, Time } from '../time/time.js';
 import type { Frame, Pipe } from './pipe.js';
 
 /**
- * The first frames of a link. The listener asks with a nonce, the dialer proves that it knows the cluster
- * secret and names the process it means; the listener proves the same back. The secret itself never travels.
- * A wrong process is refused: addresses are reused, and a call must not reach the successor at an address.
+ * The first frames of a link. The listener asks with a nonce, the dialer proves that it knows the cluster secret and
+ * names the process it means; the listener proves the same back. The secret itself never travels. Each proof covers
+ * the nonces of both, the names, the versions, what the stream is for, and the connection that carries it: it cannot
+ * be replayed, and who relays it over a connection of its own is refused. A wrong process is refused as well:
+ * addresses are reused, and a call must not reach the successor at an address.
  */
 export interface HandshakeSettings {
   readonly cluster: string;
   readonly secret: string;
   readonly self: ProcessId;
+  /** A proof for one purpose is no proof for another. */
+  readonly purpose: 'calls' | 'probes';
   readonly timeoutMs: number;
   /** Versions that this process speaks; of those both speak, the highest is used. */
   readonly protocolMin: number;
   readonly protocolMax: number;
 }
 
-export const protocolVersion = 1;
+export const protocolVersion = 2;
+
+const nonceBytes = 16;
 
 /** A link whose two ends know each other; frames that came behind the greeting are kept for the listener. */
 export interface Greeted {
@@ -37,22 +43,35 @@ export async function greet(
   time: Time,
   random: Random,
 ): Promise<Greeted> {
-  const inbox = new Inbox(pipe, time, settings.timeoutMs);
+  // The challenge, then the welcome or the refusal.
+  const inbox = new Inbox(pipe, time, settings.timeoutMs, 2);
   const challenge = await inbox.next();
   if (challenge.frame?.$case !== 'challenge') throw unexpected(challenge);
   const nonce = Buffer.from(random.id(), 'hex');
-  const { cluster, secret, self: from, protocolMin, protocolMax } = settings;
-  const proof = sign(secret, ['dialer', cluster, from, to], challenge.frame.value.nonce);
+  const { secret, self: from } = settings;
+  const transcript: Transcript = {
+    ...settings,
+    from,
+    to,
+    challenge: challenge.frame.value.nonce,
+    nonce,
+    binding: pipe.binding(),
+  };
+  const { cluster, protocolMin, protocolMax } = settings;
+  const proof = sign(secret, 'dialer', transcript);
   pipe.write([
     { frame: { $case: 'hello', value: { protocolMin, protocolMax, cluster, from, to, nonce, proof } } },
   ]);
   const answer = await inbox.next();
   if (answer.frame?.$case !== 'welcome') throw unexpected(answer);
-  const expected = sign(secret, ['listener', cluster, from, to], nonce);
-  if (!equal(answer.frame.value.proof, expected)) {
-    throw new ClusterError('wrong_secret', 'the listener does not know the cluster secret', { process: to });
+  const { protocol } = answer.frame.value;
+  if (!equal(answer.frame.value.proof, sign(secret, 'listener', transcript, protocol))) {
+    throw new ClusterError('wrong_secret', `${to} ${doesNotProve}`, { process: to });
   }
-  return inbox.greeted(to, answer.frame.value.protocol);
+  if (protocol < protocolMin || protocol > protocolMax) {
+    throw new ClusterError('protocol_mismatch', `${to} chose version ${protocol}, which was not offered`);
+  }
+  return inbox.greeted(to, protocol);
 }
 
 /** Resolves once the dialer has proved itself; refuses and rejects otherwise. */
@@ -62,39 +81,67 @@ export async function receive(
   time: Time,
   random: Random,
 ): Promise<Greeted> {
-  const inbox = new Inbox(pipe, time, settings.timeoutMs);
-  const nonce = Buffer.from(random.id(), 'hex');
-  pipe.write([{ frame: { $case: 'challenge', value: { nonce } } }]);
+  const inbox = new Inbox(pipe, time, settings.timeoutMs, 1);
+  const challenge = Buffer.from(random.id(), 'hex');
+  pipe.write([{ frame: { $case: 'challenge', value: { nonce: challenge } } }]);
   const hello = await inbox.next();
   if (hello.frame?.$case !== 'hello') throw unexpected(hello);
-  const { from, to, cluster, proof, protocolMin, protocolMax } = hello.frame.value;
-  const protocol = Math.min(protocolMax, settings.protocolMax);
+  const { from, to, cluster, nonce, proof, protocolMin, protocolMax } = hello.frame.value;
+  const { secret, purpose } = settings;
+  const offer = { cluster, purpose, protocolMin, protocolMax };
+  const transcript: Transcript = { ...offer, from, to, challenge, nonce, binding: pipe.binding() };
   // The secret first: a stranger learns nothing else.
   if (
-    !equal(proof, sign(settings.secret, ['dialer', cluster, from, to], nonce)) ||
-    cluster !== settings.cluster
+    nonce.length < nonceBytes ||
+    cluster !== settings.cluster ||
+    !equal(proof, sign(secret, 'dialer', transcript))
   ) {
-    throw refuse(pipe, 'wrong_secret', `${from} does not know the secret of this cluster`);
+    throw refuse(pipe, 'wrong_secret', `${from} ${doesNotProve}`);
   }
+  const protocol = Math.min(protocolMax, settings.protocolMax);
   if (protocol < Math.max(protocolMin, settings.protocolMin)) {
     const spoken = `${settings.protocolMin} to ${settings.protocolMax}`;
     throw refuse(pipe, 'protocol_mismatch', `${protocolMin} to ${protocolMax} asked, ${spoken} spoken`);
   }
   if (to !== settings.self)
     throw refuse(pipe, 'wrong_process', `${to} was meant, ${settings.self} answers here`);
-  const answer = sign(settings.secret, ['listener', cluster, from, to], hello.frame.value.nonce);
+  const answer = sign(secret, 'listener', transcript, protocol);
   pipe.write([{ frame: { $case: 'welcome', value: { protocol, proof: answer } } }]);
   return inbox.greeted(from, protocol);
 }
 
-export function sign(secret: string, names: readonly string[], nonce: Uint8Array): Uint8Array {
-  const hmac = createHmac('sha256', secret);
-  // Lengths in front: no two lists of names may sign alike.
-  for (const name of names) hmac.update(`${name.length}:${name}`);
-  return hmac.update(nonce).digest();
+const doesNotProve = 'does not know the secret of this cluster, or its greeting came over another connection';
+
+/** All that a greeting agrees on. */
+interface Transcript {
+  readonly cluster: string;
+  readonly purpose: string;
+  readonly from: string;
+  readonly to: string;
+  readonly protocolMin: number;
+  readonly protocolMax: number;
+  readonly challenge: Uint8Array;
+  readonly nonce: Uint8Array;
+  readonly binding: Uint8Array;
 }
 
-export function equal(one: Uint8Array, other: Uint8Array): boolean {
+function sign(
+  secret: string,
+  role: 'dialer' | 'listener',
+  transcript: Transcript,
+  chosen?: number,
+): Uint8Array {
+  const { cluster, purpose, from, to, protocolMin, protocolMax, challenge, nonce, binding } = transcript;
+  const texts = [role, purpose, cluster, from, to, `${protocolMin}-${protocolMax}`, `${chosen ?? ''}`];
+  const hmac = createHmac('sha256', secret);
+  for (const part of [...texts.map((text) => Buffer.from(text)), challenge, nonce, binding]) {
+    // Its length in front: no two lists of parts may sign alike.
+    hmac.update(`${part.length}:`).update(part);
+  }
+  return hmac.digest();
+}
+
+function equal(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
@@ -116,27 +163,27 @@ function unexpected(frame: Frame): ClusterError {
   );
 }
 
-/** Hands out frames one by one while the two greet each other; later frames go to whoever attaches. */
+/**
+ * Hands out frames one by one while the two greet each other; later frames go to whoever attaches. Until then each
+ * batch holds one frame, and only as many come as the greeting has: nothing that a stranger sends piles up.
+ */
 class Inbox {
   readonly #pipe: Pipe;
-  readonly #frames: Frame[] = [];
   readonly #timer: { cancel(): void };
+  /** At most those of the greeting; once the peer is known, those that came before somebody attached. */
+  readonly #frames: Frame[] = [];
+  #expected: number;
+  #isGreeted = false;
   #waiting: { resolve(frame: Frame): void; reject(error: Error): void } | undefined;
   #closed: { readonly error: Error | undefined } | undefined;
   #failure: Error | undefined;
   #onFrames: ((frames: readonly Frame[]) => void) | undefined;
   #onClose: ((error: Error | undefined) => void) | undefined;
 
-  constructor(pipe: Pipe, time: Time, timeoutMs: number) {
+  constructor(pipe: Pipe, time: Time, timeoutMs: number, expected: number) {
     this.#pipe = pipe;
-    pipe.onFrames((frames) => {
-      if (this.#onFrames !== undefined) {
-        this.#onFrames(frames);
-        return;
-      }
-      this.#frames.push(...frames);
-      this.#pass();
-    });
+    this.#expected = expected;
+    pipe.onFrames((frames) => this.#came(frames));
     pipe.onClose((error) => {
       this.#closed = { error };
       const refused = error instanceof ClusterError && error.refused;
@@ -159,6 +206,9 @@ class Inbox {
 
   greeted(peer: string, protocol: number): Greeted {
     this.#timer.cancel();
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#isGreeted = true;
+    this.#pipe.trust();
     return {
       pipe: this.#pipe,
       peer,
@@ -172,6 +222,28 @@ class Inbox {
     };
   }
 
+  #came(frames: readonly Frame[]): void {
+    if (this.#onFrames !== undefined) {
+      this.#onFrames(frames);
+      return;
+    }
+    if (!this.#isGreeted && (frames.length !== 1 || this.#expected === 0)) {
+      const error = new ClusterError(
+        'protocol_violation',
+        `a peer that has not proved itself sent ${frames.length} frames where one was awaited`,
+        { notBegun: true },
+      );
+      this.#frames.length = 0;
+      this.#fail(error);
+      this.#pipe.close(error);
+      return;
+    }
+    this.#expected -= 1;
+    // One by one: as arguments of one call, many frames would overflow the stack.
+    for (const frame of frames) this.#frames.push(frame);
+    this.#pass();
+  }
+
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#timer.cancel();
@@ -181,6 +253,7 @@ class Inbox {
   #pass(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
+    // A refusal and the end of the connection may come together: the refusal says more.
     const frame = this.#frames.shift();
     if (frame === undefined && this.#failure === undefined) return;
     this.#waiting = undefined;

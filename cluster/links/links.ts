@@ -134,6 +134,7 @@ export class Links {
     return {
       ...this.#settings,
       self: this.#host.self,
+      purpose: 'calls',
       timeoutMs: this.#config.connectTimeoutMs,
       protocolMin: protocolVersion,
       protocolMax: protocolVersion,
@@ -189,10 +190,17 @@ export class Links {
         onClosed: () => this.#served.delete(session),
       });
       this.#served.add(session);
+      this.#keepFew(session.peer);
     } catch (error) {
       // The dialer was told why, or is gone; it is its own log that has to show it.
       pipe.close(toClusterError(error));
     }
+  }
+
+  /** A peer that dials again has lost its earlier link, and may know it before this process does. */
+  #keepFew(peer: string): void {
+    const links = [...this.#served].filter((session) => session.peer === peer);
+    if (links.length > this.#config.linksPerPeer) links[0]?.close();
   }
 }
 

@@ -76,7 +76,10 @@ export class ServerSession {
     this.#greeted = greeted;
     this.#config = config;
     this.#host = host;
-    this.#assembler = new Assembler(config.messageBytesMax);
+    this.#assembler = new Assembler({
+      messageBytesMax: config.messageBytesMax,
+      bytesMax: config.linkAssemblyBytes,
+    });
     this.#writer = new FrameWriter(
       greeted.pipe,
       time,
@@ -146,6 +149,9 @@ export class ServerSession {
         this.#running.delete(frame.value.id);
         break;
       case 'method':
+        if (this.#methods.size >= this.#config.linkMethodsMax) {
+          throw new ClusterError('protocol_violation', `the peer names over ${this.#methods.size} methods`);
+        }
         this.#methods.set(frame.value.number, frame.value);
         break;
       case 'view':
@@ -153,7 +159,9 @@ export class ServerSession {
         this.#host.heardOfView(this.#view);
         break;
       case 'ping':
-        this.#writer.send(0, { frame: { $case: 'pong', value: {} } });
+        // A peer that asks without end and reads nothing has its answer in what waits for it already.
+        if (this.#writer.queuedBytes < this.#config.linkQueueBytes)
+          this.#writer.send(0, { frame: { $case: 'pong', value: {} } });
         break;
       default:
         throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
@@ -167,6 +175,16 @@ export class ServerSession {
       throw new ClusterError('protocol_violation', `call ${id} names no method or is running`);
     }
     const answer = new Answer(this, id);
+    if (this.#running.size >= this.#config.linkCallsMax) {
+      const { overloadRetryMs: retryAfterMs } = this.#config;
+      answer.fail(
+        new ClusterError('overloaded', `${this.#running.size} calls of ${this.peer} run already`, {
+          retryAfterMs,
+          notBegun: true,
+        }),
+      );
+      return;
+    }
     const handle = this.#host.receive({
       mode: modeOf(frame.mode),
       kind: method.kind,

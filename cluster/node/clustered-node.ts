@@ -5,7 +5,8 @@ import { toClusterError } from '../errors.js';
 import { PostgresNumbers } from '../fencing/postgres/view-numbers.js';
 import { processId, type ProcessId } from '../ids/ids.js';
 import { GrpcPeers } from '../links/grpc/peers.js';
-import type { GrpcTls } from '../links/grpc/settings.js';
+import type { GrpcSettings, GrpcTls } from '../links/grpc/settings.js';
+import type { LinkTrouble } from '../links/link-troubles.js';
 import { ClusterMembership } from '../membership/cluster-membership.js';
 import type { Role } from '../membership/membership.js';
 import type { MembershipEvent } from '../membership/perspective.js';
@@ -31,6 +32,8 @@ export interface ClusteredNodeOptions {
   /** host:port that peers dial, where it is not the listener's own. */
   readonly advertise?: string;
   readonly tls?: GrpcTls;
+  /** Where links may go without TLS; no further than the loopback when left out. */
+  readonly plaintext?: GrpcSettings['plaintext'];
   readonly weight?: number;
   /** A name for people; the process id adds what makes it fresh at each start. */
   readonly name?: string;
@@ -40,6 +43,8 @@ export interface ClusteredNodeOptions {
   /** Takes part in seeing the exits of processes on its own machine. */
   readonly seesExits?: boolean;
   readonly report?: (event: MembershipEvent) => void;
+  /** A link was closed for what its other end did. */
+  readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
   /** The lease is lost for good, and given back: actors have ended; finish what the edge carries, then end the process. */
   readonly onFenced?: () => void;
 }
@@ -85,7 +90,11 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
       port,
       ...(options.advertise === undefined ? {} : { advertise: options.advertise }),
       ...(options.tls === undefined ? {} : { tls: options.tls }),
+      ...(options.plaintext === undefined ? {} : { plaintext: options.plaintext }),
+      ...(options.onLinkTrouble === undefined ? {} : { report: options.onLinkTrouble }),
     },
+    config,
+    systemTime,
     systemRandom,
   );
   // Of port 0 the system makes a port that is known once it is bound, which is before the node is announced.

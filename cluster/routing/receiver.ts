@@ -91,7 +91,8 @@ export class Receiver {
   #release(target: Target, incoming: IncomingCall): IncomingHandle {
     void this.#parts.table
       .release(target.kind.name, target.text)
-      .then(() => incoming.answer.reply(nothing, this.#parts.table.epochOf(target.kind.name, target.text)));
+      .then(() => incoming.answer.reply(nothing, this.#parts.table.epochOf(target.kind.name, target.text)))
+      .catch((error: unknown) => incoming.answer.fail(toClusterError(error)));
     return noHandle;
   }
 

@@ -26,6 +26,7 @@ export class SimulatedNetwork {
   readonly #healed = new Set<() => void>();
   readonly #vanished = new Set<string>();
   #nextPort = 1;
+  #nextConnection = 1;
   latencyMs: readonly [number, number] = [0.2, 2];
 
   constructor(world: VirtualTime, random: SeededRandom) {
@@ -131,8 +132,10 @@ export class SimulatedNetwork {
   }
 
   #pair(one: SimulatedHost, other: SimulatedHost): [Pipe, Pipe] {
-    const near = new SimulatedPipe(this, this.#world, one, other);
-    const far = new SimulatedPipe(this, this.#world, other, one);
+    const binding = Buffer.from(`connection ${this.#nextConnection}`);
+    this.#nextConnection += 1;
+    const near = new SimulatedPipe(this, this.#world, one, other, binding);
+    const far = new SimulatedPipe(this, this.#world, other, one, binding);
     near.peer = far;
     far.peer = near;
     return [near, far];
@@ -193,13 +196,28 @@ class SimulatedPipe implements Pipe {
   #moving = false;
   #stopWaiting: (() => void) | undefined;
 
-  constructor(network: SimulatedNetwork, world: VirtualTime, from: SimulatedHost, to: SimulatedHost) {
+  readonly #binding: Uint8Array;
+
+  constructor(
+    network: SimulatedNetwork,
+    world: VirtualTime,
+    from: SimulatedHost,
+    to: SimulatedHost,
+    binding: Uint8Array,
+  ) {
     this.#network = network;
+    this.#binding = binding;
     this.#world = world;
     this.#from = from;
     this.#to = to;
     from.onDeath(() => this.#send(undefined));
   }
+
+  binding(): Uint8Array {
+    return this.#binding;
+  }
+
+  trust(): void {}
 
   write(frames: readonly Frame[]): boolean {
     if (!this.#closed && !this.#from.isDead) this.#send(frames);

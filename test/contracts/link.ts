@@ -353,7 +353,13 @@ export function linkContract(
   test(`${what}: versions that do not meet are refused by that name`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const { transport, time, random } = caller.process;
-    const settings = { cluster: linkCluster, secret: 'secret', self: caller.id, timeoutMs: 10_000 };
+    const settings = {
+      cluster: linkCluster,
+      secret: 'secret',
+      self: caller.id,
+      purpose: 'calls' as const,
+      timeoutMs: 10_000,
+    };
     let error: unknown;
     const greeting = transport
       .dial(server.member(), new AbortController().signal)

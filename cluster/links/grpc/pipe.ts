@@ -1,46 +1,82 @@
-import { status, type ClientDuplexStream, type ServerDuplexStream, type ServiceError } from '@grpc/grpc-js';
-import type { CallsRequest, CallsResponse } from '../../../generated/troupe/cluster/v1/link.js';
-import { ClusterError } from '../../errors.js';
+import { status, type ServiceError } from '@grpc/grpc-js';
+import type { MessageCodec } from '../../activation/method.js';
+import type { ClusterConfig } from '../../config.js';
+import { ClusterError, toClusterError } from '../../errors.js';
+import { encode } from '../encoder.js';
 import type { Frame, Pipe } from '../pipe.js';
 
-type Stream =
-  | ClientDuplexStream<CallsRequest, CallsResponse>
-  | ServerDuplexStream<CallsRequest, CallsResponse>;
+/** A stream of gRPC whose messages are bytes: whether they may be decoded depends on who sent them. */
+export interface ByteStream {
+  on(event: string, listener: (value: unknown) => void): unknown;
+  write(bytes: Buffer): boolean;
+}
 
-/** One bidi stream of gRPC as a pipe of frames. `end` closes what carries it, if it is this side's. */
+export interface BatchCodec extends MessageCodec {
+  decode(bytes: Uint8Array): { readonly frames: Frame[] };
+}
+
+/** What carries a pipe, and who cares for it. */
+export interface Carrier {
+  readonly stream: ByteStream;
+  readonly sent: BatchCodec;
+  readonly received: BatchCodec;
+  /** Longest message that the other end takes. */
+  readonly messageBytesMax: number;
+  readonly config: Pick<ClusterConfig, 'greetingBytes' | 'batchFramesMax'>;
+  binding(): Uint8Array;
+  trust(): void;
+  /** Ends the stream, and soon the connection of a stranger; what was written before still goes out. */
+  end(): void;
+  trouble(error: ClusterError): void;
+}
+
+/**
+ * One bidi stream of gRPC as a pipe of frames. Every event of the stream is heard here and nowhere else: what a
+ * listener throws closes the pipe and is told as a trouble. It never reaches the process.
+ */
 export class GrpcPipe implements Pipe {
-  readonly #stream: Stream;
-  readonly #end: () => void;
+  readonly #carrier: Carrier;
   readonly #early: (readonly Frame[])[] = [];
+  #isTrusted = false;
   #onFrames: ((frames: readonly Frame[]) => void) | undefined;
   #onClose: ((error: Error | undefined) => void) | undefined;
   #onDrain: (() => void) | undefined;
   #closed: { readonly error: Error | undefined } | undefined;
 
-  constructor(stream: Stream, end: () => void) {
-    this.#stream = stream;
-    this.#end = end;
-    stream.on('data', (batch: CallsRequest | CallsResponse) => {
-      if (this.#closed !== undefined) return;
-      if (this.#onFrames === undefined) this.#early.push(batch.frames);
-      else this.#onFrames(batch.frames);
-    });
-    stream.on('drain', () => this.#onDrain?.());
-    stream.on('error', (error: Error) => this.#gone(lostBy(error)));
-    stream.on('end', () => this.#gone(undefined));
-    stream.on('close', () => this.#gone(undefined));
-    stream.on('cancelled', () => this.#gone(undefined));
+  constructor(carrier: Carrier) {
+    this.#carrier = carrier;
+    this.#hear('data', (bytes) => this.#received(bytes));
+    this.#hear('drain', () => this.#onDrain?.());
+    this.#hear('error', (error) => this.#gone(lostBy(toClusterError(error, 'peer_lost'))));
+    this.#hear('end', () => this.#gone(undefined));
+    this.#hear('close', () => this.#gone(undefined));
+    this.#hear('cancelled', () => this.#gone(undefined));
+  }
+
+  binding(): Uint8Array {
+    return this.#carrier.binding();
+  }
+
+  trust(): void {
+    this.#isTrusted = true;
+    this.#carrier.trust();
   }
 
   write(frames: Frame[]): boolean {
     if (this.#closed !== undefined) return true;
-    return this.#stream.write({ frames });
+    try {
+      return this.#send(frames);
+    } catch (error) {
+      this.#fail(error);
+      return true;
+    }
   }
 
-  close(): void {
+  close(error?: Error): void {
     if (this.#closed !== undefined) return;
-    this.#closed = { error: undefined };
-    this.#end();
+    this.#closed = { error };
+    if (error !== undefined) this.#carrier.trouble(toClusterError(error, 'protocol_violation'));
+    this.#carrier.end();
   }
 
   onFrames(listener: (frames: readonly Frame[]) => void): void {
@@ -57,21 +93,87 @@ export class GrpcPipe implements Pipe {
     if (this.#closed !== undefined) listener(this.#closed.error);
   }
 
+  #hear(event: string, listener: (value: unknown) => void): void {
+    this.#carrier.stream.on(event, (value: unknown) => {
+      try {
+        listener(value);
+      } catch (error) {
+        this.#fail(error);
+      }
+    });
+  }
+
+  #received(bytes: unknown): void {
+    if (this.#closed !== undefined || !(bytes instanceof Uint8Array)) return;
+    const { config } = this.#carrier;
+    if (!this.#isTrusted && bytes.length > config.greetingBytes) {
+      throw new ClusterError(
+        'message_too_large',
+        `a peer that has not proved itself sent ${bytes.length} bytes, above ${config.greetingBytes}`,
+      );
+    }
+    const { frames } = this.#decode(bytes);
+    if (frames.length > config.batchFramesMax) {
+      throw new ClusterError('protocol_violation', `a batch of ${frames.length} frames`);
+    }
+    if (this.#onFrames === undefined) this.#early.push(frames);
+    else this.#onFrames(frames);
+  }
+
+  #decode(bytes: Uint8Array): { readonly frames: readonly Frame[] } {
+    try {
+      return this.#carrier.received.decode(bytes);
+    } catch (error) {
+      throw new ClusterError('bad_message', 'bytes that are no batch of frames', { cause: error });
+    }
+  }
+
+  #send(frames: Frame[]): boolean {
+    const { stream, sent, messageBytesMax } = this.#carrier;
+    const bytes = encode(sent, { frames });
+    if (bytes.length <= messageBytesMax) {
+      return stream.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    }
+    // What frames cost is an estimate where they are batched; here it is known.
+    if (frames.length <= 1) {
+      throw new ClusterError(
+        'message_too_large',
+        `a frame of ${bytes.length} bytes is above ${messageBytesMax}`,
+      );
+    }
+    const half = Math.ceil(frames.length / 2);
+    const first = this.#send(frames.slice(0, half));
+    return this.#send(frames.slice(half)) && first;
+  }
+
+  /** Either end broke the rules, or a listener has a defect. */
+  #fail(thrown: unknown): void {
+    const error = toClusterError(thrown, 'protocol_violation');
+    this.#carrier.trouble(error);
+    try {
+      this.#gone(error);
+    } catch (second) {
+      this.#carrier.trouble(toClusterError(second, 'protocol_violation'));
+    }
+  }
+
   #gone(error: Error | undefined): void {
     if (this.#closed !== undefined) return;
     this.#closed = { error };
-    this.#end();
+    this.#carrier.end();
     this.#onClose?.(error);
   }
 }
 
 /** `refused` only where the address itself said so: a time-out or a broken network proves nothing. */
-export function lostBy(error: Error): ClusterError {
+function lostBy(error: ClusterError): ClusterError {
+  const { cause } = error;
   const refused =
-    isServiceError(error) && error.code === status.UNAVAILABLE && /ECONNREFUSED/.test(error.details);
-  return new ClusterError('peer_lost', error.message, { cause: error, refused });
+    isServiceError(cause) && cause.code === status.UNAVAILABLE && /ECONNREFUSED/.test(cause.details);
+  const message = cause instanceof Error ? cause.message : error.message;
+  return new ClusterError('peer_lost', message, { cause, refused });
 }
 
-function isServiceError(error: Error): error is ServiceError {
-  return 'code' in error && 'details' in error && typeof error.details === 'string';
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && 'code' in error && 'details' in error && typeof error.details === 'string';
 }

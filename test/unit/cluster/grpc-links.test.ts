@@ -56,7 +56,8 @@ class RealCluster {
     const process = processId(`${name}-${systemRandom.id().slice(0, 8)}`);
     const link = { cluster: 'test', secret: options.secret ?? 'secret' };
     const tls = options.tls === undefined ? {} : { tls: options.tls };
-    const peers = new GrpcPeers({ self: process, ...link, host: '127.0.0.1', port: 0, ...tls }, systemRandom);
+    const settings = { self: process, ...link, host: '127.0.0.1', port: 0, ...tls };
+    const peers = new GrpcPeers(settings, config, systemTime, systemRandom);
     let address = '';
     const transport = {
       dial: peers.dial.bind(peers),
@@ -182,6 +183,7 @@ test('a version that is not spoken is refused by that name', async (t) => {
     cluster: 'test',
     secret: 'secret',
     self: one.member.process,
+    purpose: 'calls' as const,
     timeoutMs: 20_000,
     protocolMin: 7,
     protocolMax: 9,

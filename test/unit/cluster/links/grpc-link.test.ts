@@ -3,7 +3,7 @@ import { processId } from '../../../../cluster/ids/ids.js';
 import { GrpcPeers } from '../../../../cluster/links/grpc/peers.js';
 import type { Listener } from '../../../../cluster/links/pipe.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
-import { linkCluster, linkContract } from '../../../contracts/link.js';
+import { linkCluster, linkConfig, linkContract } from '../../../contracts/link.js';
 import { eventually } from '../../../support/eventually.js';
 
 linkContract(test, 'gRPC', (t) =>
@@ -11,6 +11,8 @@ linkContract(test, 'gRPC', (t) =>
     process(name, secret) {
       const peers = new GrpcPeers(
         { self: processId(name), cluster: linkCluster, secret, host: '127.0.0.1', port: 0 },
+        linkConfig,
+        systemTime,
         systemRandom,
       );
       let listener: Listener | undefined;

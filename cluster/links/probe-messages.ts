@@ -1,41 +1,37 @@
 import type {
   Member as MemberMessage,
-  ProbeRequest as ProbeRequestMessage,
-  ProbeResponse as ProbeResponseMessage,
-} from '../../../generated/troupe/cluster/v1/link.js';
-import { ClusterError } from '../../errors.js';
-import { processId, viewNumber } from '../../ids/ids.js';
-import type { Member, Role } from '../../membership/membership.js';
-import type { ProbeReply, ProbeRequest } from '../../membership/peer-probe.js';
+  Probe,
+  ProbeAnswer as ProbeAnswerMessage,
+} from '../../generated/troupe/cluster/v1/link.js';
+import { ClusterError } from '../errors.js';
+import { processId, viewNumber, type ProcessId } from '../ids/ids.js';
+import type { Member, Role } from '../membership/membership.js';
+import type { ProbeReply, ProbeRequest } from '../membership/peer-probe.js';
 
 /** Between what memberships say and what travels. */
-export function requestTo(
-  request: ProbeRequest,
-  envelope: { cluster: string; to: string; nonce: Uint8Array; proof: Uint8Array },
-): ProbeRequestMessage {
+export function probeOf(id: number, request: ProbeRequest): Probe {
   return {
-    ...envelope,
-    from: request.from,
+    id,
     view: { number: request.view.number, hash: request.view.hash },
     confirm: request.confirm,
     exited: request.exited ?? '',
   };
 }
 
-export function requestFrom(message: ProbeRequestMessage): ProbeRequest {
+/** `from` is who proved itself on the stream. */
+export function requestOf(from: string, message: Probe): ProbeRequest {
   if (message.view === undefined) throw new ClusterError('bad_message', 'a probe names no view');
   return {
-    from: processId(message.from),
+    from: processId(from),
     view: { number: viewNumber(message.view.number), hash: message.view.hash },
     confirm: message.confirm,
     exited: message.exited === '' ? undefined : processId(message.exited),
   };
 }
 
-export function replyTo(reply: ProbeReply, proof: Uint8Array): ProbeResponseMessage {
+export function answerOf(id: number, reply: ProbeReply): ProbeAnswerMessage {
   return {
-    from: reply.from,
-    proof,
+    id,
     confirmed: reply.confirmed,
     reachesMemberStore: reply.reachesMemberStore,
     view: {
@@ -46,10 +42,10 @@ export function replyTo(reply: ProbeReply, proof: Uint8Array): ProbeResponseMess
   };
 }
 
-export function replyFrom(message: ProbeResponseMessage): ProbeReply {
+export function replyOf(from: ProcessId, message: ProbeAnswerMessage): ProbeReply {
   if (message.view === undefined) throw new ClusterError('bad_message', 'an answer to a probe holds no view');
   return {
-    from: processId(message.from),
+    from,
     confirmed: message.confirmed,
     reachesMemberStore: message.reachesMemberStore,
     view: {

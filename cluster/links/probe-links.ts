@@ -1,0 +1,210 @@
+import { ClusterError, toClusterError } from '../errors.js';
+import type { ProcessId } from '../ids/ids.js';
+import type { Member } from '../membership/membership.js';
+import type { PeerProbe, ProbeAnswer, ProbeReply, ProbeRequest } from '../membership/peer-probe.js';
+import type { Random, Time } from '../time/time.js';
+import { greet, receive, type Greeted, type HandshakeSettings } from './handshake.js';
+import type { Frame, Pipe } from './pipe.js';
+import { answerOf, probeOf, replyOf, requestOf } from './probe-messages.js';
+
+type ProbeHandler = (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>;
+
+export interface ProbeLinksParts {
+  readonly settings: HandshakeSettings;
+  readonly time: Time;
+  readonly random: Random;
+  dial(peer: Member): Pipe;
+}
+
+/** Probes answered at a time for one peer, which asks a few at once. */
+const answersMax = 64;
+
+/**
+ * Probes of memberships, each peer's on a stream of its own that is greeted once. Whoever asked and who answers is
+ * thereby known, and a question that was overheard is worth nothing on another connection.
+ */
+export class ProbeLinks implements PeerProbe {
+  readonly #parts: ProbeLinksParts;
+  readonly #asked = new Map<string, ProbeLink>();
+  readonly #served = new Set<Pipe>();
+  #handler: ProbeHandler | undefined;
+
+  constructor(parts: ProbeLinksParts) {
+    this.#parts = parts;
+  }
+
+  answerWith(handler: ProbeHandler): void {
+    this.#handler = handler;
+  }
+
+  async ask(peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
+    if (signal.aborted) throw new ClusterError('deadline_exceeded', 'the probe was given up');
+    try {
+      return { outcome: 'replied', reply: await this.#linkTo(peer).ask(request, signal) };
+    } catch (error) {
+      const known = toClusterError(error, 'peer_lost');
+      // The next probe dials anew: a connection that has failed once tells nothing about the process.
+      if (known.refused || known.tag === 'wrong_process') return { outcome: 'refused' };
+      throw known;
+    }
+  }
+
+  /** Answers the questions of whoever proves itself on this pipe. */
+  async serve(pipe: Pipe): Promise<void> {
+    const { settings, time, random } = this.#parts;
+    try {
+      const greeted = await receive(pipe, settings, time, random);
+      this.#served.add(pipe);
+      const answering = { count: 0 };
+      greeted.attach(
+        (frames) => {
+          for (const frame of frames) this.#answer(greeted, frame, answering);
+        },
+        () => this.#served.delete(pipe),
+      );
+    } catch (error) {
+      pipe.close(toClusterError(error));
+    }
+  }
+
+  close(): void {
+    for (const link of this.#asked.values()) link.close();
+    this.#asked.clear();
+    for (const pipe of this.#served) pipe.close();
+    this.#served.clear();
+  }
+
+  #linkTo(peer: Member): ProbeLink {
+    const key = `${peer.address} ${peer.process}`;
+    const known = this.#asked.get(key);
+    if (known !== undefined) return known;
+    const { settings, time, random } = this.#parts;
+    const pipe = this.#parts.dial(peer);
+    const greeting = greet(pipe, peer.process, settings, time, random);
+    const link: ProbeLink = new ProbeLink(peer.process, pipe, greeting, () => {
+      if (this.#asked.get(key) === link) this.#asked.delete(key);
+    });
+    this.#asked.set(key, link);
+    return link;
+  }
+
+  #answer(greeted: Greeted, { frame }: Frame, answering: { count: number }): void {
+    if (frame?.$case !== 'probe') {
+      throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+    }
+    if (answering.count >= answersMax) {
+      throw new ClusterError('protocol_violation', `${answering.count} probes at once`);
+    }
+    const { pipe, peer } = greeted;
+    const { id } = frame.value;
+    const request = requestOf(peer, frame.value);
+    const handler = this.#handler;
+    if (handler === undefined) throw new ClusterError('not_serving', 'not started yet');
+    answering.count += 1;
+    Promise.resolve()
+      .then(() => handler(request))
+      .then((reply) => {
+        pipe.write([{ frame: { $case: 'probeAnswer', value: answerOf(id, reply) } }]);
+      })
+      // A handler that fails answers nothing; the asker's time-out covers it.
+      .catch((error: unknown) => pipe.close(toClusterError(error)))
+      .finally(() => (answering.count -= 1));
+  }
+}
+
+interface Question {
+  resolve(reply: ProbeReply): void;
+  reject(error: ClusterError): void;
+}
+
+/** The asking end of one stream. It is used for new questions until one of them fails. */
+class ProbeLink {
+  readonly #peer: ProcessId;
+  readonly #pipe: Pipe;
+  readonly #open: Promise<void>;
+  readonly #forget: () => void;
+  readonly #questions = new Map<number, Question>();
+  #lastId = 0;
+  #waiting = 0;
+  #isRetired = false;
+  #lost: ClusterError | undefined;
+
+  constructor(peer: ProcessId, pipe: Pipe, greeting: Promise<Greeted>, forget: () => void) {
+    this.#peer = peer;
+    this.#pipe = pipe;
+    this.#forget = forget;
+    this.#open = greeting.then(
+      (greeted) => {
+        greeted.attach(
+          (frames) => {
+            for (const frame of frames) this.#onFrame(frame);
+          },
+          (error) => this.#lose(new ClusterError('peer_lost', 'the probes were cut off', { cause: error })),
+        );
+      },
+      (error: unknown) => {
+        this.#lose(toClusterError(error, 'peer_lost'));
+        throw error;
+      },
+    );
+    // Whoever asks hears of it.
+    this.#open.catch(() => undefined);
+  }
+
+  async ask(request: ProbeRequest, signal: AbortSignal): Promise<ProbeReply> {
+    this.#waiting += 1;
+    try {
+      return await new Promise<ProbeReply>((resolve, reject) => {
+        const giveUp = (): void =>
+          reject(new ClusterError('deadline_exceeded', 'the peer did not answer the probe'));
+        signal.addEventListener('abort', giveUp, { once: true });
+        this.#open.then(() => this.#send(request, signal, { resolve, reject }), reject);
+      });
+    } catch (error) {
+      // It may be that only this connection is broken: the next question goes over another.
+      this.#isRetired = true;
+      this.#forget();
+      throw error;
+    } finally {
+      this.#waiting -= 1;
+      if (this.#isRetired && this.#waiting === 0) this.close();
+    }
+  }
+
+  close(): void {
+    this.#lose(new ClusterError('peer_lost', 'the probes were given up'));
+  }
+
+  #send(request: ProbeRequest, signal: AbortSignal, question: Question): void {
+    if (this.#lost !== undefined) {
+      question.reject(this.#lost);
+      return;
+    }
+    if (signal.aborted) return;
+    this.#lastId += 1;
+    const id = this.#lastId;
+    this.#questions.set(id, question);
+    signal.addEventListener('abort', () => this.#questions.delete(id), { once: true });
+    this.#pipe.write([{ frame: { $case: 'probe', value: probeOf(id, request) } }]);
+  }
+
+  #onFrame({ frame }: Frame): void {
+    if (frame?.$case !== 'probeAnswer') {
+      throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+    }
+    const question = this.#questions.get(frame.value.id);
+    // Its asker gave up.
+    if (question === undefined) return;
+    this.#questions.delete(frame.value.id);
+    question.resolve(replyOf(this.#peer, frame.value));
+  }
+
+  #lose(error: ClusterError): void {
+    if (this.#lost !== undefined) return;
+    this.#lost = error;
+    this.#forget();
+    this.#pipe.close();
+    for (const question of this.#questions.values()) question.reject(error);
+    this.#questions.clear();
+  }
+}

@@ -1,0 +1,164 @@
+import test, { type ExecutionContext } from 'ava';
+import { clusterConfig, type ClusterConfig } from '../../../../cluster/config.js';
+import { ClusterError } from '../../../../cluster/errors.js';
+import { viewNumber } from '../../../../cluster/ids/ids.js';
+import { Assembler } from '../../../../cluster/links/assembler.js';
+import { LinkTroubles, type LinkTrouble } from '../../../../cluster/links/link-troubles.js';
+import type { Frame, Pipe } from '../../../../cluster/links/pipe.js';
+import { ServerSession } from '../../../../cluster/links/server-session.js';
+import { Mode, type Call } from '../../../../generated/troupe/cluster/v1/link.js';
+import { ManualTime } from '../../../support/manual-time.js';
+
+const noHandle = { cancel() {}, grant() {}, detach() {} };
+
+/** The answering end of an open link, fed by hand. */
+class Served {
+  readonly time = new ManualTime('2026-01-01T00:00:00Z');
+  readonly sent: Frame[] = [];
+  readonly closed: (Error | undefined)[] = [];
+  received = 0;
+  readonly #session: ServerSession;
+  #onFrames: (frames: readonly Frame[]) => void = () => undefined;
+
+  constructor(t: ExecutionContext, changes: Partial<ClusterConfig>) {
+    const pipe: Pipe = {
+      binding: () => new Uint8Array(0),
+      trust() {},
+      write: (frames) => {
+        for (const frame of frames) this.sent.push(frame);
+        return true;
+      },
+      close: (error) => this.closed.push(error),
+      onFrames() {},
+      onDrain() {},
+      onClose() {},
+    };
+    const greeted = {
+      pipe,
+      peer: 'peer',
+      protocol: 1,
+      attach: (onFrames: (frames: readonly Frame[]) => void) => {
+        this.#onFrames = onFrames;
+      },
+    };
+    this.#session = new ServerSession(greeted, this.time, clusterConfig(changes), {
+      mayAct: () => true,
+      view: () => ({ number: viewNumber(1), hash: 'h' }),
+      heardOfView() {},
+      receive: () => {
+        this.received += 1;
+        return noHandle;
+      },
+      onClosed() {},
+    });
+    t.teardown(() => this.#session.close());
+  }
+
+  feed(...frames: Frame['frame'][]): void {
+    this.#onFrames(frames.map((frame) => ({ frame })));
+  }
+
+  /** Lets the end of a turn come, at which what waits is written. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+
+  get tags(): readonly string[] {
+    return this.closed.map((error) => (error instanceof ClusterError ? error.tag : String(error)));
+  }
+}
+
+function call(id: number, changes: Partial<Call> = {}): Frame['frame'] {
+  const value: Call = {
+    id,
+    method: 1,
+    group: '',
+    key: '',
+    body: new Uint8Array(0),
+    more: false,
+    deadlineMs: 1_000,
+    requestId: 'r',
+    traceparent: '',
+    tracestate: '',
+    callerGroup: '',
+    chain: [],
+    credit: 0,
+    mode: Mode.ROUTED,
+    repeatable: false,
+    ...changes,
+  };
+  return { $case: 'call', value };
+}
+
+const method = (number: number): Frame['frame'] => ({
+  $case: 'method',
+  value: { number, kind: 'test.Kind', name: 'm' },
+});
+
+test('calls beyond what one peer may have running are told that the node is full', async (t) => {
+  const served = new Served(t, { linkCallsMax: 3 });
+  served.feed(method(1), call(1), call(2), call(3), call(4));
+  await served.turn();
+  t.is(served.received, 3);
+  t.deepEqual(served.closed, []);
+  const [answer] = served.sent;
+  t.is(answer?.frame?.$case === 'failure' ? answer.frame.value.id : 0, 4);
+});
+
+test('a peer that names methods without end loses its link', (t) => {
+  const served = new Served(t, { linkMethodsMax: 3 });
+  served.feed(...[1, 2, 3].map(method));
+  t.deepEqual(served.tags, []);
+  served.feed(method(4));
+  t.deepEqual(served.tags, ['protocol_violation']);
+});
+
+test('a peer that begins bodies and ends none loses its link before they fill the node', (t) => {
+  const served = new Served(t, { messageBytesMax: 1_000_000, linkAssemblyBytes: 1_000_001 });
+  served.feed(method(1));
+  const body = new Uint8Array(1_000);
+  for (let id = 1; id < 2_000 && served.closed.length === 0; id += 1)
+    served.feed(call(id, { body, more: true }));
+  t.deepEqual(served.tags, ['message_too_large']);
+  t.is(served.received, 0);
+});
+
+test('chunks that hold nothing count for what they cost', (t) => {
+  const served = new Served(t, { messageBytesMax: 100_000, linkAssemblyBytes: 200_000 });
+  served.feed(method(1), call(1, { more: true }));
+  const chunk: Frame['frame'] = { $case: 'chunk', value: { id: 1, body: new Uint8Array(0), more: true } };
+  for (let sent = 0; sent < 2_000 && served.closed.length === 0; sent += 1) served.feed(chunk);
+  t.deepEqual(served.tags, ['message_too_large']);
+});
+
+test('a peer that asks for signs of life and reads none fills no queue', async (t) => {
+  const served = new Served(t, { linkQueueBytes: 5_000_000 });
+  for (let sent = 0; sent < 400; sent += 1)
+    served.feed(...Array.from({ length: 1_000 }, (): Frame['frame'] => ({ $case: 'ping', value: {} })));
+  for (let turns = 0; turns < 100; turns += 1) await served.turn();
+  t.true(served.sent.length * 32 <= 5_100_000, `${served.sent.length} answers`);
+});
+
+test('what an assembler gave or forgot counts no more', (t) => {
+  const assembler = new Assembler<string>({ messageBytesMax: 1_000, bytesMax: 3_000 });
+  for (let id = 1; id <= 100; id += 1) {
+    assembler.begin(id, 'first', new Uint8Array(500));
+    if (id % 2 === 0) assembler.forget(id);
+    else t.is(assembler.add(id, new Uint8Array(400), false)?.body.length, 900);
+  }
+  t.throws(() => assembler.begin(200, 'first', new Uint8Array(1_001)), { instanceOf: ClusterError });
+});
+
+test('troubles of links are told up to so many in a minute, then counted', (t) => {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const told: LinkTrouble[] = [];
+  const troubles = new LinkTroubles(time, (trouble) => told.push(trouble));
+  for (let count = 0; count < 1_000; count += 1) troubles.tell('p', new ClusterError('wrong_secret', 'x'));
+  troubles.tell('p', new ClusterError('peer_lost', 'daily life'));
+  t.is(told.length, 10);
+  time.advance(60_000);
+  troubles.tell('p', new ClusterError('bad_message', 'y'));
+  t.is(told.at(-1)?.leftOut, 990);
+});
