@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import {
   type ClusterConfig,
   clusterConfig,
@@ -27,7 +26,8 @@ import { clusterIdentity } from './cluster-identity.js';
 import type { Actors } from './contract.js';
 import { LateCaller } from './late-caller.js';
 import { measuresText, type SourceReading } from './measures.js';
-import { tellMembership } from './membership-log.js';
+import { linkProtectionOf } from './link-protection.js';
+import { tellLinkTrouble, tellMembership } from './membership-log.js';
 import { clusterOperations } from './operations.js';
 import { pulseActor } from './pulse.actor.js';
 import { Pulses } from './pulses.js';
@@ -45,6 +45,7 @@ export type ActorSettings = Pick<
   | 'grpcTlsCa'
   | 'grpcTlsCert'
   | 'grpcTlsKey'
+  | 'grpcInsecure'
 >;
 
 export interface ActorsParts {
@@ -202,18 +203,13 @@ async function openNode(
   const { settings, store, sealer, logger, onLost } = parts;
   const { redisUrl, databaseUrl = '' } = settings;
   if (redisUrl === undefined) return openLoneNode(node);
-  if (settings.advertiseAddr === undefined && /^(?:0\.0\.0\.0|::|\[::\])$/.test(settings.grpcHost)) {
-    throw new Error(
-      `TROUPE_ADVERTISE_ADDR is missing: other nodes cannot dial ${settings.grpcHost}, on which TROUPE_GRPC_HOST lets this one listen`,
-    );
-  }
+  const protection = await linkProtectionOf(settings);
   const { name, secret } = await clusterIdentity({
     store,
     sealer,
     random: systemRandom,
     givenSecret: settings.clusterSecret,
   });
-  const tls = await tlsOf(settings);
   return openClusteredNode({
     ...node,
     cluster: `troupe-${name}`,
@@ -225,27 +221,9 @@ async function openNode(
     host: settings.grpcHost,
     port: settings.grpcPort,
     ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),
-    ...(tls === undefined ? {} : { tls }),
+    ...protection,
     report: (event: MembershipEvent) => tellMembership(logger, event),
+    onLinkTrouble: (trouble) => tellLinkTrouble(logger, trouble),
     onFenced: onLost,
   });
-}
-
-async function tlsOf({ grpcTlsCa, grpcTlsCert, grpcTlsKey }: ActorSettings) {
-  if (grpcTlsCa === undefined && grpcTlsCert === undefined && grpcTlsKey === undefined) return undefined;
-  const [ca, cert, key] = await Promise.all([
-    fileOf('TROUPE_GRPC_TLS_CA', grpcTlsCa),
-    fileOf('TROUPE_GRPC_TLS_CERT', grpcTlsCert),
-    fileOf('TROUPE_GRPC_TLS_KEY', grpcTlsKey),
-  ]);
-  return { ca, cert, key };
-}
-
-async function fileOf(variable: string, path: string | undefined): Promise<Uint8Array> {
-  if (path === undefined) throw new Error(`${variable} is missing: TLS between nodes needs all three files`);
-  try {
-    return await readFile(path);
-  } catch (cause) {
-    throw new Error(`${variable} names ${path}, which cannot be read`, { cause });
-  }
 }

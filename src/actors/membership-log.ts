@@ -1,4 +1,4 @@
-import type { MembershipEvent } from '../../cluster/index.js';
+import type { LinkTrouble, MembershipEvent } from '../../cluster/index.js';
 import type { Logger } from '../diagnostics/index.js';
 
 /** What membership reports, as lines of the log. What comes each second in bad times is told in detail only. */
@@ -33,4 +33,9 @@ export function tellMembership(logger: Logger, event: MembershipEvent): void {
         'Redis is new or forgot all: leases are made anew',
       );
   }
+}
+
+/** A peer or a stranger whose connection was closed for what it sent. */
+export function tellLinkTrouble(logger: Logger, { peer, error, leftOut }: LinkTrouble): void {
+  logger.warn({ peer, error, leftOut }, 'a connection on the port of the links was closed');
 }

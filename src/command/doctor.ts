@@ -1,5 +1,6 @@
 import { access, constants, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { describeLinkProtection, LinkProtectionError } from '../actors/index.js';
 import { readSettings, type Settings, SettingsError } from '../config/index.js';
 import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../storage/index.js';
 import { type Command, reasonsOf } from './command.js';
@@ -23,6 +24,7 @@ export const doctorCommand: Command = {
         ...(await checkDatabase(settings)),
         await checkRedis(settings),
       );
+      findings.push(await checkLinks(settings));
       findings.push(checkMasterKey(settings), ...(await checkOutsideServices(settings)));
     }
     const marks = { ok: '  ok     ', warning: '  look   ', wrong: '  WRONG  ' };
@@ -131,6 +133,17 @@ async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
     };
   } catch (error) {
     return { what, state: 'wrong', says: `${reasonsOf(error).join(': ')}; check REDIS_URL and the network` };
+  }
+}
+
+async function checkLinks(settings: Settings): Promise<Finding> {
+  const what = 'links between nodes';
+  try {
+    const { isGuarded, says } = await describeLinkProtection(settings);
+    return { what, state: isGuarded ? 'ok' : 'warning', says };
+  } catch (error) {
+    if (!(error instanceof LinkProtectionError)) throw error;
+    return { what, state: 'wrong', says: error.message };
   }
 }
 

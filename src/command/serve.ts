@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { linkProtectionOf, LinkProtectionError } from '../actors/index.js';
 import { readSettings } from '../config/index.js';
 import { createLog } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
@@ -23,6 +24,9 @@ export const serveCommand: Command = {
     });
     const nodeId = settings.nodeId ?? randomUUID();
     const log = createLog({ level: settings.logLevel, fields: { node: nodeId } });
+    await linkProtectionOf(settings).catch((cause: unknown) => {
+      throw cause instanceof LinkProtectionError ? new CommandError(cause.message, { cause }) : cause;
+    });
     // Said before anything is begun: a node that cannot reach what it needs must not look as if it started.
     await mustAnswer('DATABASE_URL', () => examineDatabase(settings.databaseUrl ?? ''));
     await mustAnswer('REDIS_URL', () => examineRedis(settings.redisUrl ?? ''));

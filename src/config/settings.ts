@@ -73,6 +73,13 @@ export const settingTable = {
     '/etc/troupe/node.key',
     text,
   ),
+  grpcInsecure: setting(
+    'TROUPE_GRPC_INSECURE',
+    'on: links between machines without TLS, where something else keeps their network to itself',
+    'on',
+    flag,
+    { fallback: 'off' },
+  ),
   nodeId: setting('TROUPE_NODE_ID', 'name of this process; random when left out', 'node-a', nodeName),
   nodeRoles: setting('TROUPE_NODE_ROLES', 'what this node does', 'edge,worker', listOf(role), {
     fallback: 'edge,worker',

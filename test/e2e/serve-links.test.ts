@@ -1,0 +1,35 @@
+import test from 'ava';
+import { runProgram } from '../support/program.js';
+
+const parts = {
+  DATABASE_URL: 'postgresql://troupe:secret@127.0.0.1:1/troupe',
+  REDIS_URL: 'redis://127.0.0.1:1',
+  TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+};
+const exposed = { TROUPE_GRPC_HOST: '0.0.0.0', TROUPE_ADVERTISE_ADDR: '10.0.0.7:9090' };
+
+test('serve opens no links in the clear to other machines, and says what to set', async (t) => {
+  const serve = runProgram('bin/troupe.mjs', ['serve'], { ...parts, ...exposed });
+  t.is(await serve.ended, 1);
+  t.regex(serve.output(), /TROUPE_GRPC_HOST lets this node listen on 0\.0\.0\.0, and there is no TLS/);
+  t.regex(
+    serve.output(),
+    /TROUPE_GRPC_TLS_CA.*TROUPE_GRPC_TLS_CERT.*TROUPE_GRPC_TLS_KEY.*TROUPE_GRPC_INSECURE=on/s,
+  );
+});
+
+test('by the word of its operator serve goes on, and the doctor says that links are in the clear', async (t) => {
+  const environment = { ...parts, ...exposed, TROUPE_GRPC_INSECURE: 'on' };
+  const serve = runProgram('bin/troupe.mjs', ['serve'], environment);
+  t.is(await serve.ended, 1);
+  t.regex(serve.output(), /what DATABASE_URL names cannot be used/);
+  const doctor = runProgram('bin/troupe.mjs', ['doctor'], environment);
+  await doctor.ended;
+  t.regex(doctor.output(), /look +links between nodes: TROUPE_GRPC_INSECURE is on/);
+});
+
+test('the doctor finds links that serve would refuse', async (t) => {
+  const doctor = runProgram('bin/troupe.mjs', ['doctor'], { ...parts, ...exposed });
+  t.is(await doctor.ended, 1);
+  t.regex(doctor.output(), /WRONG +links between nodes: .*TROUPE_GRPC_INSECURE=on/);
+});
