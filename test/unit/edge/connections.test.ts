@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Connections } from '../../../src/edge/connections.js';
 import { kernelConnections } from '../../../src/edge/kernel-connections.js';
 import { type Peer, PeerReader } from '../../../src/edge/peers.js';
-import { anyone, declare } from '../../../src/operations/index.js';
+import { anyone, declare, SocketReply } from '../../../src/operations/index.js';
 import { type startEdge as Start, startEdge } from '../../support/edge.js';
 import { eventually } from '../../support/eventually.js';
 import { RawConnection } from '../../support/raw-http.js';
@@ -17,10 +17,23 @@ const ping = declare({
   output: z.unknown(),
   handle: () => ({ ok: true }),
 });
+const socket = declare({
+  name: 'a.socket',
+  method: 'GET',
+  path: '/socket',
+  title: 'Socket',
+  access: anyone(),
+  output: z.unknown(),
+  handle: () =>
+    new SocketReply(async ({ gone }) => {
+      if (!gone.aborted)
+        await new Promise((resolve) => gone.addEventListener('abort', resolve, { once: true }));
+    }),
+});
 const request = 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\n';
 
 async function start(t: ExecutionContext, options: Parameters<typeof Start>[1]) {
-  const edge = await startEdge([ping], options);
+  const edge = await startEdge([ping, socket], options);
   t.teardown(edge.close);
   return edge;
 }
@@ -76,10 +89,11 @@ test('WebSockets count until they close', async (t) => {
   const edge = await start(t, { bounds: { connectionsPerAddress: 10 } });
   const [connection] = await open(t, edge, 1);
   connection?.send(
-    'GET /ping HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+    'GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n',
   );
-  await connection?.answered('a request for a socket that is none');
+  await connection?.answered('the request for a socket');
+  t.deepEqual(connection?.statuses, [101]);
   t.is(edge.server.connections.size, 1);
   connection?.socket.destroy();
   await eventually(() => edge.server.connections.size === 0, { what: 'the end' });
