@@ -1,3 +1,5 @@
+import { JsonSize } from '../operations/index.js';
+
 /** Reading what comes from outside: every field may be missing, null or of another kind than documented. */
 
 /**
@@ -36,7 +38,11 @@ export function integer(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined;
 }
 
+/** What is shorter is parsed within some milliseconds, whatever it holds. */
+const uncountedLength = 64 * 1024;
+
 export function parseJson(source: string): unknown {
+  if (source.length > uncountedLength && new JsonSize().addText(source) !== undefined) return undefined;
   try {
     return JSON.parse(source);
   } catch {

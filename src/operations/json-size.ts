@@ -22,6 +22,14 @@ export class JsonSize {
   #inString = false;
   #escaped = false;
 
+  /** Takes a text of its own: what another one left open is no part of it, and its values count on. */
+  addText(text: string): string | undefined {
+    this.#depth = 0;
+    this.#inString = false;
+    this.#escaped = false;
+    return this.add(Buffer.from(text));
+  }
+
   /** Takes the next bytes; gives what is wrong with the text so far, if anything. */
   add(bytes: Uint8Array): string | undefined {
     let depth = this.#depth;

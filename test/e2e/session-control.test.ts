@@ -95,6 +95,25 @@ test('a session that is erased under its turns stays erased, and its readers and
   t.is(execution.status, 404);
 });
 
+test('the monitor of a session in which nothing happens is connected at once', async (t) => {
+  const { bootstrap, client } = node;
+  const made = await talk.post('/api/sessions', { agent_id: talk.agentId });
+  const leave = new AbortController();
+  // Comments that keep a connection alive come every 15 s only.
+  const late = setTimeout(() => leave.abort(), 10_000);
+  t.teardown(() => {
+    clearTimeout(late);
+    leave.abort();
+  });
+  const monitor = await fetch(`${client.baseUrl}/api/v1/sessions/${made.json.data.session_id}/stream`, {
+    headers: { 'x-api-key': bootstrap.api_key },
+    signal: leave.signal,
+  });
+  t.is(monitor.status, 200);
+  const first = await monitor.body?.getReader().read();
+  t.is(new TextDecoder().decode(first?.value), ': open\n\n');
+});
+
 test('a consumer_key of a signed-in user is ignored, and the answer says so', async (t) => {
   const { bootstrap, client } = node;
   const { status, json } = await client.call('POST', '/api/sessions', {

@@ -1,6 +1,7 @@
 /** OpenAI's chat completions as a way in: a request of that form becomes the platform's own. */
 import { z } from 'zod';
 import { invalidField } from '../../errors.js';
+import { JsonSize } from '../../operations/index.js';
 import type { AssistantPart, LlmRequest, Message, UserPart } from '../contract.js';
 import { imageFromUrl, parseDoorBody, type DoorRequest } from '../door-request.js';
 
@@ -110,6 +111,9 @@ const efforts = {
 
 function messages(given: ChatRequest): Message[] {
   const toolNames = new Map<string, string>();
+  // Vendors that want arguments as objects have each of these texts parsed, and the count of the body's own values
+  // ends at a text.
+  const written = new JsonSize();
   return given.messages.map((each, index): Message => {
     switch (each.role) {
       case 'system':
@@ -123,6 +127,9 @@ function messages(given: ChatRequest): Message[] {
         if (said !== '') content.push({ type: 'text', text: said });
         for (const call of each.tool_calls ?? []) {
           toolNames.set(call.id, call.function.name);
+          if (written.addText(call.function.arguments) !== undefined) {
+            throw invalidField(`messages.${index}.tool_calls`, 'has arguments that are too deep or too long');
+          }
           content.push({
             type: 'tool_call',
             id: call.id,

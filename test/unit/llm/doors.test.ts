@@ -302,3 +302,22 @@ test('a signature that was not sealed here is nobody’s', (t) => {
     t.is(openSignature(other), undefined, other);
   }
 });
+
+test('arguments of tool calls are counted together, since each is parsed for vendors that want objects', (t) => {
+  const withCalls = (calls: number, keys: number): object => ({
+    model: 'sim.echo',
+    messages: Array.from({ length: calls }, (_, index) => ({
+      role: 'assistant',
+      tool_calls: [
+        {
+          id: `call_${index}`,
+          type: 'function',
+          function: { name: 'look', arguments: `{"list":[${'0,'.repeat(keys)}0]}` },
+        },
+      ],
+    })),
+  });
+  t.notThrows(() => fromChatRequest(withCalls(40, 1_000)));
+  t.throws(() => fromChatRequest(withCalls(60, 1_000)), { message: /tool_calls/ });
+  t.throws(() => fromChatRequest(withCalls(1, 60_000)), { message: /tool_calls/ });
+});
