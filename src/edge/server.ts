@@ -13,7 +13,7 @@ import { Connections } from './connections.js';
 import { CrossOrigin } from './cors.js';
 import { Exchange, type RequestHead } from './exchange.js';
 import { ForwardingNotice, isForwarded, type UntrustedForwarding } from './forwarding.js';
-import { FramingCheck } from './framing.js';
+import { HeadReader } from './head-reader.js';
 import { OverloadGuard } from './overload.js';
 import { listenExclusively } from './native.js';
 import { OpenStreams } from './open-streams.js';
@@ -53,7 +53,8 @@ export class EdgeServer {
   readonly #forwardingNotice: ForwardingNotice;
   readonly #peers: PeerReader;
   readonly #crossOrigin: CrossOrigin;
-  readonly #framing = new FramingCheck();
+  /** Of the request that is being taken. */
+  readonly #head = new HeadReader();
   readonly #app = uWS.App();
   #running = 0;
   readonly #nextRequestId = requestIds();
@@ -141,7 +142,8 @@ export class EdgeServer {
   }
 
   #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
-    const fault = this.#framing.faultOf(request);
+    this.#head.read(request);
+    const { fault } = this.#head;
     const exchange = new Exchange(response, this.#headOf(response, request), this.#finished);
     this.#running += 1;
     if (fault !== undefined) return this.#refuseFraming(exchange, fault);
@@ -170,10 +172,9 @@ export class EdgeServer {
 
   /** Reads only what somebody will look at: each header read crosses into native code. */
   #headOf(response: HttpResponse, request: HttpRequest): RequestHead {
-    const given = request.getHeader('x-request-id');
+    const { requestId: given, contentType, contentLength, isChunked } = this.#head;
     const method = request.getCaseSensitiveMethod();
     const hasBody = method !== 'GET' && method !== 'HEAD';
-    const contentLength = hasBody ? Number(request.getHeader('content-length')) : 0;
     const native = response.getRemoteAddress();
     const address = this.#addresses.read(native, request);
     const startedAt = performance.now();
@@ -187,9 +188,9 @@ export class EdgeServer {
       peer: this.#peers.read(native),
       requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
       origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
-      contentType: hasBody ? request.getHeader('content-type') : '',
-      contentLength: Number.isFinite(contentLength) ? contentLength : 0,
-      isChunked: this.#framing.isChunked,
+      contentType: hasBody ? contentType : '',
+      contentLength: hasBody ? contentLength : 0,
+      isChunked,
       startedAt,
     };
   }
@@ -218,9 +219,9 @@ export class EdgeServer {
     handshake: Handshake | undefined,
   ): Incoming {
     const { tenant, credentials, local } = operation.access;
-    const apiKey = credentials.size === 0 ? '' : request.getHeader('x-api-key');
-    const authorization = credentials.size === 0 || apiKey !== '' ? '' : request.getHeader('authorization');
-    const named = tenant.from === 'path' ? params[tenant.parameter] : request.getHeader('x-tenant-id');
+    const apiKey = credentials.size === 0 ? '' : this.#head.apiKey;
+    const authorization = credentials.size === 0 || apiKey !== '' ? '' : this.#head.authorization;
+    const named = tenant.from === 'path' ? params[tenant.parameter] : this.#head.tenantId;
     return {
       operation,
       params,
