@@ -26,7 +26,7 @@ export interface Accepted {
 }
 
 /** Longest that the last words to a stranger take to leave. */
-const lastWordsMs = 250;
+const lastWordsMs = 1_000;
 
 /**
  * Where connections of other nodes come in. Strangers are bounded in number and in time, from the first byte on:
@@ -87,10 +87,6 @@ export class Door {
   /** The address at which others were told to dial. */
   announce(address: string): void {
     this.#announced = address;
-  }
-
-  get strangers(): number {
-    return this.#strangers.size;
   }
 
   /** By the name that gRPC gives the peer of a call; nothing if it is gone already. */

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import test from 'ava';
 import fc from 'fast-check';
 import { clusterConfig } from '../../../../cluster/config.js';
+import type { ClusterError } from '../../../../cluster/errors.js';
 import { epoch, processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import { CallerSession } from '../../../../cluster/links/caller-session.js';
 import { plainBinding } from '../../../../cluster/links/grpc/credentials.js';
@@ -65,9 +66,19 @@ function pipeOver(stream: ByteStream, { binding, trust }: PipeOptions = {}): Grp
     binding: () => binding ?? Buffer.from('here'),
     trust: trust ?? (() => undefined),
     end() {},
-    trouble() {},
+    trouble: noDefect,
   });
 }
+
+/** What a peer sends may end its link; it may not do so by a mistake in this program, which a pipe would hide. */
+function noDefect(error: ClusterError): void {
+  const { tag, cause } = error;
+  if (tag !== 'bad_message' && (cause instanceof TypeError || cause instanceof RangeError))
+    defects.push(cause);
+}
+
+const defects: Error[] = [];
+test.afterEach.always((t) => t.deepEqual(defects, []));
 
 /** Answers in one of the ways of an actor, by the key. */
 function answer(call: IncomingCall): { cancel(): void; grant(): void; detach(): void } {

@@ -34,7 +34,8 @@ const noHandle = { cancel() {}, grant() {}, detach() {} };
 
 async function startNode(t: ExecutionContext, name: string, options: NodeOptions = {}): Promise<Node> {
   const self = processId(name);
-  const config = clusterConfig(options.config);
+  // A machine that does other work takes its time for TLS.
+  const config = clusterConfig({ connectTimeoutMs: 15_000, ...options.config });
   const troubles: LinkTrouble[] = [];
   const link = { cluster: 'test', secret: 'secret' };
   const settings: GrpcSettings = {
