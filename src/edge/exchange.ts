@@ -2,10 +2,10 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { type LeaveSignal, Leaving } from '../context/leave-signal.js';
 import { PlatformError } from '../errors.js';
 import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
+import { groupOf } from './address-group.js';
 import type { BodyBudget } from './body-budget.js';
 import { IncomingBody } from './incoming-body.js';
 import { linger, restOf } from './lingering.js';
-import type { Peer } from './peers.js';
 import type { Handshake, OpenSocket } from './sockets.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
@@ -24,10 +24,8 @@ export interface RequestHead {
   readonly path: string;
   readonly query: string;
   readonly address: string;
-  /** Stands for the address where clients are counted. */
-  readonly client: string;
-  /** Whose connection it is: the client's, or a proxy's. */
-  readonly peer: Peer;
+  /** Whose connection it is, the client's or a proxy's: the 4 or 16 bytes of that address. */
+  readonly native: ArrayBuffer;
   readonly requestId: string;
   readonly origin: string;
   readonly contentType: string;
@@ -114,7 +112,8 @@ export class Exchange {
    * side hands over the first bytes right after it.
    */
   readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
-    const { contentLength, isChunked, client } = this.head;
+    const { contentLength, isChunked, address } = this.head;
+    const client = groupOf(address);
     const body = new IncomingBody({ rules, contentLength, isChunked, budget, client });
     this.#body = body;
     this.#response.onData((chunk, isLast) => {

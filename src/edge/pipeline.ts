@@ -21,10 +21,9 @@ import {
   type WorkAhead,
 } from '../operations/index.js';
 import type { BodyBudget } from './body-budget.js';
-import type { Exchange, HeaderList, ReplyHead } from './exchange.js';
+import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
-import type { Peer } from './peers.js';
 import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
 import { closeCodes, OpenSocket } from './sockets.js';
@@ -46,7 +45,7 @@ export interface PipelineParts {
   readonly crossOriginHeaders: (origin: string) => HeaderList;
   readonly report: (report: RequestReport) => void;
   readonly streams: OpenStreams;
-  readonly socketClosed: (peer: Peer) => void;
+  readonly socketClosed: (head: RequestHead) => void;
   readonly bodyBudget: BodyBudget;
   /** Those that are open. */
   readonly sockets: Set<OpenSocket>;
@@ -226,7 +225,7 @@ export class Pipeline {
       throw new PlatformError('upgrade_required', {
         headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
       });
-    const socket = new OpenSocket(() => this.#parts.socketClosed(exchange.head.peer));
+    const socket = new OpenSocket(() => this.#parts.socketClosed(exchange.head));
     // Whoever has left meanwhile opens nothing, but the handler hears of it like of any other.
     if (exchange.over) socket.closed();
     else exchange.upgrade(handshake, this.#head(exchange, progress, jsonType, noHeaders), socket);

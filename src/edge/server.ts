@@ -6,7 +6,6 @@ import { PlatformError } from '../errors.js';
 import type { OperationTable } from '../operations/index.js';
 import { type Method, type Operation, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
-import { groupOf } from './address-group.js';
 import { defaultBounds, type EdgeBounds } from './bounds.js';
 import { BodyBudget } from './body-budget.js';
 import { Connections } from './connections.js';
@@ -87,7 +86,7 @@ export class EdgeServer {
       ...parts,
       streams: this.streams,
       sockets: this.#sockets,
-      socketClosed: (peer) => this.connections.socketClosed(peer),
+      socketClosed: ({ native }) => this.connections.socketClosed(this.#peers.read(native)),
       bodyBudget: this.bodyBudget,
       crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
       closing: () => this.#closing,
@@ -184,8 +183,7 @@ export class EdgeServer {
       path: request.getUrl(),
       query: request.getQuery() ?? '',
       address,
-      client: groupOf(address),
-      peer: this.#peers.read(native),
+      native,
       requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
       origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
       contentType: hasBody ? contentType : '',
@@ -274,7 +272,7 @@ export class EdgeServer {
   }
 
   readonly #finished = (exchange: Exchange): void => {
-    if (exchange.wasAborted) this.connections.closedBy(exchange.head.peer);
+    if (exchange.wasAborted) this.connections.closedBy(this.#peers.read(exchange.head.native));
     this.#running -= 1;
     if (this.#closing && this.#running === 0) this.#idle?.();
   };
