@@ -4,7 +4,7 @@
 // With `--example` the processes are those of the runtime alone, with its example actor.
 import './supported-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -15,14 +15,14 @@ import { build } from '../scripts/build.mjs';
 
 const { nodes, example } = words();
 build();
-const { migrate, startEmbeddedPostgres } = await import('../dist/src/storage/index.js');
+const { makeFolder, migrate, startEmbeddedPostgres } = await import('../dist/src/storage/index.js');
 const { masterKeyOf } = await import('../dist/src/command/installation.js');
 const { readBootstrap } = await import('../dist/src/seed/bootstrap.js');
 const { starterGone } = await import('../dist/src/command/signals.js');
 
 const directory = mkdtempSync(join(tmpdir(), 'troupe-cluster-'));
 const dataDir = resolve(process.env.TROUPE_DATA_DIR || './.troupe');
-mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+await makeFolder(dataDir);
 /** @type {(() => unknown)[]} */
 const undo = [() => rmSync(directory, { recursive: true, force: true })];
 /** @type {{ child: import('node:child_process').ChildProcess, name: string, ended: Promise<void> }[]} */

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type ClusterConfig, systemTime, type Time } from '../cluster/index.js';
 import { type Settings } from './config/index.js';
@@ -7,6 +6,7 @@ import { type Log } from './diagnostics/index.js';
 import { type AtEnd, type Close, type Ground, makeDoor, makeSubjects, openStores } from './node/index.js';
 import type { OperationTable } from './operations/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
+import { makeFolder } from './storage/index.js';
 
 export interface NodeParts {
   readonly settings: Settings;
@@ -62,7 +62,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
 async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode, 'stop'>> {
   const { settings, nodeId, time = systemTime } = parts;
   const dataDir = resolve(settings.dataDir);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir);
   let baseUrl = '';
   let lose = (): void => undefined;
   const lost = new Promise<void>((resolve) => (lose = resolve));

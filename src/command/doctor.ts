@@ -1,11 +1,12 @@
-import { access, constants, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describeLinkProtection, LinkProtectionError } from '../actors/index.js';
 import { readSettings, type Settings, SettingsError } from '../config/index.js';
 import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../storage/index.js';
 import { type Command, reasonsOf } from './command.js';
+import { bytesNeededBy, openDataFolder } from './data-folder.js';
 import type { Finding } from './finding.js';
 import { checkOutsideServices } from './outside-services.js';
+import { databaseVersionMin, serviceProblem } from './services.js';
 
 export const doctorCommand: Command = {
   run: async (_rest, environment) => {
@@ -45,16 +46,13 @@ function checkRuntime(): Finding {
 
 async function checkFolder(folder: string): Promise<Finding> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await access(folder, constants.W_OK);
-    return { what: 'data folder', state: 'ok', says: resolve(folder) };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     return {
       what: 'data folder',
-      state: 'wrong',
-      says: `cannot be written (${reason}); set TROUPE_DATA_DIR to one that can`,
+      state: 'ok',
+      says: await openDataFolder(folder, bytesNeededBy(join(folder, 'postgres'))),
     };
+  } catch (error) {
+    return { what: 'data folder', state: 'wrong', says: reasonsOf(error)[0] ?? String(error) };
   }
 }
 
@@ -75,7 +73,8 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
     const facts = await examineDatabase(url);
     const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} answers` }];
     const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
-    if (facts.versionNumber < 150_000) add('wrong', `${facts.version} is too old; 15 or later is needed`);
+    if (facts.versionNumber < databaseVersionMin)
+      add('wrong', `${facts.version} is too old; 15 or later is needed`);
     if (!facts.mayCreateRoles) {
       add(
         'warning',
@@ -108,7 +107,7 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
       {
         what,
         state: 'wrong',
-        says: `${reasonsOf(error).join(': ')}; check DATABASE_URL, the network and pg_hba.conf`,
+        says: serviceProblem({ variable: 'DATABASE_URL', url }, error).message,
       },
     ];
   }
@@ -132,7 +131,11 @@ async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
       says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or nodes may be forgotten`,
     };
   } catch (error) {
-    return { what, state: 'wrong', says: `${reasonsOf(error).join(': ')}; check REDIS_URL and the network` };
+    return {
+      what,
+      state: 'wrong',
+      says: serviceProblem({ variable: 'REDIS_URL', url: redisUrl }, error).message,
+    };
   }
 }
 

@@ -80,7 +80,16 @@ export async function run(words: readonly string[]): Promise<void> {
   } catch (error) {
     process.exitCode = error instanceof CommandError ? error.exitCode : 1;
     process.stderr.write(`troupe ${name}: ${messageOf(error)}\n`);
+    endSoon();
   }
+}
+
+/** What a failed start had opened may hold the process, which must not look as if it served. */
+const lingerMs = 5_000;
+
+function endSoon(): void {
+  // It counts itself for nothing: a process that nothing holds ends before.
+  setTimeout(() => process.exit(), lingerMs).unref();
 }
 
 /** The whole chain of causes for the operator; a stack only where nobody foresaw the failure. */

@@ -3,8 +3,10 @@ import { linkProtectionOf, LinkProtectionError } from '../actors/index.js';
 import { readSettings } from '../config/index.js';
 import { createLog } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
-import { examineDatabase, examineRedis } from '../storage/index.js';
-import { type Command, CommandError, reasonsOf } from './command.js';
+import type { Command } from './command.js';
+import { openDataFolder } from './data-folder.js';
+import { requirePorts } from './ports.js';
+import { requireDatabase, requireRedis } from './services.js';
 import { stopSignal } from './signals.js';
 
 /** How long running requests may take to finish after SIGTERM; orchestrators usually kill after 30 s. */
@@ -28,8 +30,10 @@ export const serveCommand: Command = {
       throw cause instanceof LinkProtectionError ? new CommandError(cause.message, { cause }) : cause;
     });
     // Said before anything is begun: a node that cannot reach what it needs must not look as if it started.
-    await mustAnswer('DATABASE_URL', () => examineDatabase(settings.databaseUrl ?? ''));
-    await mustAnswer('REDIS_URL', () => examineRedis(settings.redisUrl ?? ''));
+    await openDataFolder(settings.dataDir);
+    await requirePorts(settings);
+    await requireDatabase(settings.databaseUrl ?? '');
+    await requireRedis(settings.redisUrl ?? '');
     const stopping = stopSignal();
     const node = await startNode({ settings, nodeId, log });
     log.logger.info({ url: node.baseUrl }, 'serving');
@@ -57,13 +61,4 @@ function endSoon({ logger, flush }: ReturnType<typeof createLog>): void {
   };
   // It counts itself for nothing: a process that nothing holds ends before.
   setTimeout(end, lingerMs).unref();
-}
-
-async function mustAnswer(variable: string, examine: () => Promise<unknown>): Promise<void> {
-  try {
-    await examine();
-  } catch (cause) {
-    const message = `what ${variable} names cannot be used: ${reasonsOf(cause).join('; ')}. \`troupe doctor\` looks at every part.`;
-    throw new CommandError(message, { cause });
-  }
 }

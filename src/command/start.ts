@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { type Environment, readSettings, type Settings } from '../config/index.js';
 import { createLog, LogDestination } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
 import type { Bootstrap } from '../seed/index.js';
-import { startEmbeddedPostgres } from '../storage/index.js';
-import type { Command } from './command.js';
+import { type EmbeddedPostgres, runningEmbeddedPostgres, startEmbeddedPostgres } from '../storage/index.js';
+import { type Command, CommandError } from './command.js';
+import { bytesNeededBy, folderProblem, openDataFolder } from './data-folder.js';
 import { masterKeyOf } from './installation.js';
+import { requirePorts } from './ports.js';
+import { requireDatabase, requireRedis } from './services.js';
 import { starterGone, stopSignal } from './signals.js';
 
 const drainMsMax = 10_000;
@@ -24,22 +26,49 @@ export const startCommand: Command = {
       sim: 'on',
     } as const;
     const first = readSettings(environment, { defaults });
-    const dataDir = resolve(first.dataDir);
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    const database =
-      first.databaseUrl === undefined
-        ? await startEmbeddedPostgres({ directory: join(dataDir, 'postgres') })
-        : undefined;
+    const dataDir = await openDataFolder(
+      first.dataDir,
+      first.databaseUrl === undefined ? bytesNeededBy(join(first.dataDir, databaseFolder)) : undefined,
+    );
+    await tryPorts(first, dataDir);
+    if (first.databaseUrl !== undefined) await requireDatabase(first.databaseUrl);
+    if (first.redisUrl !== undefined) await requireRedis(first.redisUrl);
+    const database = first.databaseUrl === undefined ? await startDatabase(dataDir) : undefined;
     try {
       const given = await givenByInstallation(dataDir, environment, database?.connectionString);
       const settings = readSettings(given, { defaults });
       await runNode(settings, stopping, database?.ended);
+    } catch (error) {
+      throw folderProblem(dataDir, error) ?? error;
     } finally {
       await database?.stop();
     }
     process.stdout.write('Stopped. The data is kept.\n');
   },
 };
+
+const databaseFolder = 'postgres';
+
+/** A taken port has most often one reason, which a look at the data folder can show. */
+async function tryPorts(settings: Settings, dataDir: string): Promise<void> {
+  try {
+    await requirePorts(settings);
+  } catch (error) {
+    const running = await runningEmbeddedPostgres(join(dataDir, databaseFolder)).catch(() => undefined);
+    if (running === undefined || !(error instanceof CommandError)) throw error;
+    throw new CommandError(`a node runs on the data folder ${dataDir} already. ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+async function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
+  try {
+    return await startEmbeddedPostgres({ directory: join(dataDir, databaseFolder) });
+  } catch (error) {
+    throw folderProblem(dataDir, error) ?? error;
+  }
+}
 
 /** What a production node is told from outside, a node on its own makes once and keeps in its data folder. */
 async function givenByInstallation(

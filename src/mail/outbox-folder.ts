@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs';
-import { mkdir, open, rename } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createTransport } from 'nodemailer';
+import { makeFolder } from '../storage/index.js';
 import { MailError, type MailTransport, messageOf } from './transport.js';
 
 /**
@@ -16,7 +17,7 @@ export function createOutboxFolder(directory: string): MailTransport {
     async send(mail) {
       try {
         const { message } = await composer.sendMail(messageOf(mail));
-        await mkdir(directory, { recursive: true, mode: 0o700 });
+        await makeFolder(directory);
         const at = mail.date.toISOString().replaceAll(/[-:]/g, '').slice(0, 15);
         // Beside the folder, so that whoever reads the folder sees whole mails alone.
         const part = join(dirname(directory), `.${basename(directory)}-${mail.id}.part`);

@@ -35,6 +35,8 @@ export async function examineDatabase(databaseUrl: string): Promise<DatabaseFact
     connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,
   });
+  // A connection that breaks between two questions is seen by the next one.
+  client.on('error', () => undefined);
   try {
     await client.connect();
     const result = await client.query(`

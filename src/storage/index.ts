@@ -22,6 +22,7 @@ export { examineRedis, type RedisFacts } from './redis/examine.js';
 export { isUniqueViolation, StoreError } from './errors.js';
 export type { StoreFailure } from './errors.js';
 export { FairLine } from './fair-line.js';
+export { makeFolder } from './folders.js';
 export { openHotReads } from './hot.js';
 export type { HotReads, HotReadsOptions, HotStatement, HotValue } from './hot.js';
 export { migrate, MigrationError, migrationsDirectory } from './migrate.js';

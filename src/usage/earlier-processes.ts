@@ -3,10 +3,11 @@
  * left open need not wait for its deadline. Only what is sure counts: on the same machine, and no process of that
  * number is there.
  */
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '../storage/index.js';
 
 export interface EarlierProcesses {
   isGone(processId: string): boolean;
@@ -24,7 +25,7 @@ const here = new Set<string>();
 
 export async function enterProcesses(dataDir: string, processId: string): Promise<EarlierProcesses> {
   const folder = join(dataDir, 'processes');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder);
   const gone = new Set<string>();
   for (const name of await readdir(folder)) {
     const id = decodeURIComponent(name);

@@ -1,9 +1,10 @@
 // A real PostgreSQL that a node brings along, for machines with nothing but Node and npm.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from '../folders.js';
 import { EmbeddedPostgresError } from './errors.js';
 import { keeperMark } from './holder.js';
 import { applicationDatabase, applicationRole } from './initialise.js';
@@ -71,7 +72,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
 /** The real path, because the process list is searched for it. */
 async function prepare(directory: string): Promise<string> {
-  await mkdir(resolve(directory), { recursive: true, mode: 0o700 });
+  await makeFolder(resolve(directory));
   return realpath(directory);
 }
 

@@ -111,5 +111,17 @@ function report(message: KeeperReport): void {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  const stderr: unknown = Reflect.get(error, 'stderr');
+  // Of a program that failed, its own words count, not the command line that it was called with.
+  if (typeof stderr === 'string' && stderr.trim() !== '') return lastWords(stderr);
   return error.cause === undefined ? error.message : `${error.message}: ${describe(error.cause)}`;
+}
+
+const wordsMax = 400;
+
+/** The lines that say what went wrong, on one line. */
+function lastWords(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  const telling = lines.filter((line) => /FATAL|PANIC|HINT|could not|error:/.test(line));
+  return (telling.length > 0 ? telling : lines.slice(-2)).join(' | ').slice(0, wordsMax);
 }
