@@ -19,12 +19,24 @@ export interface Membership {
 
 export interface AuthenticationParts {
   /** Throws `invalid_token`. */
-  readonly verifyToken: (bearer: string) => VerifiedToken | Promise<VerifiedToken>;
+  readonly verifyToken: (
+    bearer: string,
+    /** Called before a token that is not in memory is checked; what it throws refuses it unchecked. */
+    beforeCheck?: () => void,
+  ) => VerifiedToken | Promise<VerifiedToken>;
   /** Throws `tenant_not_found`; without a tenant the user's only one is meant, else `missing_required_field`. */
   readonly membershipOf: (userId: string, tenantId: string | undefined) => Membership | Promise<Membership>;
   /** Throws `invalid_api_key`. */
   readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
   readonly operatorToken: string | undefined;
+  /** Wrong credentials by address; counted nowhere when left out. */
+  readonly failures?: FailureCount;
+}
+
+/** Both give the refusal of an address that has sent too many wrong credentials. */
+export interface FailureCount {
+  note(address: string): PlatformError | undefined;
+  beforeCheck(address: string): PlatformError | undefined;
 }
 
 const keyPrefix = /^svc_(?:live|test|dev)_/;
@@ -50,8 +62,7 @@ export function createAuthenticator(parts: AuthenticationParts): Authenticator {
         if (isServed) return { kind: 'anonymous', address };
         throw new PlatformError('authentication_required', { message: messageFor(access) });
       }
-      if (access.credentials.has('operator'))
-        return authenticateOperator(parts.operatorToken, bearer, address);
+      if (access.credentials.has('operator')) return authenticateOperator(parts, bearer, address);
       if (!access.credentials.has('user')) {
         throw new PlatformError('authentication_required', { message: messageFor(access) });
       }
@@ -77,22 +88,52 @@ function messageFor(access: Access): string {
   return `This request needs ${needed.join(' or ')}.`;
 }
 
-function authenticateOperator(token: string | undefined, bearer: string, address: string): Caller {
+function authenticateOperator(
+  { operatorToken: token, failures }: AuthenticationParts,
+  bearer: string,
+  address: string,
+): Caller {
   const given = Buffer.from(bearer);
   const expected = Buffer.from(token ?? '');
   const same = given.length === expected.length && timingSafeEqual(given, expected);
-  if (token === undefined || !same)
-    throw new PlatformError('invalid_token', { message: 'The operator token is wrong.' });
+  if (token === undefined || !same) {
+    throw (
+      failures?.note(address) ??
+      new PlatformError('invalid_token', { message: 'The operator token is wrong.' })
+    );
+  }
   return { kind: 'operator', address };
 }
 
 function createUserAuthentication(parts: AuthenticationParts) {
   return (bearer: string, credentials: Credentials, access: Access): Caller | Promise<Caller> => {
-    const verified = parts.verifyToken(bearer);
+    const verified = verifyCounted(parts, bearer, credentials.address);
     const place = (token: VerifiedToken): Caller | Promise<Caller> =>
       placeInTenant(parts, token, credentials, access);
     return verified instanceof Promise ? verified.then(place) : place(verified);
   };
+}
+
+/** A token in memory is never held up; one that must be checked counts where it turns out to be wrong. */
+function verifyCounted(
+  { verifyToken, failures }: AuthenticationParts,
+  bearer: string,
+  address: string,
+): VerifiedToken | Promise<VerifiedToken> {
+  if (failures === undefined) return verifyToken(bearer);
+  const refuse = (error: unknown): never => {
+    const isWrong = error instanceof PlatformError && error.code === 'invalid_token';
+    throw (isWrong ? failures.note(address) : undefined) ?? error;
+  };
+  try {
+    const verified = verifyToken(bearer, () => {
+      const refusal = failures.beforeCheck(address);
+      if (refusal !== undefined) throw refusal;
+    });
+    return verified instanceof Promise ? verified.catch(refuse) : verified;
+  } catch (error) {
+    return refuse(error);
+  }
 }
 
 function placeInTenant(

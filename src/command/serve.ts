@@ -3,7 +3,7 @@ import { linkProtectionOf, LinkProtectionError } from '../actors/index.js';
 import { readSettings } from '../config/index.js';
 import { createLog } from '../diagnostics/index.js';
 import { startNode } from '../main.js';
-import type { Command } from './command.js';
+import { type Command, CommandError } from './command.js';
 import { openDataFolder } from './data-folder.js';
 import { requirePorts } from './ports.js';
 import { requireDatabase, requireRedis } from './services.js';

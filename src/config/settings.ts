@@ -230,6 +230,13 @@ export const settingTable = {
       secret: true,
     },
   ),
+  newTenantsPerAddress: setting(
+    'TROUPE_NEW_TENANTS_PER_ADDRESS',
+    'tenants that one address (IPv6: one /64) may make in a day, by registering or otherwise',
+    '100',
+    wholeNumber(1, 1_000_000),
+    { fallback: '1000' },
+  ),
   corsOrigins: setting(
     'TROUPE_CORS_ORIGINS',
     'origins whose pages may call the API',

@@ -2,7 +2,7 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { type LeaveSignal, Leaving } from '../context/leave-signal.js';
 import { PlatformError } from '../errors.js';
 import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
-import { groupOf } from './address-group.js';
+import { addressGroup } from '../context/address.js';
 import type { BodyBudget } from './body-budget.js';
 import { IncomingBody } from './incoming-body.js';
 import { linger, restOf } from './lingering.js';
@@ -113,7 +113,7 @@ export class Exchange {
    */
   readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
     const { contentLength, isChunked, address } = this.head;
-    const client = groupOf(address);
+    const client = addressGroup(address);
     const body = new IncomingBody({ rules, contentLength, isChunked, budget, client });
     this.#body = body;
     this.#response.onData((chunk, isLast) => {

@@ -4,6 +4,7 @@ import { PlatformError } from '../errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../storage/index.js';
 import { announceMembership, announceUser, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
+import type { NewTenants } from './new-tenants.js';
 import type { Passwords } from './passwords.js';
 import type { SecretRandom } from './secrets.js';
 import { localPartOf, ownTenantFrom, type SignedIn, userFrom } from './shapes.js';
@@ -23,7 +24,8 @@ import {
 
 /** Accounts: making one, and getting in by password. */
 export interface Accounts {
-  register(account: NewAccount): Promise<SignedIn>;
+  /** `address`: where the request comes from; the new tenant counts for it. */
+  register(account: NewAccount, address: string): Promise<SignedIn>;
   signIn(email: string, password: string, address: string): Promise<SignedIn>;
   /** The user of an address and password; `invalid_credentials` for every way in which that can be wrong. */
   userByPassword(email: string, password: string, address: string): Promise<UserRow>;
@@ -89,10 +91,11 @@ export function createAccounts(dependencies: {
   readonly passwords: Passwords;
   readonly limits: SignInLimits;
   readonly families: TokenFamilies;
+  readonly newTenants: NewTenants;
   readonly random: SecretRandom;
   readonly nowMs: () => number;
 }): Accounts {
-  const { store, changes, passwords, limits, families, random, nowMs } = dependencies;
+  const { store, changes, passwords, limits, families, newTenants, random, nowMs } = dependencies;
 
   async function letIn(tx: DirectoryTransaction, user: UserRow): Promise<LetIn> {
     const tenants = await tenantsOfUser(tx, user.id);
@@ -134,17 +137,19 @@ export function createAccounts(dependencies: {
   }
 
   return {
-    async register(account) {
+    async register(account, address) {
       // Only saves the cost of a hash; whether the address is free is decided by the insert.
       if ((await findByEmail(account.email)) !== null) throw addressTaken();
       const prepared = await prepare(account);
       const entry = await store.directory(async (tx) => {
         const user = await insert(tx, prepared, null);
         if (user === null) throw addressTaken();
+        await newTenants.countForAddress(tx, address);
         const tenant = await insertTenant(tx, {
           id: random.uuid(),
           name: account.tenantName ?? `${prepared.name}'s team`,
           plan: 'free',
+          madeBy: user.id,
         });
         await insertMembership(tx, { tenantId: tenant.id, userId: user.id, role: 'owner' });
         await recordAudit(tx, {

@@ -9,6 +9,7 @@ import { memberOperations } from './member-operations.js';
 import { createMembers } from './members.js';
 import { createMemberships, type Memberships } from './memberships.js';
 import { identityOperations } from './operations.js';
+import { createNewTenants } from './new-tenants.js';
 import { createOutsideIssuer, type OutsideIssuerSettings } from './outside-issuer.js';
 import { createOutsideSignIn } from './outside-sign-in.js';
 import { createPasswords, type PasswordSettings } from './passwords.js';
@@ -42,6 +43,8 @@ export interface IdentityDependencies {
   readonly random: SecretRandom;
   readonly outsideIssuer?: OutsideIssuerSettings | undefined;
   readonly passwords?: PasswordSettings | undefined;
+  /** Tenants that one address may make on a day; its own bound when left out. */
+  readonly newTenantsPerAddress?: number | undefined;
   /** Hears what went wrong in the background. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -82,9 +85,10 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
   const tokens = createAccessTokens(keys, random, nowMs);
   const families = createTokenFamilies({ store, tokens, random, nowMs, changes });
   const limits = createSignInLimits(store, nowMs);
+  const newTenants = createNewTenants(store, nowMs, dependencies.newTenantsPerAddress);
   const passwords = createPasswords(dependencies.passwords);
-  const accounts = createAccounts({ store, changes, passwords, limits, families, random, nowMs });
-  const tenants = createTenants({ store, changes, random });
+  const accounts = createAccounts({ store, changes, passwords, limits, families, newTenants, random, nowMs });
+  const tenants = createTenants({ store, changes, random, newTenants });
   const members = createMembers({ store, changes });
   const memberships = createMemberships(store, isFresh);
   const verified = createVerifiedTokens({
@@ -110,6 +114,7 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
     async () => {
       await families.sweep();
       await limits.sweep();
+      await newTenants.sweep();
     },
     onProblem,
   );

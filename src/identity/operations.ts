@@ -41,13 +41,16 @@ export function identityOperations(parts: {
       output: signedInShape,
       status: 201,
       errors: ['conflict', 'service_unavailable'],
-      handle: ({ body }) =>
-        accounts.register({
-          email: body.email,
-          password: body.password,
-          name: body.name,
-          tenantName: body.tenant_name,
-        }),
+      handle: ({ body, caller }) =>
+        accounts.register(
+          {
+            email: body.email,
+            password: body.password,
+            name: body.name,
+            tenantName: body.tenant_name,
+          },
+          caller.address,
+        ),
     }),
     declare({
       name: 'auth.login',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { addressGroup } from '../context/address.js';
 import { type PlatformError, tooMany } from '../errors.js';
 import type { Store } from '../storage/index.js';
 import { emailKeyOf } from './fields.js';
@@ -71,7 +72,7 @@ export function createSignInLimits(store: Store, nowMs: () => number): SignInLim
 }
 
 function subjectsOf(email: string, address: string): readonly Subject[] {
-  return [subjectOf('account', emailKeyOf(email)), subjectOf('address', address)];
+  return [subjectOf('account', emailKeyOf(email)), subjectOf('address', addressGroup(address))];
 }
 
 function subjectOf(kind: SubjectKind, value: string): Subject {

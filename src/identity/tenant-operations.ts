@@ -34,12 +34,15 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       method: 'POST',
       path: '/api/tenants',
       title: 'Make a tenant and own it',
+      description:
+        'A user may have 20, made or owned: then 409. An address may make so many a day: then 429.',
       access: user(),
       body: z.object({ name: displayName }),
       output: oneTenant,
       status: 201,
       errors: ['conflict'],
-      handle: async ({ caller, body }) => one(tenantFrom(await tenants.create(caller.userId, body.name))),
+      handle: async ({ caller, body }) =>
+        one(tenantFrom(await tenants.create(caller.userId, body.name, caller.address))),
     }),
     declare({
       name: 'tenants.list',

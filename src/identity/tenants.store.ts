@@ -21,11 +21,12 @@ const columns = sql.fragment`id, name, plan, settings, created_at`;
 
 export function insertTenant(
   tx: DirectoryTransaction,
-  tenant: { readonly id: string; readonly name: string; readonly plan: Plan },
+  tenant: { readonly id: string; readonly name: string; readonly plan: Plan; readonly madeBy?: string },
 ): Promise<TenantRow> {
   return tx.one(
     sql.type(tenantRow)`
-      insert into tenants (id, name, plan) values (${tenant.id}, ${tenant.name}, ${tenant.plan})
+      insert into tenants (id, name, plan, made_by)
+      values (${tenant.id}, ${tenant.name}, ${tenant.plan}, ${tenant.madeBy ?? null})
       returning ${columns}`,
   );
 }
@@ -38,13 +39,6 @@ export function tenantsOfUser(tx: DirectoryTransaction, userId: string): Promise
       from memberships m join tenants t on t.id = m.tenant_id
       where m.user_id = ${userId}
       order by m.created_at, t.id`,
-  );
-}
-
-export function ownedTenantsOf(tx: DirectoryTransaction, userId: string): Promise<number> {
-  return tx.oneFirst(
-    sql.typeAlias('count')`
-      select count(*) as count from memberships where user_id = ${userId} and role = 'owner'`,
   );
 }
 

@@ -6,13 +6,13 @@ import { type TenantSettings, tenantSettings } from '../plans/index.js';
 import type { ChangeFeed, Store } from '../storage/index.js';
 import { announceMembership, announceTenant, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
+import type { NewTenants } from './new-tenants.js';
 import type { SecretRandom } from './secrets.js';
 import {
   insertTenant,
   listTenants,
   lockTenantInDirectory,
   type OwnTenantRow,
-  ownedTenantsOf,
   readTenant,
   renameTenant,
   type TenantRow,
@@ -20,12 +20,9 @@ import {
   updatePlan,
 } from './tenants.store.js';
 
-/** Every tenant has a free quota of its own, so nobody may make them without end. */
-const ownedTenantsMax = 1_000;
-
 export interface Tenants {
   /** Makes a tenant on plan `free` whose owner is the user. */
-  create(userId: string, name: string): Promise<OwnTenantRow>;
+  create(userId: string, name: string, address: string): Promise<OwnTenantRow>;
   listOf(userId: string): Promise<readonly OwnTenantRow[]>;
   read(scope: TenantScope, role: Role): Promise<OwnTenantRow>;
   rename(scope: TenantScope, role: Role, name: string, actor: string): Promise<OwnTenantRow>;
@@ -49,17 +46,15 @@ export function createTenants(dependencies: {
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly random: SecretRandom;
+  readonly newTenants: NewTenants;
 }): Tenants {
-  const { store, changes, random } = dependencies;
+  const { store, changes, random, newTenants } = dependencies;
   return {
-    async create(userId, name) {
+    async create(userId, name, address) {
       const { tenant, change } = await store.directory(async (tx) => {
-        if ((await ownedTenantsOf(tx, userId)) >= ownedTenantsMax) {
-          throw new PlatformError('conflict', {
-            message: `A user may own ${ownedTenantsMax} tenants at most.`,
-          });
-        }
-        const made = await insertTenant(tx, { id: random.uuid(), name, plan: 'free' });
+        await newTenants.checkUser(tx, userId);
+        await newTenants.countForAddress(tx, address);
+        const made = await insertTenant(tx, { id: random.uuid(), name, plan: 'free', madeBy: userId });
         await insertMembership(tx, { tenantId: made.id, userId, role: 'owner' });
         await recordAudit(tx, {
           tenantId: made.id,

@@ -22,8 +22,11 @@ export interface VerifiedUser {
 }
 
 export interface VerifiedTokens {
-  /** Answers without a promise when the token is in memory. Throws or rejects with the refusal. */
-  verify(bearer: string): VerifiedUser | Promise<VerifiedUser>;
+  /**
+   * Answers without a promise when the token is in memory. Throws or rejects with the refusal. `beforeCheck` may refuse
+   * a token that is not in memory, whose check costs a signature and a question to the store.
+   */
+  verify(bearer: string, beforeCheck?: () => void): VerifiedUser | Promise<VerifiedUser>;
   dropFamily(familyId: string): void;
   dropUser(userId: string): void;
   dropAll(): void;
@@ -116,11 +119,14 @@ export function createVerifiedTokens(dependencies: {
   }
 
   return {
-    verify(bearer) {
+    verify(bearer, beforeCheck) {
       if (bearer.length > tokenCharactersMax) throw new PlatformError('invalid_token');
       const key = hash('sha256', bearer, 'base64');
       const entry = entries.get(key);
-      if (entry === undefined) return verifyAnew(bearer, key);
+      if (entry === undefined) {
+        beforeCheck?.();
+        return verifyAnew(bearer, key);
+      }
       if (entry.rememberedUntilMs <= nowMs()) {
         entries.delete(key);
         return verifyAnew(bearer, key);

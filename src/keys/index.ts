@@ -2,10 +2,12 @@
 import type { Random, Time } from '../../cluster/index.js';
 import type { KeyCaller } from '../context/caller.js';
 import type { Operation } from '../operations/index.js';
+import type { FailedCredentials } from '../quota/index.js';
 import type { ChangeFeed, HotReads, Store } from '../storage/index.js';
 import { KeyAdministration } from './administration.js';
 import { KnownKeys } from './known-keys.js';
-import { findByHash, findRevoked } from './lookup.store.js';
+import { KeyLookUps } from './look-ups.js';
+import { findRevoked } from './lookup.store.js';
 import { keyOperations } from './operations.js';
 import { type EndedKeyListener, Revocations } from './revocations.js';
 import { KeyUse } from './use.js';
@@ -33,6 +35,8 @@ export interface KeysDependencies {
   readonly report: (attempted: string, error: unknown) => void;
   /** The bound of keys remembered in memory. */
   readonly keysMax?: number;
+  /** Wrong keys by address; counted nowhere when left out. */
+  readonly failures?: FailedCredentials;
 }
 
 export interface Keys {
@@ -53,7 +57,7 @@ export interface Keys {
 const settledWithinMs = 2_500;
 
 export function createKeys(dependencies: KeysDependencies): Keys {
-  const { store, reads, feed, time, random, report, keysMax = 100_000 } = dependencies;
+  const { store, reads, feed, time, random, report, keysMax = 100_000, failures } = dependencies;
   const administration = new KeyAdministration({ store, time, random });
   const use = new KeyUse({
     add: (batchId, rows) => addUses(store, batchId, rows),
@@ -61,8 +65,10 @@ export function createKeys(dependencies: KeysDependencies): Keys {
     time,
     report,
   });
+  const lookUps = new KeyLookUps(reads, time);
   const known = new KnownKeys({
-    find: (hash) => findByHash(reads, hash),
+    find: (hash, behindOthers) => lookUps.find(hash, behindOthers),
+    failures,
     isFresh: () => feed.isFresh(),
     time,
     keysMax,

@@ -4,6 +4,7 @@ import type { KeyCaller, TenantLimits } from '../context/caller.js';
 import { type TenantScope, tenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
 import { limitsOf } from '../plans/index.js';
+import type { FailedCredentials } from '../quota/index.js';
 import { StoreError } from '../storage/index.js';
 import { hashOf, isWellFormed } from './key-text.js';
 import type { FoundKey } from './lookup.store.js';
@@ -13,8 +14,9 @@ import type { FoundKey } from './lookup.store.js';
  *
  * What is remembered is answered only while the feed of changes is fresh; each change drops what it is about, and a
  * load that was under way when something was dropped is used but not remembered, since it may have read the row from
- * before. Unknown hashes are remembered for a few seconds in a place of their own, so that a flood of invented keys
- * neither reaches the store each time nor pushes out the real ones.
+ * before. Unknown hashes are remembered for a few seconds in a place of their own, so that a wrong key that comes again
+ * and again neither reaches the store each time nor pushes out the real ones. They are 160 random bits, so no key that
+ * is made later is among them.
  */
 export interface KnownKey {
   readonly hash: string;
@@ -30,7 +32,10 @@ export interface KnownKey {
 const unknownMs = 5_000;
 
 export interface KnownKeysOptions {
-  readonly find: (hash: string) => Promise<FoundKey | undefined>;
+  /** `behindOthers`: asked for by an address that has sent too many wrong keys. */
+  readonly find: (hash: string, behindOthers: boolean) => Promise<FoundKey | undefined>;
+  /** Wrong keys by address; counted nowhere when left out. */
+  readonly failures?: Pick<FailedCredentials, 'isOver' | 'note'> | undefined;
   readonly isFresh: () => boolean;
   readonly time: Time;
   readonly keysMax: number;
@@ -42,7 +47,7 @@ export class KnownKeys {
   readonly #options: KnownKeysOptions;
   readonly #known: LRUCache<string, KnownKey>;
   readonly #unknown: LRUCache<string, true>;
-  readonly #loading = new Map<string, Promise<KnownKey>>();
+  readonly #loading = new Map<string, Promise<KnownKey | undefined>>();
   readonly #hashOfKey = new Map<string, string>();
   readonly #keysOfTenant = new Map<string, Set<string>>();
   #drops = 0;
@@ -62,16 +67,19 @@ export class KnownKeys {
     return this.#known.size;
   }
 
-  /** Without a promise when the key is in memory. Throws `invalid_api_key`. */
+  /** Without a promise when the key is in memory. Throws `invalid_api_key`, or the refusal of too many such. */
   authenticate(apiKey: string, address: string): KeyCaller | Promise<KeyCaller> {
-    if (!isWellFormed(apiKey)) throw new PlatformError('invalid_api_key');
+    if (!isWellFormed(apiKey)) throw this.#refusal(address);
     const hash = hashOf(apiKey);
     if (this.#options.isFresh()) {
       const known = this.#known.get(hash);
       if (known !== undefined) return this.#accept(known, address);
-      if (this.#unknown.has(hash)) throw new PlatformError('invalid_api_key');
+      if (this.#unknown.has(hash)) throw this.#refusal(address);
     }
-    return this.#load(hash).then((key) => this.#accept(key, address));
+    return this.#load(hash, address).then((key) => {
+      if (key === undefined) throw this.#refusal(address);
+      return this.#accept(key, address);
+    });
   }
 
   dropKey(keyId: string): void {
@@ -95,39 +103,43 @@ export class KnownKeys {
   }
 
   #accept(key: KnownKey, address: string): KeyCaller {
-    if (key.expiresAtMs <= this.#options.time.wallMs()) throw new PlatformError('invalid_api_key');
+    if (key.expiresAtMs <= this.#options.time.wallMs()) throw this.#refusal(address);
     this.#options.onUse(key);
     const { keyId, scope, role, limits, requestsPerMinute, quotaLimit } = key;
     return { kind: 'key', keyId, address, scope, role, limits, requestsPerMinute, quotaLimit };
   }
 
+  #refusal(address: string): PlatformError {
+    return this.#options.failures?.note(address) ?? new PlatformError('invalid_api_key');
+  }
+
   /** Those who come while a load is under way wait for it; nobody who comes after a drop joins an older one. */
-  #load(hash: string): Promise<KnownKey> {
+  #load(hash: string, address: string): Promise<KnownKey | undefined> {
     const running = this.#loading.get(hash);
     if (running !== undefined) return running;
-    const loading = this.#read(hash).finally(() => {
+    const loading = this.#read(hash, address).finally(() => {
       if (this.#loading.get(hash) === loading) this.#loading.delete(hash);
     });
     this.#loading.set(hash, loading);
     return loading;
   }
 
-  async #read(hash: string): Promise<KnownKey> {
+  async #read(hash: string, address: string): Promise<KnownKey | undefined> {
     const dropsBefore = this.#drops;
-    const found = await this.#find(hash);
+    const found = await this.#find(hash, this.#options.failures?.isOver(address) === true);
     const remember = dropsBefore === this.#drops;
     if (found === undefined) {
       if (remember) this.#unknown.set(hash, true);
-      throw new PlatformError('invalid_api_key');
+      return undefined;
     }
     const key = knownFrom(hash, found);
     if (remember) this.#remember(key);
     return key;
   }
 
-  async #find(hash: string): Promise<FoundKey | undefined> {
+  async #find(hash: string, behindOthers: boolean): Promise<FoundKey | undefined> {
     try {
-      return await this.#options.find(hash);
+      return await this.#options.find(hash, behindOthers);
     } catch (cause) {
       if (!(cause instanceof StoreError && cause.retryable)) throw cause;
       throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });

@@ -15,18 +15,28 @@ const foundKey = z.object({
 });
 export type FoundKey = z.output<typeof foundKey>;
 
-const byHash: HotStatement<FoundKey> = {
-  name: 'key_by_hash',
-  text: `select k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at, t.plan, t.settings
+const hashedKey = foundKey.extend({ hash: z.instanceof(Buffer) });
+
+const byHash: HotStatement<z.output<typeof hashedKey>> = {
+  name: 'keys_by_hash',
+  text: `select k.hash, k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at, t.plan, t.settings
     from api_keys k join tenants t on t.id = k.tenant_id
-    where k.hash = $1 and k.revoked_at is null`,
-  row: foundKey,
+    where k.hash in (select decode(given.hash, 'hex') from unnest($1::text[]) as given (hash))
+      and k.revoked_at is null`,
+  row: hashedKey,
 };
 
-/** The key of this hash, unless it was revoked. The only look-up in which a key names its tenant. */
+/** The keys of these hashes that were not revoked. The only look-up in which a key names its tenant. */
+export async function findByHashes(
+  reads: HotReads,
+  hashes: readonly string[],
+): Promise<ReadonlyMap<string, FoundKey>> {
+  const found = await reads.directory(byHash, [hashes]);
+  return new Map(found.map(({ hash, ...key }) => [hash.toString('hex'), key]));
+}
+
 export async function findByHash(reads: HotReads, hash: string): Promise<FoundKey | undefined> {
-  const [found] = await reads.directory(byHash, [Buffer.from(hash, 'hex')]);
-  return found;
+  return (await findByHashes(reads, [hash])).get(hash);
 }
 
 const revoked = z.object({ tenant_id: z.uuid(), id: z.uuid() });

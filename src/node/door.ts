@@ -88,6 +88,7 @@ export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subject
         membershipOf: identity.membershipOf,
         authenticateKey: keys.authenticateKey,
         operatorToken: settings.operatorToken,
+        failures: subjects.failures,
       }),
       admission: quota.admission,
       report: createRequestReporter({ log, metrics, recentErrors }),

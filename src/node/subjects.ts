@@ -13,7 +13,7 @@ import { createInvites } from '../invites/index.js';
 import { createKeys } from '../keys/index.js';
 import { createMail } from '../mail/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
-import { createQuota } from '../quota/index.js';
+import { createQuota, FailedCredentials } from '../quota/index.js';
 import { createSandbox } from '../sandbox/index.js';
 import { createSealer } from '../sealing/index.js';
 import { createSessions } from '../sessions/index.js';
@@ -23,6 +23,9 @@ import { Ledger, openProcesses } from '../usage/index.js';
 import { createVault } from '../vault/index.js';
 import type { Ground } from './ground.js';
 import { refusalOf, type Stores } from './stores.js';
+
+/** Addresses whose wrong credentials are counted at once; beyond that the quietest are forgotten. */
+const failingAddressesMax = 100_000;
 
 export type Subjects = Awaited<ReturnType<typeof makeSubjects>>;
 
@@ -58,6 +61,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     time,
     random,
     outsideIssuer: outsideIssuerOf(settings),
+    newTenantsPerAddress: settings.newTenantsPerAddress,
     onProblem: (error) => report('keeping identities in order', error),
   });
   atEnd(() => identity.close());
@@ -77,7 +81,8 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
 
   const quota = createQuota({ store, time, dailyLimits: settings.dailyLimits, actors, report });
   atEnd(() => quota.stop());
-  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
+  const failures = new FailedCredentials(time, failingAddressesMax);
+  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report, failures });
   atEnd(() => keys.stop());
 
   const isMember = settings.redisUrl !== undefined && settings.nodeRoles.includes('worker');
@@ -166,6 +171,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     sandbox,
     expressions,
     quota,
+    failures,
     keys,
     agents,
     databases,
@@ -180,6 +186,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     mail,
     invites,
     quota,
+    failures,
     keys,
     ledger,
     calls,

@@ -11,7 +11,7 @@ import type { Expressions } from '../expressions/index.js';
 import { identityTopics } from '../identity/index.js';
 import type { Keys } from '../keys/index.js';
 import type { Mail } from '../mail/index.js';
-import type { Quota } from '../quota/index.js';
+import type { FailedCredentials, Quota } from '../quota/index.js';
 import { realtimeTopic } from '../realtime/index.js';
 import type { Sandbox } from '../sandbox/index.js';
 import type { Sealer } from '../sealing/index.js';
@@ -29,6 +29,7 @@ interface TriggerNeeds {
   readonly expressions: Expressions;
   readonly quota: Quota;
   readonly keys: Pick<Keys, 'authenticateKey'>;
+  readonly failures: FailedCredentials;
   readonly agents: AgentsSubject;
   readonly databases: Databases;
   readonly mail: Mail;

@@ -1,4 +1,5 @@
 import type { Time, Timer } from '../../cluster/index.js';
+import { addressGroup } from '../context/address.js';
 import type { Caller, KeyCaller, TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { PlatformError } from '../errors.js';
@@ -84,7 +85,7 @@ export class LocalAdmission implements Admission {
       case 'anonymous':
         // Model work without a credential is a webhook's, and counts for the tenant that it turns out to be for.
         if (rate === 'model-work') return { figures: this.#addressFigures(caller.address, now) };
-        return count(this.#addresses, caller.address, addressRequestsPerMinute, now);
+        return count(this.#addresses, addressGroup(caller.address), addressRequestsPerMinute, now);
       case 'operator':
         return { figures: this.#addressFigures(caller.address, now) };
     }
@@ -233,7 +234,7 @@ export class LocalAdmission implements Admission {
   }
 
   #addressFigures(address: string, now: Now): RateFigures {
-    return figuresOf(this.#addresses.peek(address), addressRequestsPerMinute, now);
+    return figuresOf(this.#addresses.peek(addressGroup(address)), addressRequestsPerMinute, now);
   }
 
   #now(): Now {

@@ -24,6 +24,7 @@ import type { Reserved } from './token-book.js';
 import { OwnTokens, type Tokens, type TokenSettlement, type TokenWish } from './tokens.js';
 
 export { monthOf } from './calendar.js';
+export { FailedCredentials } from './failed-credentials.js';
 export { SlidingWindow } from './sliding-window.js';
 export { monthsAddedFrom } from './monthly-usage.store.js';
 export type { TokenSettlement, TokenWish } from './tokens.js';

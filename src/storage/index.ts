@@ -25,6 +25,7 @@ export { FairLine } from './fair-line.js';
 export { makeFolder } from './folders.js';
 export { openHotReads } from './hot.js';
 export type { HotReads, HotReadsOptions, HotStatement, HotValue } from './hot.js';
+export { LookUps, type LookUpsOptions } from './look-ups.js';
 export { migrate, MigrationError, migrationsDirectory } from './migrate.js';
 export type { MigrationOptions, MigrationResult } from './migrate.js';
 export { sql } from './query.js';

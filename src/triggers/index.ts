@@ -6,7 +6,7 @@ import type { Databases } from '../databases/index.js';
 import type { Egress } from '../egress/index.js';
 import type { Expressions } from '../expressions/index.js';
 import type { Operation } from '../operations/index.js';
-import type { Quota } from '../quota/index.js';
+import type { FailedCredentials, Quota } from '../quota/index.js';
 import type { Sandbox } from '../sandbox/index.js';
 import type { Sealer } from '../sealing/index.js';
 import type { BatchWriters, ChangeFeed, HotReads, Store } from '../storage/index.js';
@@ -72,6 +72,8 @@ export interface TriggersDependencies {
   readonly expressions: Expressions;
   readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
   readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
+  /** Requests to webhooks that do not exist, or with a wrong signature, by address. */
+  readonly failures?: Pick<FailedCredentials, 'note'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
   readonly databases: Pick<Databases, 'connect'>;
   readonly mail: Pick<Mail, 'send'>;
@@ -202,7 +204,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   return {
     operations: [
       ...triggerOperations({ triggers, trials, publicUrl }),
-      ...webhookOperations({ intake, live, authentication, publicUrl }),
+      ...webhookOperations({ intake, live, authentication, publicUrl, failures: dependencies.failures }),
       ...historyOperations({ history: new History(store, seal), outbox }),
       ...manualOperations(new ManualMessages({ store, outbox, sessions: dependencies.sessions })),
     ],

@@ -3,7 +3,7 @@ import type { Time } from '../../cluster/index.js';
 import type { TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import { limitsOf } from '../plans/index.js';
-import type { ChangeFeed, HotReads } from '../storage/index.js';
+import { type ChangeFeed, type HotReads, LookUps } from '../storage/index.js';
 import type { SecretValue, Vault } from '../vault/index.js';
 import { triggerTopic } from './changes.js';
 import { parseTriggerConfig, type TriggerConfig } from './config/trigger-config.js';
@@ -37,6 +37,8 @@ export interface LiveTriggersParts {
 
 const triggersMax = 20_000;
 const unknownMax = 10_000;
+/** Ids of one question. */
+const lookUpsMax = 500;
 /** Short: whoever has just made a trigger is told of it by the feed, and a flood of invented ids costs little. */
 const unknownMs = 2_000;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -51,11 +53,20 @@ export class LiveTriggers {
   readonly #unknown: LRUCache<string, true>;
   /** What is being loaded. A change takes its load out, so that what comes of it is neither kept nor joined. */
   readonly #loads = new Map<string, Promise<LiveTrigger | undefined>>();
+  /** Together, so that invented ids cost a bounded number of questions. */
+  readonly #lookUps: LookUps<LiveRow>;
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor(parts: LiveTriggersParts) {
     this.#parts = parts;
-    const { feed, time, tenantTopic } = parts;
+    const { feed, reads, time, tenantTopic } = parts;
+    this.#lookUps = new LookUps({
+      find: (ids) => findLive(reads, ids),
+      time,
+      everyMs: 0,
+      perQuestionMax: lookUpsMax,
+      waitingMax: triggersMax,
+    });
     this.#unknown = new LRUCache({
       max: unknownMax,
       ttl: unknownMs,
@@ -105,7 +116,7 @@ export class LiveTriggers {
   }
 
   async #read(id: string): Promise<LiveTrigger | undefined> {
-    const row = await findLive(this.#parts.reads, id);
+    const row = await this.#lookUps.get(id);
     return row === undefined ? undefined : this.#liveOf(row);
   }
 

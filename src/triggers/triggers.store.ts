@@ -180,15 +180,18 @@ const liveRow = z.object({
 export type LiveRow = z.output<typeof liveRow>;
 
 const byId: HotStatement<LiveRow> = {
-  name: 'trigger_by_id',
+  name: 'triggers_by_id',
   text: `select r.tenant_id, r.id, r.agent_id, r.name, r.trigger_type, r.config, r.enabled, r.revision, r.secret_id,
       r.former_secret_until, t.plan, t.settings
-    from triggers r join tenants t on t.id = r.tenant_id where r.id = $1`,
+    from triggers r join tenants t on t.id = r.tenant_id where r.id = any($1::uuid[])`,
   row: liveRow,
 };
 
-/** The trigger that a webhook's address names: the only look-up in which a trigger says whose it is. */
-export async function findLive(reads: HotReads, id: string): Promise<LiveRow | undefined> {
-  const [found] = await reads.directory(byId, [id]);
-  return found;
+/** The triggers that webhooks' addresses name: the only look-up in which a trigger says whose it is. */
+export async function findLive(
+  reads: HotReads,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, LiveRow>> {
+  const found = await reads.directory(byId, [ids]);
+  return new Map(found.map((row) => [row.id, row]));
 }

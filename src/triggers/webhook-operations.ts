@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PlatformError } from '../errors.js';
 import { anyone, declare, type Operation, RawReply } from '../operations/index.js';
+import type { FailedCredentials } from '../quota/index.js';
 import { webhookUrlOf } from './answers.js';
 import { servedReply } from './answers/served.js';
 import type { WebhookAuthentication } from './intake/authenticate.js';
@@ -12,14 +13,25 @@ export interface WebhookOperationParts {
   readonly live: LiveTriggers;
   readonly authentication: WebhookAuthentication;
   readonly publicUrl: () => string;
+  readonly failures: Pick<FailedCredentials, 'note'> | undefined;
 }
+
+/** What somebody gets who tries addresses or signatures; wrong keys are counted where keys are looked up. */
+const triedInVain: ReadonlySet<string> = new Set(['not_found', 'invalid_signature']);
 
 const params = z.object({ id: z.uuid() });
 const challengeCharsMax = 1_000;
 
 /** The doors for whoever is outside: each trigger says itself who may come in. */
 export function webhookOperations(parts: WebhookOperationParts): readonly Operation[] {
-  const { intake, live, authentication, publicUrl } = parts;
+  const { intake, live, authentication, publicUrl, failures } = parts;
+
+  /** The refusal that an address is told which has tried too often. */
+  const counted = (error: unknown, address: string): unknown => {
+    const isInVain = error instanceof PlatformError && triedInVain.has(error.code);
+    return (isInVain ? failures?.note(address) : undefined) ?? error;
+  };
+
   return [
     declare({
       name: 'triggers.webhook',
@@ -54,12 +66,15 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'quota_exceeded',
       ],
       handle: async ({ caller, params: { id }, rawBody, rawQuery, headers, requestId }) => {
-        const { figures, ...rendered } = await intake.take(id, {
+        const taking = intake.take(id, {
           body: rawBody,
           headers: given(headers),
           urls: () => addressesOf(publicUrl(), headers['host'] ?? '', id, rawQuery),
           address: caller.address,
           requestId,
+        });
+        const { figures, ...rendered } = await taking.catch((error: unknown) => {
+          throw counted(error, caller.address);
         });
         return servedReply(rendered, figures);
       },
@@ -81,10 +96,13 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       output: z.unknown(),
       contentType: 'text/plain',
       errors: ['invalid_signature'],
-      handle: async ({ params: { id }, query }) => {
+      handle: async ({ caller, params: { id }, query }) => {
         const trigger = await live.get(id);
         if (trigger?.parsed.type !== 'webhook' || trigger.parsed.config.channel?.type !== 'whatsapp_cloud') {
-          throw new PlatformError('not_found', { message: 'The webhook was not found.' });
+          throw counted(
+            new PlatformError('not_found', { message: 'The webhook was not found.' }),
+            caller.address,
+          );
         }
         const { 'hub.mode': mode, 'hub.verify_token': token = '', 'hub.challenge': challenge } = query;
         if (
@@ -92,7 +110,10 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
           challenge === undefined ||
           !authentication.isVerifyToken(trigger, token)
         ) {
-          throw new PlatformError('invalid_signature', { message: 'The verify token does not match.' });
+          throw counted(
+            new PlatformError('invalid_signature', { message: 'The verify token does not match.' }),
+            caller.address,
+          );
         }
         return new RawReply('text/plain; charset=utf-8', challenge);
       },

@@ -90,3 +90,13 @@ test.serial('sign-ins that succeed are not counted', async (t) => {
   );
   t.true(answers.every(({ status }) => status === 200));
 });
+
+test.serial('addresses of one IPv6 network share their failures', async (t) => {
+  const { accounts } = node.identity;
+  const attempt = (host: number) => accounts.signIn(freshEmail(), 'wrong password', `2001:db8:1:2::${host}`);
+  for (let host = 1; host <= 60; host += 1)
+    await t.throwsAsync(attempt(host), { code: 'invalid_credentials' });
+  await t.throwsAsync(attempt(61), { code: 'rate_limit_exceeded' });
+  const elsewhere = accounts.signIn(freshEmail(), 'wrong password', '2001:db8:1:3::1');
+  await t.throwsAsync(elsewhere, { code: 'invalid_credentials' });
+});

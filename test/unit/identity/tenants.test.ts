@@ -224,18 +224,31 @@ test('only the operator changes plans, and only to what exists', async (t) => {
   }
 });
 
-test('a user who owns a thousand tenants may own no more', async (t) => {
+test('a user has twenty tenants at most, the one of the registration among them, also asked for at once', async (t) => {
+  const owner = await person();
+  const make = async () => (await api.post('/api/tenants', { name: 'One more' }, owner)).status;
+  const made = await Promise.all(Array.from({ length: 25 }, make));
+  t.is(made.filter((status) => status === 201).length, 19);
+  t.is(made.filter((status) => status === 409).length, 6);
+  const refused = await api.post('/api/tenants', { name: 'One more' }, owner);
+  t.is(refused.at('error'), 'conflict');
+  t.is(refused.at('details.limit'), 20);
+});
+
+test('tenants that a user gave away still count for whoever made them, and those taken over for the owner', async (t) => {
   const owner = await person();
   await node.store.directory(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`
-      insert into tenants (id, name) select gen_random_uuid(), ${owner.id} from generate_series(1, 999)`);
+      insert into tenants (id, name, made_by)
+      select gen_random_uuid(), 'given away', ${owner.id} from generate_series(1, 10)`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into tenants (id, name) select gen_random_uuid(), ${owner.id} from generate_series(1, 8)`);
     await tx.query(sql.typeAlias('nothing')`
       insert into memberships (tenant_id, user_id, role)
       select id, ${owner.id}, 'owner' from tenants where name = ${owner.id}`);
   });
-  const refused = await api.post('/api/tenants', { name: 'One more' }, owner);
-  t.is(refused.status, 409);
-  t.is(refused.at('error'), 'conflict');
+  t.is((await api.post('/api/tenants', { name: 'The twentieth' }, owner)).status, 201);
+  t.is((await api.post('/api/tenants', { name: 'One more' }, owner)).status, 409);
 });
 
 test('commands list tenants, make one, and change its plan', async (t) => {

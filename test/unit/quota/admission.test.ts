@@ -108,6 +108,20 @@ test("a user's requests have a window of 300 in each tenant, whatever the plan",
   t.is(admission.admitRequest({ ...user, userId: randomUUID() }, 'request').refusal, undefined);
 });
 
+test('addresses of one IPv6 network share a window, and an IPv4 address has one however it is spelled', (t) => {
+  const { admission } = build();
+  for (let count = 0; count < 120; count += 1) {
+    const caller = anonymous(`2001:db8:1:2:${count.toString(16)}::${count + 1}`);
+    t.is(admission.admitRequest(caller, 'request').refusal, undefined);
+    admission.admitRequest(anonymous(count % 2 === 0 ? '192.0.2.7' : '::ffff:192.0.2.7'), 'request');
+  }
+  const another = anonymous('2001:db8:1:2:ffff::1');
+  t.is(admission.admitRequest(another, 'request').refusal?.code, 'rate_limit_exceeded');
+  t.is(admission.figuresOfAddress('2001:db8:1:2::').remaining, 0);
+  t.is(admission.admitRequest(anonymous('2001:db8:1:3::1'), 'request').refusal, undefined);
+  t.is(admission.figuresOfAddress('192.0.2.7').remaining, 0);
+});
+
 test('an address has a window of 120, which uncounted requests show without lowering', (t) => {
   const { admission } = build();
   const caller = anonymous('192.0.2.1');

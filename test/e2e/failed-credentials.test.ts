@@ -1,0 +1,58 @@
+// A whole node under somebody who tries keys and addresses of webhooks.
+import { randomBytes, randomUUID } from 'node:crypto';
+import test from 'ava';
+import { startTestNode } from '../support/node.js';
+
+const perMinute = 600;
+
+/** So many at a time, as one client with a few connections would. */
+async function statusesOf(count: number, ask: () => Promise<{ status: number }>): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let begun = 0; begun < count; begun += 50) {
+    const answers = await Promise.all(Array.from({ length: Math.min(50, count - begun) }, ask));
+    statuses.push(...answers.map(({ status }) => status));
+  }
+  return statuses;
+}
+
+const count = (statuses: readonly number[], wanted: number): number =>
+  statuses.filter((status) => status === wanted).length;
+
+test.serial('invented keys are 401, then 429 by address, and lock no right key out', async (t) => {
+  const { client, bootstrap, passMs } = await startTestNode(t);
+  const guess = () =>
+    client.call('GET', '/api/quota', { key: `svc_live_${randomBytes(20).toString('hex')}` });
+  const first = await guess();
+  t.is(first.json.error, 'invalid_api_key');
+  t.is(first.headers.get('x-ratelimit-limit'), '120', 'a 401 carries the figures of the address');
+  t.is(first.headers.get('x-ratelimit-remaining'), '120', 'and does not lower them');
+  const statuses = await statusesOf(perMinute + 99, guess);
+  t.is(count(statuses, 401), perMinute - 1);
+  t.is(count(statuses, 429), 100);
+  const refused = await guess();
+  t.is(refused.json.error, 'rate_limit_exceeded');
+  t.like(refused.json.details, { limit: perMinute, remaining: 0 });
+  t.is(refused.headers.get('x-ratelimit-limit'), String(perMinute));
+  t.true(Number(refused.headers.get('retry-after')) > 0);
+
+  t.is((await client.call('GET', '/api/quota', { key: bootstrap.api_key })).status, 200);
+  const made = await client.call('POST', '/api/keys', {
+    token: bootstrap.access_token,
+    tenant: bootstrap.tenant_id,
+    body: { name: 'made meanwhile', role: 'editor' },
+  });
+  t.is(made.status, 201, made.text);
+  const key = /svc_\w+/.exec(made.text)?.[0] ?? '';
+  t.is((await client.call('GET', '/api/quota', { key })).status, 200);
+  t.is((await client.call('GET', '/health/live')).status, 200);
+  passMs(60_000);
+  t.is((await guess()).status, 401);
+});
+
+test.serial('webhooks that do not exist are 404, then 429 by address', async (t) => {
+  const { client } = await startTestNode(t);
+  const guess = () => client.call('POST', `/api/triggers/webhook/${randomUUID()}`, { body: {} });
+  const statuses = await statusesOf(perMinute + 50, guess);
+  t.is(count(statuses, 404), perMinute);
+  t.is(count(statuses, 429), 50);
+});
