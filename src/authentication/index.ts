@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Caller, KeyCaller, Role, TenantLimits } from '../context/caller.js';
 import type { TenantScope } from '../context/tenant-scope.js';
-import { PlatformError } from '../errors.js';
+import { type ErrorCode, PlatformError } from '../errors.js';
 import type { Access, Authenticator, Credentials } from '../operations/index.js';
 
 /** What a verified access token says. */
@@ -25,7 +25,11 @@ export interface AuthenticationParts {
     beforeCheck?: () => void,
   ) => VerifiedToken | Promise<VerifiedToken>;
   /** Throws `tenant_not_found`; without a tenant the user's only one is meant, else `missing_required_field`. */
-  readonly membershipOf: (userId: string, tenantId: string | undefined) => Membership | Promise<Membership>;
+  readonly membershipOf: (
+    userId: string,
+    tenantId: string | undefined,
+    beforeCheck?: () => void,
+  ) => Membership | Promise<Membership>;
   /** Throws `invalid_api_key`. */
   readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
   readonly operatorToken: string | undefined;
@@ -33,10 +37,10 @@ export interface AuthenticationParts {
   readonly failures?: FailureCount;
 }
 
-/** Both give the refusal of an address that has sent too many wrong credentials. */
+/** Both give the refusal of an address, or a user, that has tried too often in vain. */
 export interface FailureCount {
-  note(address: string): PlatformError | undefined;
-  beforeCheck(address: string): PlatformError | undefined;
+  note(who: string): PlatformError | undefined;
+  beforeCheck(who: string): PlatformError | undefined;
 }
 
 const keyPrefix = /^svc_(?:live|test|dev)_/;
@@ -107,30 +111,34 @@ function authenticateOperator(
 
 function createUserAuthentication(parts: AuthenticationParts) {
   return (bearer: string, credentials: Credentials, access: Access): Caller | Promise<Caller> => {
-    const verified = verifyCounted(parts, bearer, credentials.address);
+    const verified = counted(
+      parts.failures,
+      { who: credentials.address, wrong: 'invalid_token' },
+      (beforeCheck) => parts.verifyToken(bearer, beforeCheck),
+    );
     const place = (token: VerifiedToken): Caller | Promise<Caller> =>
       placeInTenant(parts, token, credentials, access);
     return verified instanceof Promise ? verified.then(place) : place(verified);
   };
 }
 
-/** A token in memory is never held up; one that must be checked counts where it turns out to be wrong. */
-function verifyCounted(
-  { verifyToken, failures }: AuthenticationParts,
-  bearer: string,
-  address: string,
-): VerifiedToken | Promise<VerifiedToken> {
-  if (failures === undefined) return verifyToken(bearer);
+/** What is in memory is never held up; what must be checked counts where it turns out to be wrong. */
+function counted<Value>(
+  failures: FailureCount | undefined,
+  { who, wrong }: { readonly who: string; readonly wrong: ErrorCode },
+  check: (beforeCheck?: () => void) => Value | Promise<Value>,
+): Value | Promise<Value> {
+  if (failures === undefined) return check();
   const refuse = (error: unknown): never => {
-    const isWrong = error instanceof PlatformError && error.code === 'invalid_token';
-    throw (isWrong ? failures.note(address) : undefined) ?? error;
+    const isWrong = error instanceof PlatformError && error.code === wrong;
+    throw (isWrong ? failures.note(who) : undefined) ?? error;
   };
   try {
-    const verified = verifyToken(bearer, () => {
-      const refusal = failures.beforeCheck(address);
+    const checked = check(() => {
+      const refusal = failures.beforeCheck(who);
       if (refusal !== undefined) throw refusal;
     });
-    return verified instanceof Promise ? verified.catch(refuse) : verified;
+    return checked instanceof Promise ? checked.catch(refuse) : checked;
   } catch (error) {
     return refuse(error);
   }
@@ -155,6 +163,11 @@ function placeInTenant(
     address,
     ...membership,
   });
-  const found = parts.membershipOf(token.userId, tenantId);
+  // By user, not by address: whoever tries tenants has an account, and neighbours are none the worse for it.
+  const found = counted(
+    parts.failures,
+    { who: `user ${token.userId}`, wrong: 'tenant_not_found' },
+    (beforeCheck) => parts.membershipOf(token.userId, tenantId, beforeCheck),
+  );
   return found instanceof Promise ? found.then(finish) : finish(found);
 }

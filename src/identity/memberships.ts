@@ -24,7 +24,12 @@ export interface Memberships {
    * Answers without a promise when the membership is in memory. A tenant that does not exist and one that the user does
    * not belong to are refused alike. Without a tenant the user's only one is meant.
    */
-  of(userId: string, tenantId: string | undefined): Membership | Promise<Membership>;
+  of(
+    userId: string,
+    tenantId: string | undefined,
+    /** Called before the store is asked; what it throws refuses the request. */
+    beforeCheck?: () => void,
+  ): Membership | Promise<Membership>;
   /** For work that rows stand for, whose tenant is in them. Undefined for one that is gone. */
   tenantAtWork(tenantId: string): TenantAtWork | undefined | Promise<TenantAtWork | undefined>;
   dropMember(userId: string, tenantId: string): void;
@@ -68,11 +73,13 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
       return known !== undefined && isFresh() ? known : loadTenant(tenantId);
     },
 
-    of(userId, tenantId) {
+    of(userId, tenantId, beforeCheck) {
       if (tenantId !== undefined && !uuid.test(tenantId)) throw new PlatformError('tenant_not_found');
       const tenant = tenantId?.toLowerCase() ?? '';
       const known = entries.get(`${userId} ${tenant}`);
-      return known !== undefined && isFresh() ? known : load(userId, tenant);
+      if (known !== undefined && isFresh()) return known;
+      beforeCheck?.();
+      return load(userId, tenant);
     },
 
     dropMember(userId, tenantId) {

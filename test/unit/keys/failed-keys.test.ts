@@ -1,4 +1,5 @@
 // Keys that somebody invents: what they cost the store, and that they lock no right key out.
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { createAuthenticator } from '../../../src/authentication/index.js';
@@ -7,7 +8,7 @@ import { KeyAdministration } from '../../../src/keys/index.js';
 import { makeKey } from '../../../src/keys/key-text.js';
 import { KnownKeys } from '../../../src/keys/known-keys.js';
 import { KeyLookUps } from '../../../src/keys/look-ups.js';
-import { operator } from '../../../src/operations/index.js';
+import { operator, tenantUser } from '../../../src/operations/index.js';
 import { FailedCredentials } from '../../../src/quota/index.js';
 import { type HotReads, openHotReads, openStore, type Store } from '../../../src/storage/index.js';
 import { insertTenant } from '../../support/callers.js';
@@ -129,12 +130,23 @@ test('invented access tokens and operator tokens count as well, and are hardly c
       checks += 1;
       return Promise.reject(new PlatformError('invalid_token'));
     },
-    membershipOf: () => Promise.reject(new PlatformError('tenant_not_found')),
+    membershipOf(_user, _tenant, beforeCheck) {
+      beforeCheck?.();
+      checks += 1;
+      return Promise.reject(new PlatformError('tenant_not_found'));
+    },
     authenticateKey: () => Promise.reject(new PlatformError('invalid_api_key')),
     operatorToken: 'the-right-operator-token-of-this-test',
     failures,
   });
   const users = { ...operator(), credentials: new Set(['user'] as const) };
+  const tryTenant = (): Promise<string> =>
+    codeOf(() =>
+      authenticator.authenticate(
+        { apiKey: undefined, bearer: 'known.access.token', tenantId: randomUUID(), address: '192.0.2.2' },
+        tenantUser(null),
+      ),
+    );
   const send = (bearer: string, access = users as ReturnType<typeof operator>): Promise<string> =>
     codeOf(() =>
       authenticator.authenticate(
@@ -154,4 +166,13 @@ test('invented access tokens and operator tokens count as well, and are hardly c
     time.advance(10);
   }
   t.is(checks, 10, 'one in a tenth of a second');
+
+  // A user who tries tenants is stopped alone, whatever the address.
+  checks = 0;
+  for (let count = 0; count < 600; count += 1) t.is(await tryTenant(), 'tenant_not_found');
+  t.is(await tryTenant(), 'rate_limit_exceeded');
+  t.is(checks, 601);
+  t.is(await tryTenant(), 'rate_limit_exceeded');
+  t.is(checks, 601, 'and no further tenant is looked up');
+  t.is(failures.note('192.0.2.2'), undefined);
 });
