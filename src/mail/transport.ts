@@ -37,7 +37,8 @@ export function messageOf(mail: OutgoingMail) {
   return {
     messageId: mail.messageId,
     from: mail.from,
-    to: mail.to,
+    // One address, whatever stands in it: as a text it is read as a list, and a comma would add a recipient.
+    to: { name: '', address: mail.to },
     subject: mail.subject,
     text: mail.text,
     date: mail.date,
