@@ -4,7 +4,7 @@ import type { TenantTransaction } from '../storage/index.js';
 import type { Egress } from '../egress/index.js';
 import { PlatformError } from '../errors.js';
 import type { Sandbox } from '../sandbox/index.js';
-import { approves, textOfPlace, type Vault } from '../vault/index.js';
+import { approves, namedPlace, type Vault } from '../vault/index.js';
 import type { Issue } from './issues.js';
 import { destinationsOf, forbiddenDestinations } from './schemas/destinations.js';
 import type { SchemaDocument } from './schemas/document.js';
@@ -13,7 +13,7 @@ import type { SchemaRow, ServerTool } from './schemas/schemas.store.js';
 import { faultOfSubAgents } from './sub-agents.js';
 import type { McpServer } from './schemas/editor-schema.js';
 import { authHeaders, type SecretReader } from './tools/credentials.js';
-import { secretHider } from './tools/hide-secrets.js';
+import { hideIn, secretHider } from '../diagnostics/index.js';
 import { listServerTools } from './tools/mcp-server.js';
 
 export interface NetworkFindings {
@@ -126,7 +126,7 @@ export class Checks {
       const find = (secret: Parameters<Vault['find']>[1]) => this.#vault.find(scope, secret);
       const [forbidden] = await forbiddenDestinations(document, approved, find);
       if (forbidden !== undefined) {
-        return { field: forbidden.field, issue: `this secret may not be sent to ${textOfPlace(forbidden)}` };
+        return { field: forbidden.field, issue: `this secret may not be sent to ${namedPlace(forbidden)}` };
       }
     }
     const server = document.editor_schema.mcp;
@@ -165,7 +165,8 @@ export class Checks {
     try {
       const headers = await authHeaders(server.auth, read);
       const timeoutMs = Math.min(serverTimeoutMs, server.call_timeout_ms);
-      return [...(await listServerTools({ server, headers, egress: this.#egress, timeoutMs, signal }))];
+      const tools = await listServerTools({ server, headers, egress: this.#egress, timeoutMs, signal });
+      return hideIn(tools, secretHider(values)) as ServerTool[];
     } catch (error) {
       // A server may quote what it was sent.
       const reason = secretHider(values)(reasonOf(error)).slice(0, 300);

@@ -7,6 +7,7 @@ export {
   redactText,
   redactValue,
 } from './redaction.js';
+export { hideIn, type SecretHider, secretHider } from './known-secrets.js';
 export { readiness, type ReadinessCheck } from './health.js';
 export { LogDestination } from './log-destination.js';
 export { createLog, type LineTarget, type Log, type Logger } from './logger.js';

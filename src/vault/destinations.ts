@@ -2,7 +2,7 @@
 // allows by itself, and to the places that were approved before.
 import type { Role } from '../context/caller.js';
 import { PlatformError } from '../errors.js';
-import { isReadable, isUsualPlace, type Place, textOfPlace } from './places.js';
+import { isReadable, isUsualPlace, namedPlace, type Place, textOfPlace } from './places.js';
 import type { SecretRef } from './secrets.js';
 
 /** A secret of the tenant, and the place that something sends it to. */
@@ -38,13 +38,17 @@ export function approves(role: Role): boolean {
 
 export function mayNotSend(destination: Destination): PlatformError {
   const { field, host } = destination;
-  const place = textOfPlace(destination);
   const why = isReadable(destination)
     ? 'allowed_hosts allow a host over TLS alone'
     : 'Its allowed_hosts do not name the host';
   return new PlatformError('insufficient_permissions', {
-    message: `${field}: this secret may not be sent to ${place}. ${why}, and no owner or admin approved this scheme, host and port here.`,
-    details: { field, issue: 'neither allowed by the secret nor approved', host, place },
+    message: `${field}: this secret may not be sent to ${namedPlace(destination)}. ${why}, and no owner or admin approved this scheme, host and port here.`,
+    details: {
+      field,
+      issue: 'neither allowed by the secret nor approved',
+      host,
+      place: textOfPlace(destination),
+    },
   });
 }
 

@@ -16,7 +16,15 @@ import {
 import { Secrets } from './secrets.js';
 
 export { allowsHost } from './allowed-hosts.js';
-export { allowsPlace, isReadable, isUsualPlace, type Place, placeOfUrl, textOfPlace } from './places.js';
+export {
+  allowsPlace,
+  isReadable,
+  isUsualPlace,
+  namedPlace,
+  type Place,
+  placeOfUrl,
+  textOfPlace,
+} from './places.js';
 export {
   approvalOf,
   approves,

@@ -25,6 +25,11 @@ export function textOfPlace({ scheme, host, port }: Place): string {
   return `${scheme}://${host.toLowerCase().replace(/\.$/, '')}:${port}`;
 }
 
+/** For people. */
+export function namedPlace({ scheme, host, port }: Place): string {
+  return `${host} by ${scheme}, port ${port}`;
+}
+
 /** What an approval stands for that was given when only hosts were named. */
 export function isUsualPlace({ scheme, port }: Place): boolean {
   return usualPorts[scheme] === port;

@@ -60,6 +60,7 @@ export function answerJson(response: ServerResponse, value: unknown, status = 20
 /** A tool that does nothing and says what it would do. */
 export interface AnnotatedTool {
   readonly name: string;
+  readonly description?: string;
   readonly annotations: { readonly readOnlyHint?: boolean; readonly idempotentHint?: boolean };
 }
 

@@ -10,7 +10,7 @@ import { reasonOf } from '../checks.js';
 import { callApiTool } from '../tools/api-tool.js';
 import { withContextDefaults } from '../tools/context-defaults.js';
 import { authHeaders, secretReader, type SecretReader } from '../tools/credentials.js';
-import { secretHider } from '../tools/hide-secrets.js';
+import { hideIn, type SecretHider, secretHider } from '../../diagnostics/index.js';
 import { callServerTool, listServerTools, type ServerAccess } from '../tools/mcp-server.js';
 import { textOfAnswer } from '../tools/server-answer.js';
 import { shownText } from '../tools/shown-text.js';
@@ -87,7 +87,12 @@ export class Trials {
     if (row.document.type !== 'mcp') throw invalidField('type', 'only MCP servers tell their tools');
     await this.#guard(author, row);
     const server = row.document.editor_schema.mcp;
-    const tools = await this.#withServer(author, server, signal, listServerTools);
+    const tools = await this.#withServer(
+      author,
+      server,
+      signal,
+      async (access, hide) => hideIn(await listServerTools(access), hide) as ServerTool[],
+    );
     await store.inTenant(author.scope, (tx) =>
       recordFindings(author.scope, tx, agentId, {
         id,
@@ -148,7 +153,7 @@ export class Trials {
     author: Author,
     server: McpServer,
     signal: AbortSignal,
-    work: (access: ServerAccess, hide: (text: string) => string) => Promise<Result>,
+    work: (access: ServerAccess, hide: SecretHider) => Promise<Result>,
   ): Promise<Result> {
     const { vault, egress } = this.#parts;
     const values: string[] = [];

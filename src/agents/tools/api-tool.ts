@@ -7,8 +7,8 @@ import type { ApiTool } from '../schemas/editor-schema.js';
 import { placeholdersIn } from '../schemas/placeholders.js';
 import { apiRequest } from './api-request.js';
 import { authHeaders, type SecretReader } from './credentials.js';
+import { hideIn, type SecretHider, secretHider } from '../../diagnostics/index.js';
 import { FillRoom } from './fill-room.js';
-import { secretHider } from './hide-secrets.js';
 import { shownText } from './shown-text.js';
 import { ToolError } from './tool-error.js';
 import { toolFailureOf } from './tool-failure.js';
@@ -78,7 +78,7 @@ export async function callApiTool(
       ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
     },
   });
-  const shown = await shownOf(parts.expressions, call.scope, tool, answer);
+  const shown = await shownOf(parts.expressions, call.scope, tool, answer, hide);
   const { text, truncated } = shownText(shown, hide, tool.response?.max_chars);
   return { status: answer.status, text, truncated: answer.truncated || truncated, missing: [...missing] };
 }
@@ -122,6 +122,7 @@ async function shownOf(
   scope: TenantScope,
   tool: ApiTool,
   answer: Answer,
+  hide: SecretHider,
 ): Promise<string> {
   const select = tool.response?.select;
   if (answer.body.includes(0)) {
@@ -130,7 +131,9 @@ async function shownOf(
   const text = answer.body.toString('utf8');
   if (select === undefined) return text;
   try {
-    const picked = await expressions.evaluate(scope, select, jsonOf(text, answer.status));
+    // Before it is picked from: an expression could turn a secret round, or take it apart.
+    const document = hideIn(jsonOf(text, answer.status), hide);
+    const picked = await expressions.evaluate(scope, select, document);
     return typeof picked === 'string' ? picked : JSON.stringify(picked);
   } catch (cause) {
     if (cause instanceof ExpressionError) throw new ToolError('bad-answer', cause.message, { cause });

@@ -5,7 +5,7 @@ import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Egress } from '../../egress/index.js';
 import type { Expressions } from '../../expressions/index.js';
 import type { JsonObject } from '../../operations/index.js';
-import { textOfPlace, type Vault } from '../../vault/index.js';
+import { namedPlace, type Vault } from '../../vault/index.js';
 import { reasonOf } from '../checks.js';
 import type { RunnableAgent } from '../running.js';
 import { forbiddenDestinations } from '../schemas/destinations.js';
@@ -14,7 +14,7 @@ import { schemaDocumentOf, type SnapshotSchema } from '../snapshot.js';
 import { callApiTool } from './api-tool.js';
 import { withContextDefaults } from './context-defaults.js';
 import { authHeaders, secretReader, type SecretReader } from './credentials.js';
-import { secretHider } from './hide-secrets.js';
+import { type SecretHider, secretHider } from '../../diagnostics/index.js';
 import { callServerTool } from './mcp-server.js';
 import { textOfAnswer } from './server-answer.js';
 import { ServerSessions } from './server-sessions.js';
@@ -93,7 +93,7 @@ export class SchemaTools {
       (secret) => this.#parts.vault.find(scope, secret),
     );
     if (forbidden === undefined) return;
-    throw new ToolError('secret', `Nobody allowed its secret to be sent to ${textOfPlace(forbidden)}.`);
+    throw new ToolError('secret', `Nobody allowed its secret to be sent to ${namedPlace(forbidden)}.`);
   }
 
   async #callApi(tool: ApiTool, call: SchemaToolCall): Promise<SchemaToolAnswer> {
@@ -175,12 +175,7 @@ class ServerClock {
   readonly #onOuter = (): void => this.#controller.abort(this.#outer.reason);
 }
 
-function serverFailure(
-  error: unknown,
-  expired: boolean,
-  timeoutMs: number,
-  hide: (text: string) => string,
-): ToolError {
+function serverFailure(error: unknown, expired: boolean, timeoutMs: number, hide: SecretHider): ToolError {
   if (expired || (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)) {
     const message = `The server did not answer within ${timeoutMs} ms.`;
     return new ToolError('timeout', message, { mayHaveArrived: true, cause: error });

@@ -1,12 +1,15 @@
+import type { SecretHider } from '../../diagnostics/index.js';
+
 export const shownCharsDefault = 20_000;
 
 /** An answer as it may be stored and shown to a model: without secrets, within bounds, all of it storable text. */
 export function shownText(
   text: string,
-  hide: (text: string) => string,
+  hide: SecretHider,
   charsMax = shownCharsDefault,
 ): { readonly text: string; readonly truncated: boolean } {
-  // Secrets first: a cut through one would leave a part of it that no longer looks like it.
-  const whole = hide(text.replaceAll('\0', '').toWellFormed());
-  return { text: whole.slice(0, charsMax).toWellFormed(), truncated: whole.length > charsMax };
+  const whole = text.replaceAll('\0', '').toWellFormed();
+  // Hidden before it is cut: of a secret that the end cuts through, a part would be left that nobody knows by its look.
+  const shown = hide(whole, charsMax);
+  return { text: shown.slice(0, charsMax).toWellFormed(), truncated: whole.length > charsMax };
 }

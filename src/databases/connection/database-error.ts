@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { secretHider } from '../../diagnostics/index.js';
 import { EgressError } from '../../egress/index.js';
 import { PlatformError } from '../../errors.js';
 
@@ -17,6 +18,9 @@ export type DatabaseFailure =
 
 const terminal: ReadonlySet<DatabaseFailure> = new Set(['too_large', 'bad_answer', 'cancelled']);
 const reasonLengthMax = 500;
+/** Shorter ones are no secrets elsewhere; here the whole text comes from whoever was sent one. */
+const hiddenLengthMin = 4;
+const mark = '[secret]';
 
 /** A database of a tenant that could not be read. Its words are fit for that tenant and hold no password. */
 export class DatabaseError extends PlatformError {
@@ -63,8 +67,9 @@ export function databaseErrorOf(error: unknown, password: string): unknown {
 }
 
 function readable(text: string, password: string): string {
-  return text
-    .replaceAll(password, '[secret]')
+  const shown =
+    password.length < hiddenLengthMin ? text.replaceAll(password, mark) : secretHider([password], mark)(text);
+  return shown
     .replaceAll(/\p{Cc}+/gu, ' ')
     .slice(0, reasonLengthMax)
     .toWellFormed();
