@@ -6,12 +6,12 @@ import type { Random, Time, Timer } from '../time/time.js';
 import { AnswerMemory } from './answer-memory.js';
 import type { Call } from './call.js';
 import { Cell } from './cell.js';
-import { addressOf, CellActivation, type CellHome } from './cell-activation.js';
+import { addressOf, CellActivation, type ActivationContext } from './cell-activation.js';
 import { deactivated, leaving, type Activation, type EndReason, type Instance, type Kind } from './kind.js';
 import { endError, withNotBegun } from './end-error.js';
-import { LoadGate } from './load-gate.js';
+import { LoadLimiter } from './load-limiter.js';
 import { MessageLoop } from './message-loop.js';
-import { Residents, type ShownEpoch } from './residents.js';
+import { Residents, type ActorEpoch } from './residents.js';
 import type { TableHost } from './table-host.js';
 import type { ResidentActor, TableCounts, TurnLatencies } from './table-readings.js';
 
@@ -22,9 +22,9 @@ interface KindCells {
   readonly idleTicks: number;
 }
 
-/** Least recently used order and idle time need no finer clock; small integers keep cells small. */
+/** Resolution of the least-recently-used order and of the idle time. Small integers keep cells small. */
 const tickMs = 100;
-/** How far the search for an idle actor to put out goes before a new one is refused. */
+/** How many of the least recently used actors are checked for an idle one to evict before a new actor is refused. */
 const evictionDepth = 64;
 
 /** Every actor in the memory of this node, and the messages that wait for them. */
@@ -34,7 +34,7 @@ export class ActorTable {
   readonly #time: Time;
   readonly #random: Random;
   readonly #host: TableHost;
-  readonly #gate: LoadGate;
+  readonly #loads: LoadLimiter;
   readonly #loop: MessageLoop;
   readonly #clock: LoopClock;
   #lastCells: KindCells | undefined;
@@ -45,8 +45,8 @@ export class ActorTable {
     repeats: 0,
     ended: {} as Partial<Record<EndReason, number>>,
   };
-  /** Shared by all activations, which are to be small. */
-  readonly #home: CellHome;
+  /** Shared by all activations, so that each stays small. */
+  readonly #context: ActivationContext;
   #residents = 0;
   #sweep: Timer | undefined;
 
@@ -66,8 +66,8 @@ export class ActorTable {
     this.#time = time;
     this.#random = random;
     this.#host = host;
-    this.#gate = new LoadGate(config.activationsMax, config.activationQueueMax, config.overloadRetryMs);
-    this.#home = {
+    this.#loads = new LoadLimiter(config.activationsMax, config.activationQueueMax, config.overloadRetryMs);
+    this.#context = {
       process: host.process,
       mayAct: () => host.mayAct(),
       effectsClear: (signal) => host.effectsClear(signal),
@@ -81,7 +81,7 @@ export class ActorTable {
   }
 
   get counts(): TableCounts {
-    return { ...this.#counts, shed: this.#loop.shed + this.#gate.refused };
+    return { ...this.#counts, shed: this.#loop.shed + this.#loads.refused };
   }
 
   get latencies(): TurnLatencies {
@@ -89,7 +89,7 @@ export class ActorTable {
     return { waited: waited.read(), ran: ran.read(), firstMessage: firstMessage.read() };
   }
 
-  /** How long the oldest call has waited for its actor; 0 while none waits. */
+  /** How long the oldest waiting call has waited for its actor; 0 if no call waits. */
   get oldestWaitingMs(): number {
     const sinceMs = this.#loop.oldestWaitingMs;
     return sinceMs === undefined ? 0 : Math.max(0, this.#time.monotonicMs() - sinceMs);
@@ -104,14 +104,14 @@ export class ActorTable {
   }
 
   get loading(): number {
-    return this.#gate.running + this.#gate.waiting;
+    return this.#loads.running + this.#loads.waiting;
   }
 
   residentsOf(kind: ActorKind): number {
     return this.#kinds.get(kind)?.cells.size ?? 0;
   }
 
-  /** For a call that reached the owner. `payload` tells two calls of one request id apart. */
+  /** Delivers a call that reached the owner. `payload` tells two calls with one request id apart. */
   deliver(kindName: ActorKind, text: string, slot: Slot, call: Call, payload: number): void {
     const cells = this.#cellsOf(kindName);
     const cell = cells.cells.get(text) ?? this.#activate(cells, text, slot, call);
@@ -119,14 +119,14 @@ export class ActorTable {
     const tick = this.#tick();
     if (cell.usedAt !== tick) cells.residents.touch(cell, tick);
     if (call.chain.length > 0 && call.lane === 'turn' && call.chain.includes(`${kindName}\0${text}`)) {
-      call.fail(new ClusterError('call_cycle', `${kindName}: the turn that called would wait for itself`));
+      call.fail(new ClusterError('call_cycle', `${kindName}: the calling turn would wait for itself`));
       return;
     }
     if (call.repeatable && !call.method.streams && this.#repeats(cell, call, payload)) return;
     this.#loop.admit(cell, call);
   }
 
-  /** For a call that only a living activation may answer; false when there is none. */
+  /** Delivers a call that only a loaded activation may answer; false if there is none. */
   deliverResident(kindName: ActorKind, text: string, call: Call): boolean {
     const cell = this.#kinds.get(kindName)?.cells.get(text);
     if (cell === undefined || cell.state === 'loading') return false;
@@ -134,7 +134,7 @@ export class ActorTable {
     return true;
   }
 
-  /** Resolves when this node runs no activation of the actor: an idle one is ended, a busy one waited for. */
+  /** Resolves when this node runs no activation of the actor. Ends an idle one and waits for a busy one. */
   async release(kindName: ActorKind, text: string): Promise<void> {
     const cell = this.#kinds.get(kindName)?.cells.get(text);
     if (cell === undefined || cell.state === 'loading') return;
@@ -145,7 +145,7 @@ export class ActorTable {
     });
   }
 
-  /** After a change of view: idle actors of lost slots are forgotten, busy ones finish where they are. */
+  /** After a change of view: ends idle actors of lost slots at once; busy ones finish here first. */
   moveOut(reason: 'moved' | 'drain'): void {
     for (const { cells } of this.#kinds.values()) {
       for (const cell of cells.values()) {
@@ -154,7 +154,7 @@ export class ActorTable {
     }
   }
 
-  /** At once and whatever they do: the lease is lost. */
+  /** Ends every actor at once, whatever it does. Called when the lease is lost. */
   endAll(reason: EndReason): void {
     for (const { cells } of this.#kinds.values()) {
       for (const cell of cells.values()) this.#end(cell, reason);
@@ -168,8 +168,8 @@ export class ActorTable {
     return this.#loop.busy;
   }
 
-  /** What this node knows of an actor in its memory; undefined when it holds none. */
-  look(kindName: ActorKind, text: string): ResidentActor | undefined {
+  /** The state of an actor in this node's memory; undefined if it is not loaded. */
+  inspect(kindName: ActorKind, text: string): ResidentActor | undefined {
     const cell = this.#kinds.get(kindName)?.cells.get(text);
     if (cell === undefined) return undefined;
     const { state, busy, waiting } = cell;
@@ -180,13 +180,13 @@ export class ActorTable {
     return this.#kinds.get(kindName)?.cells.get(text)?.holder?.fence.epoch ?? noEpoch;
   }
 
-  /** Of the durable actors of one kind, the most recently used first. */
-  epochsOf(kindName: ActorKind, countMax: number): readonly ShownEpoch[] {
+  /** Epochs of the durable actors of one kind, the most recently used first. */
+  epochsOf(kindName: ActorKind, countMax: number): readonly ActorEpoch[] {
     return this.#kinds.get(kindName)?.residents.epochs(countMax) ?? [];
   }
 
   #cellsOf(kindName: ActorKind): KindCells {
-    // Most calls go to the kind of the call before.
+    // Consecutive calls mostly go to the same kind.
     if (this.#lastCells?.kind.name === kindName) return this.#lastCells;
     const cells = this.#kinds.get(kindName);
     this.#lastCells = cells;
@@ -203,7 +203,7 @@ export class ActorTable {
 
   #activate(cells: KindCells, text: string, slot: Slot, call: Call): Cell | undefined {
     if (this.#residents >= this.#config.residentsMax && !this.#evict()) {
-      this.#loop.refuse(call, 'no room for another actor, and none that is idle');
+      this.#loop.refuse(call, 'the actor limit (residentsMax) is reached and no actor is idle');
       return undefined;
     }
     const cell = new Cell(cells.kind, text, slot);
@@ -217,7 +217,7 @@ export class ActorTable {
 
   #load(cell: Cell): void {
     if (cell.kind.durable) {
-      void this.#gate
+      void this.#loads
         .run(cell.group, () => this.#loadDurable(cell))
         .catch((error: unknown) => this.#loadFailed(cell, error));
       return;
@@ -226,12 +226,12 @@ export class ActorTable {
       const loading = cell.kind.load(this.#activation(cell), undefined);
       if (!(loading instanceof Promise) && loading.outcome === 'ready') this.#becomeReady(cell, loading);
     } catch (error) {
-      // The first call is not in the mailbox yet: it must find the cell and its failure there.
+      // Wait a microtask, so that the first call is in the mailbox and receives this failure.
       queueMicrotask(() => this.#loadFailed(cell, error));
     }
   }
 
-  /** Protocol 4.1: as long as a turn may run elsewhere the epoch is not raised. */
+  /** Protocol 4.1: the epoch is not raised while a turn of the actor may run on another process. */
   async #loadDurable(cell: Cell): Promise<void> {
     const released = new Set<ProcessId>();
     const host = this.#activation(cell);
@@ -268,14 +268,14 @@ export class ActorTable {
       slot: cell.slot,
       activationId: activationId(this.#random.id()),
       isWanted: () => cell.state === 'loading',
-      // This process runs no other activation of the actor: the cell is the only one in the table.
+      // This process runs no other activation of the actor: the table holds only this cell.
       ignoreStampsOf: (process: ProcessId) =>
         process === this.#host.process || this.#host.surelyGone(process),
     };
   }
 
   #activation(cell: Cell): Activation {
-    return new CellActivation(cell, this.#home);
+    return new CellActivation(cell, this.#context);
   }
 
   #becomeReady(cell: Cell, loaded: { instance: Cell['instance']; holder: Cell['holder'] }): void {
@@ -289,17 +289,17 @@ export class ActorTable {
       this.#counts.fenceRejections += 1;
       this.#end(cell, 'fenced');
     });
-    // The view may have changed while the store was asked.
+    // The view may have changed during the load.
     if (!this.#host.owns(cell.slot)) {
       this.#moveOut(cell, 'moved');
       return;
     }
-    this.#loop.opened(cell);
+    this.#loop.loaded(cell);
   }
 
-  /** Given up between its making and now: it must let go of what it took hold of. */
+  /** Cleans up a load that finished after the cell was given up. */
   #discard({ instance, holder }: { instance: Instance; holder: Cell['holder'] }): void {
-    holder?.close(new ClusterError('activation_failed', 'given up while it was loaded'));
+    holder?.close(new ClusterError('activation_failed', 'the activation was abandoned while it was loading'));
     instance[deactivated]?.('moved');
   }
 
@@ -307,7 +307,7 @@ export class ActorTable {
     if (cell.state === 'gone') return;
     this.#counts.activationFailures += 1;
     const known = toClusterError(error, 'activation_failed');
-    const failure = new ClusterError(known.tag, `${cell.kind.name} could not be loaded: ${known.message}`, {
+    const failure = new ClusterError(known.tag, `${cell.kind.name} failed to load: ${known.message}`, {
       cause: error,
       notBegun: true,
       ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
@@ -347,7 +347,7 @@ export class ActorTable {
 
   #end(cell: Cell, reason: EndReason, failure: ClusterError = endError(cell, reason)): void {
     if (cell.state === 'gone') return;
-    this.#loop.leave(cell);
+    this.#loop.removed(cell);
     cell.become('gone');
     const cells = this.#cellsOf(cell.kind.name);
     cells.cells.delete(cell.text);

@@ -6,12 +6,12 @@ import type { Call } from './call.js';
 
 interface Answer {
   readonly method: string;
-  /** Hash of the request's bytes; 0 as long as nobody asked for that of a call of this very process. */
+  /** Hash of the request's bytes; 0 until a repeat of a local call needs it. */
   payload: number;
-  /** The request itself where it came without bytes. */
+  /** The request itself if the call was local, where no bytes exist. */
   input: unknown;
   readonly atMs: number;
-  /** Calls that came with the id of one still running. */
+  /** Calls with the same request id that wait for this running one. */
   joined: Call[] | undefined;
   running: boolean;
   value: unknown;
@@ -19,8 +19,8 @@ interface Answer {
 }
 
 /**
- * Answers of one actor by request id: a repeat joins the running call or gets the first answer again. Only
- * a cache (protocol 5.1): what must hold over the owner's death is a unique column of the row.
+ * Answers of one actor by request id: a repeat joins the running call or receives the first answer again. This is
+ * only a cache (protocol 5.1); a repeat after the owner's death is caught by a unique column of the row.
  */
 export class AnswerMemory {
   readonly #answers = new Map<RequestId, Answer>();
@@ -29,7 +29,7 @@ export class AnswerMemory {
     return this.#answers.size;
   }
 
-  /** True when the call was answered or joined to another, and must not be run. */
+  /** True if the call was answered or joined to another call; the caller must not run it. */
   repeats(call: Call, payload: number): boolean {
     const answer = this.#answers.get(call.requestId);
     if (answer === undefined) return false;
@@ -37,7 +37,7 @@ export class AnswerMemory {
       call.fail(
         new ClusterError(
           'request_conflict',
-          `request ${call.requestId} was made before with another payload`,
+          `request ${call.requestId} was already used with a different payload`,
         ),
       );
     } else if (answer.running) {
@@ -77,7 +77,7 @@ export class AnswerMemory {
     answer.running = false;
     answer.value = value;
     answer.error = error;
-    // A failure that a retry may mend is no answer: the retry must run.
+    // A retryable failure is not remembered: the retry must run.
     const isFinal = error === undefined || (error.retry === 'never' && error.tag !== 'cancelled');
     if (!isFinal) this.#answers.delete(call.requestId);
     const joined = answer.joined;
@@ -97,7 +97,7 @@ export class AnswerMemory {
   }
 }
 
-/** Within a process no bytes are made, until a repeat asks whether it is one. */
+/** A local call is encoded only when a repeat has to be compared with it. */
 function payloadOf(answer: Answer, { method }: Call): number {
   if (answer.payload === 0) {
     answer.payload = hashBytes(encode(method.input, answer.input));

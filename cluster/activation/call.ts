@@ -6,33 +6,33 @@ import type { Outflow } from '../streams/outflow.js';
 import type { Deadlined, Deadlines } from '../time/deadlines.js';
 import type { Method } from './method.js';
 
-/** Where the answer of a call goes: a promise of this process, or a link. Called at most once per end. */
+/** Receives the answer of a call: a promise of this process, or a link. The call ends once. */
 export interface ReplySink {
   reply(value: unknown): void;
   fail(error: ClusterError): void;
-  /** Streams: a handler has begun, in an activation of this epoch. */
+  /** Streams: a handler has started, in an activation with this epoch. */
   opened(epoch: Epoch): void;
   /** Streams: one message; returns its cost in credit. */
   item(value: unknown): number;
-  /** Streams: all messages were sent. */
+  /** Streams: the last message was sent. */
   end(): void;
 }
 
-/** What a call is, whichever way it comes. */
+/** The properties of a call, whether it is local or came over a link. */
 export interface CallOrigin {
   readonly method: Method;
   readonly group: string;
   readonly requestId: RequestId;
-  /** Given by a caller that may repeat it; else the id only names the call in logs. */
+  /** The caller gave the request id and may repeat the call. Otherwise the id only names the call in logs. */
   readonly repeatable: boolean;
   readonly deadlineAtMs: number;
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
-  /** Texts of the actors whose turns wait for this call. */
+  /** Kind and key of each actor whose turn waits for this call. */
   readonly chain: readonly string[];
 }
 
-/** Where a call runs: what may be asked of it from within a handler. */
+/** What a running call may ask of the message loop. */
 export interface CallRunner {
   letNextIn(call: Call): void;
 }
@@ -43,7 +43,7 @@ export interface CallTarget {
   readonly text: string;
 }
 
-/** One call on its way through an actor; handlers see the public part of it. */
+/** One call on its way through an actor. Handlers see its public part. */
 export class Call implements Mail, Deadlined, Arrival {
   readonly input: unknown;
   readonly bytes: number;
@@ -55,26 +55,26 @@ export class Call implements Mail, Deadlined, Arrival {
 
   deadlineNext: Deadlined | undefined = undefined;
   deadlinePrevious: Deadlined | undefined = undefined;
-  /** When it came to its actor; from its begin on, when that was. By the clock of the loop. */
+  /** When the call reached its actor; once it has started, when it started. By the loop clock. */
   arrivedAtMs = 0;
   laterArrival: Arrival | undefined = undefined;
   earlierArrival: Arrival | undefined = undefined;
-  /** Answered: by its handler, its deadline, its caller's cancel or the end of the activation. */
+  /** Set by the handler's answer, the deadline, the caller's cancel or the end of the activation. */
   ended = false;
-  /** A handler has begun; before that the call may be sent elsewhere whatever it does. */
+  /** A handler has started. Until then the call may be resent, whatever its method does. */
   begun = false;
-  /** Told when the call ended while it waited; set by the mailbox's owner. */
+  /** Called if the call ends while it waits; set by the message loop. */
   onEndedWaiting: ((call: Call) => void) | undefined = undefined;
-  /** Told how the call ended, for those who joined it by request id. */
+  /** Called with the outcome, to answer repeats that joined this call by request id. */
   onOutcome: ((error: ClusterError | undefined, value: unknown) => void) | undefined = undefined;
   /** Set while the handler runs. */
   runner: CallRunner | undefined = undefined;
-  /** The actor in memory that runs it. */
+  /** The cell that runs it. */
   cell: object | undefined = undefined;
   outflow: Outflow<unknown> | undefined = undefined;
   #abort: AbortController | undefined = undefined;
 
-  /** Without `deadlines` the maker of the call watches its deadline. */
+  /** Without `deadlines` the creator of the call watches its deadline. */
   constructor(
     to: CallTarget,
     origin: CallOrigin,
@@ -129,12 +129,12 @@ export class Call implements Mail, Deadlined, Arrival {
     return this.#origin.chain;
   }
 
-  /** Names the called actor in the chain of waiting turns; empty for a control call, which waits for nobody. */
+  /** Names the called actor in the chain of waiting turns; empty for a control call, which waits for no turn. */
   get actor(): string {
     return this.lane === 'turn' ? `${this.#to.kind.name}\0${this.#to.text}` : '';
   }
 
-  /** Aborted at the deadline, at the caller's cancel and when the activation ends. Made when first asked for. */
+  /** Aborted at the deadline, on the caller's cancel and when the activation ends. Created on first use. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
@@ -144,8 +144,8 @@ export class Call implements Mail, Deadlined, Arrival {
   }
 
   /**
-   * For kinds that may take further messages while a commit is pending (protocol 1.6): lets the next turn
-   * in now. The answer of this one is still given only when its handler returns.
+   * Starts the next turn now, before this one returns. For kinds that accept further messages while a commit is
+   * pending (protocol 1.6). This call is still answered only when its handler returns.
    */
   letNextIn(): void {
     this.runner?.letNextIn(this);
@@ -193,7 +193,7 @@ export class Call implements Mail, Deadlined, Arrival {
     this.fail(
       new ClusterError(
         'deadline_exceeded',
-        `${this.method.name} ${this.begun ? 'did not finish' : 'was not begun'} in time`,
+        `${this.method.name} ${this.begun ? 'did not finish' : 'did not start'} in time`,
         this.begun ? {} : { notBegun: true },
       ),
     );

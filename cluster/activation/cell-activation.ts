@@ -2,22 +2,22 @@ import { actorAddress, epoch, type ActorAddress, type Epoch, type ProcessId, typ
 import type { Cell } from './cell.js';
 import type { Activation, EndReason } from './kind.js';
 
-/** What all activations of a node have in common. */
-export interface CellHome {
+/** What all activations of a node share. */
+export interface ActivationContext {
   readonly process: ProcessId;
   mayAct(): boolean;
   effectsClear(signal: AbortSignal): Promise<void>;
   end(cell: Cell, reason: EndReason): void;
 }
 
-/** What an actor sees of its own place in memory: two pointers, everything else is shared. */
+/** An actor's view of its own activation. Two pointers per actor; everything else is shared. */
 export class CellActivation implements Activation {
   readonly #cell: Cell;
-  readonly #home: CellHome;
+  readonly #context: ActivationContext;
 
-  constructor(cell: Cell, home: CellHome) {
+  constructor(cell: Cell, context: ActivationContext) {
     this.#cell = cell;
-    this.#home = home;
+    this.#context = context;
   }
 
   get address(): ActorAddress {
@@ -29,7 +29,7 @@ export class CellActivation implements Activation {
   }
 
   get process(): ProcessId {
-    return this.#home.process;
+    return this.#context.process;
   }
 
   get epoch(): Epoch {
@@ -37,15 +37,15 @@ export class CellActivation implements Activation {
   }
 
   end(reason: EndReason): void {
-    this.#home.end(this.#cell, reason);
+    this.#context.end(this.#cell, reason);
   }
 
   mayAct(): boolean {
-    return this.#cell.state !== 'gone' && this.#home.mayAct();
+    return this.#cell.state !== 'gone' && this.#context.mayAct();
   }
 
   effectsClear(signal: AbortSignal): Promise<void> {
-    return this.#home.effectsClear(signal);
+    return this.#context.effectsClear(signal);
   }
 }
 

@@ -7,22 +7,22 @@ import type { Instance, Kind } from './kind.js';
 import type { CellState } from './state.js';
 import { mayBecome } from './state.js';
 
-/** What few cells have at a time, so that the many idle ones stay small. */
-interface Extra {
-  /** Running calls besides the one in the turn lane: control calls, turns that let the next in. */
-  readonly beside: Set<Call>;
-  /** While loading: the process whose turn must end first. */
+/** Fields that few cells need at a time, kept apart so that the many idle cells stay small. */
+interface RareFields {
+  /** Running calls outside the turn lane: control calls, and turns that called `letNextIn`. */
+  readonly parallel: Set<Call>;
+  /** While loading: the process whose running turn must end first. */
   busyAt: ProcessId | undefined;
-  /** Told once when the cell is gone. */
+  /** Called once when the cell is removed from the table. */
   readonly onGone: (() => void)[];
-  /** Made when the loading waits for somebody. */
+  /** Created when the load waits for another process. */
   abort: AbortController | undefined;
 }
 
-/** One actor in memory. Fields only; `ActorTable` moves it through its states. */
+/** One actor in memory. It only holds fields; `ActorTable` changes its state. */
 export class Cell {
   readonly kind: Kind;
-  /** `group NUL key`; also the key in the table, so that the text is held once. */
+  /** `group NUL key`. Also the key in the table, so that the string is stored once. */
   readonly text: string;
   readonly slot: Slot;
   #state: CellState = 'loading';
@@ -30,15 +30,15 @@ export class Cell {
   holder: WriteHolder | undefined = undefined;
   mailbox: Mailbox<Call> | undefined = undefined;
   answers: AnswerMemory | undefined = undefined;
-  /** Occupies the turn lane. */
+  /** The call that occupies the turn lane. */
   running: Call | undefined = undefined;
-  /** In the queue of cells that have a turn to start. */
+  /** In the dispatcher's queue of cells with a turn to start. */
   queued = false;
-  /** Ticks of the residents' clock at the last call. */
+  /** Tick of the last call. */
   usedAt = -1;
   older: Cell | undefined = undefined;
   newer: Cell | undefined = undefined;
-  #extra: Extra | undefined = undefined;
+  #extra: RareFields | undefined = undefined;
 
   constructor(kind: Kind, text: string, slot: Slot) {
     this.kind = kind;
@@ -65,16 +65,16 @@ export class Cell {
 
   /** Whether a handler runs. */
   get busy(): boolean {
-    return this.running !== undefined || (this.#extra !== undefined && this.#extra.beside.size > 0);
+    return this.running !== undefined || (this.#extra !== undefined && this.#extra.parallel.size > 0);
   }
 
   get waiting(): number {
     return this.mailbox?.waiting ?? 0;
   }
 
-  get extra(): Extra {
+  get extra(): RareFields {
     return (this.#extra ??= {
-      beside: new Set(),
+      parallel: new Set(),
       busyAt: undefined,
       onGone: [],
       abort: undefined,
@@ -85,16 +85,16 @@ export class Cell {
     return this.#extra?.busyAt;
   }
 
-  /** Forgets the call, if it ran beside the turn lane. */
-  leaveBeside(call: Call): void {
+  /** Removes the call if it ran outside the turn lane. */
+  removeParallel(call: Call): void {
     const extra = this.#extra;
-    if (extra === undefined || !extra.beside.delete(call) || extra.beside.size > 0) return;
+    if (extra === undefined || !extra.parallel.delete(call) || extra.parallel.size > 0) return;
     if (extra.busyAt === undefined && extra.onGone.length === 0) this.#extra = undefined;
   }
 
-  /** Every call that a handler works on. */
+  /** Every call whose handler is running. */
   runningCalls(): Call[] {
-    const calls = [...(this.#extra?.beside ?? [])];
+    const calls = [...(this.#extra?.parallel ?? [])];
     if (this.running !== undefined) calls.push(this.running);
     return calls;
   }
@@ -103,7 +103,7 @@ export class Cell {
     return this.#extra?.onGone.splice(0) ?? [];
   }
 
-  /** Aborted when the cell is gone before it was loaded. */
+  /** Aborted if the cell is removed before its load has finished. */
   get loadingSignal(): AbortSignal {
     return (this.extra.abort ??= new AbortController()).signal;
   }

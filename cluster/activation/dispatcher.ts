@@ -3,29 +3,29 @@ import type { Time } from '../time/time.js';
 import type { Cell } from './cell.js';
 
 /**
- * A burst of messages must not keep leases and sockets waiting: after so many starts the clock is looked at, and once
- * a turn of the event loop has lasted so long the rest waits for the next. On a clock that stands still within a turn
- * the number alone ends it.
+ * A burst of messages must not delay lease renewals and sockets. The clock is read after each `startsPerClockRead`
+ * starts; once a turn of the event loop has lasted `turnMs`, the rest waits for the next turn. `startsPerTurn` ends
+ * the turn on a virtual clock, which stands still within one.
  */
-const startsPerLook = 256;
+const startsPerClockRead = 256;
 const turnMs = 4;
 const startsPerTurn = 8_192;
 
 /**
- * Decides which actor's next message is started. A lone message starts at once, where it was sent; what
- * waits goes through one queue that serves groups in turn, drained once per burst. No actor has a loop or
- * a promise of its own while it is idle.
+ * Decides which actor's next message starts. A single message starts at once, in the sender's stack; waiting ones go
+ * through one queue that is fair between groups and drained once per burst. An idle actor has no loop and no promise
+ * of its own.
  */
 export class Dispatcher {
   readonly #time: Time;
   readonly #start: (cell: Cell) => void;
   readonly #ready = new FairQueue<Cell>();
   #starts = 0;
-  /** How many there may be before the next look at the clock. */
-  #allowed = startsPerLook;
-  #turnBeganMs = 0;
-  #resetAsked = false;
-  #drainAsked = false;
+  /** Starts allowed before the clock is read again. */
+  #allowed = startsPerClockRead;
+  #turnStartedMs = 0;
+  #resetScheduled = false;
+  #drainScheduled = false;
   #draining = false;
 
   constructor(time: Time, start: (cell: Cell) => void) {
@@ -37,7 +37,7 @@ export class Dispatcher {
     return this.#ready.size;
   }
 
-  /** Whether a message may start right now without passing others that wait. */
+  /** Whether a message may start now without overtaking waiting ones. */
   mayStartNow(): boolean {
     if (this.#ready.size > 0 || !this.#mayStart()) return false;
     this.#count();
@@ -48,35 +48,36 @@ export class Dispatcher {
     if (cell.queued) return;
     cell.queued = true;
     this.#ready.push(cell.group, cell);
-    this.#askDrain();
+    this.#scheduleDrain();
   }
 
   #count(): void {
     this.#starts += 1;
-    if (this.#resetAsked) return;
-    this.#resetAsked = true;
-    this.#turnBeganMs = this.#time.monotonicMs();
+    if (this.#resetScheduled) return;
+    this.#resetScheduled = true;
+    this.#turnStartedMs = this.#time.monotonicMs();
     this.#time.soon(() => {
-      this.#resetAsked = false;
+      this.#resetScheduled = false;
       this.#starts = 0;
-      this.#allowed = startsPerLook;
+      this.#allowed = startsPerClockRead;
       if (this.#ready.size > 0) this.#drain();
     });
   }
 
   #mayStart(): boolean {
     if (this.#starts < this.#allowed) return true;
-    if (this.#starts >= startsPerTurn || this.#time.monotonicMs() - this.#turnBeganMs >= turnMs) return false;
-    this.#allowed += startsPerLook;
+    if (this.#starts >= startsPerTurn || this.#time.monotonicMs() - this.#turnStartedMs >= turnMs)
+      return false;
+    this.#allowed += startsPerClockRead;
     return true;
   }
 
-  #askDrain(): void {
-    if (this.#drainAsked || this.#draining) return;
+  #scheduleDrain(): void {
+    if (this.#drainScheduled || this.#draining) return;
     if (!this.#mayStart()) return;
-    this.#drainAsked = true;
+    this.#drainScheduled = true;
     queueMicrotask(() => {
-      this.#drainAsked = false;
+      this.#drainScheduled = false;
       this.#drain();
     });
   }

@@ -2,15 +2,15 @@ import { ClusterError } from '../errors.js';
 import type { Cell } from './cell.js';
 import type { EndReason } from './kind.js';
 
-/** What the calls of an activation hear when it ends under them. */
+/** The error for the calls of an activation that ends before they do. */
 export function endError(cell: Cell, reason: EndReason): ClusterError {
-  const what = `${cell.kind.name} ${cell.key}`;
-  if (reason === 'fenced') return new ClusterError('fenced', `a newer activation of ${what} exists`);
-  if (reason === 'lease_lost') return new ClusterError('fenced', `the node of ${what} lost its lease`);
-  return new ClusterError('not_serving', `${what} left memory (${reason})`);
+  const actor = `${cell.kind.name} ${cell.key}`;
+  if (reason === 'fenced') return new ClusterError('fenced', `a newer activation of ${actor} exists`);
+  if (reason === 'lease_lost') return new ClusterError('fenced', `the node of ${actor} lost its lease`);
+  return new ClusterError('not_serving', `${actor} was removed from memory (${reason})`);
 }
 
-/** For calls that still waited: they may be sent again whatever they do. */
+/** The error for calls that were still waiting: they may be resent, whatever their method does. */
 export function withNotBegun(error: ClusterError): ClusterError {
   if (error.notBegun) return error;
   const retry = error.retry === 'never' ? 'not_serving' : error.tag;

@@ -12,12 +12,12 @@ import type { Call } from './call.js';
 import { methodsOf, type Method, type ServiceShape } from './method.js';
 import { type Handlers, type RulesOf } from './service.js';
 
-/** Called once when an actor leaves memory; it must not write, the fence may be lost. */
+/** Called once when an actor leaves memory. It must not write: the fence may be lost. */
 export const deactivated: unique symbol = Symbol('deactivated');
 
 /**
- * Called once when an actor that still runs handlers is to move: what need not stay (readers of work that has not
- * begun) may end now, the rest finishes here.
+ * Called once when an actor that still runs handlers is to move. Whatever does not depend on the running handlers
+ * (readers of work that has not started) may end now; the rest finishes here.
  */
 export const leaving: unique symbol = Symbol('leaving');
 
@@ -28,34 +28,34 @@ export interface Lifecycle {
   [leaving]?(): void;
 }
 
-/** What an actor knows of its own activation. */
+/** What an actor may ask of its own activation. */
 export interface Activation {
   readonly address: ActorAddress;
   readonly slot: Slot;
   readonly process: ProcessId;
   /** 0 for actors without durable state. */
   readonly epoch: Epoch;
-  /** Ends the activation; the next call loads anew. */
+  /** Ends the activation; the next call loads the actor again. */
   end(reason: EndReason): void;
-  /** Checked right before each outside effect: false once the lease may be over or the activation ended. */
+  /** Check it right before each outside effect. False once the lease may have run out or the activation has ended. */
   mayAct(): boolean;
-  /** Resolves when no earlier owner that was removed early can still be at work (protocol 2.4). */
+  /** Resolves when no earlier owner that was removed early can still be running (protocol 2.4). */
   effectsClear(signal: AbortSignal): Promise<void>;
 }
 
 export interface DurableActivation<Loaded, Write, Result> extends Activation {
   readonly loaded: Loaded;
   /**
-   * Writes under the fence, in order of asking; resolves once committed. Rejects with `fenced` or
-   * `outcome_unknown`, which end the activation, or with `write_rejected`, which does not: its cause is the
-   * store's own error.
+   * Writes under the fence, in the order of the calls; resolves after the commit. Rejects with `fenced` or
+   * `outcome_unknown`, which end the activation, or with `write_rejected`, which does not and carries the store's own
+   * error as cause.
    */
   write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Result | undefined>;
   /** Changes only the busy stamp. */
   stamp(stamp: BusyStamp): Promise<void>;
 }
 
-/** An actor in memory, its types forgotten. */
+/** An actor in memory, without its static types. */
 export interface Instance extends Lifecycle {
   readonly [method: string]: (input: unknown, call: Call) => unknown;
 }
@@ -66,7 +66,7 @@ export type Loading =
   | { readonly outcome: 'unwanted' };
 
 export interface LoadRequest extends Omit<ActivateRequest<unknown>, 'load'> {
-  /** False once the activation was given up: what the store answers late makes no actor. */
+  /** False once the activation was given up: a late answer of the store must not create an actor. */
   readonly isWanted: () => boolean;
 }
 
@@ -77,16 +77,16 @@ export interface Kind {
   readonly methods: ReadonlyMap<string, Method>;
   readonly durable: boolean;
   readonly idleMs: number | undefined;
-  /** Synchronous where there is nothing to load, and then without a request. */
+  /** Synchronous if there is nothing to load; the request is then undefined. */
   load(host: Activation, request: LoadRequest | undefined): Loading | Promise<Loading>;
 }
 
 interface CommonDefinition<Service extends ServiceShape> {
   readonly service: Service;
-  /** The service's full name unless several kinds implement one service. */
+  /** Defaults to the service's full name; needed if several kinds implement one service. */
   readonly name?: string;
   readonly methods?: RulesOf<Service>;
-  /** How long an actor that nobody calls stays in memory; the settings' value unless said. */
+  /** How long an idle actor stays in memory; defaults to the setting `idleMs`. */
   readonly idleMs?: number;
 }
 
@@ -102,17 +102,17 @@ export interface DurableDefinition<
   Result,
 > extends CommonDefinition<Service> {
   readonly commits: GroupCommit<Load, Loaded, Write, Result>;
-  /** What to read when the actor is activated, in the store's language. */
+  /** What to read at activation, in the store's own form. */
   load(address: ActorAddress): Load;
   create(activation: DurableActivation<Loaded, Write, Result>): Handlers<Service> & Lifecycle;
 }
 
-/** A kind that keeps its type, so that references to it are typed. */
+/** A kind that keeps its static type, so that references to it are typed. */
 export interface ActorKindOf<Service extends ServiceShape> extends Kind {
   readonly service: Service;
 }
 
-/** An actor whose state may be lost with its process; for a moment after a failure two may exist. */
+/** An actor whose state may be lost with its process. Shortly after a failure two activations may exist. */
 export function volatileActor<Service extends ServiceShape>(
   definition: VolatileDefinition<Service>,
 ): ActorKindOf<Service> {
@@ -153,7 +153,7 @@ interface Writer<Write, Result> {
   write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined>;
 }
 
-/** A class, so that its methods are shared by all actors in memory. */
+/** A class, so that all actors in memory share its methods. */
 class FencedActivation<Loaded, Write, Result> implements DurableActivation<Loaded, Write, Result> {
   readonly epoch: Epoch;
   readonly loaded: Loaded;
@@ -209,9 +209,10 @@ function commonOf<Service extends ServiceShape>(definition: CommonDefinition<Ser
   };
 }
 
-/** The one place where an actor's types are forgotten: each method is there and can be called. */
+/** The only place that drops an actor's static types: checks that each method exists and can be called. */
 function checkedInstance(candidate: object, methods: ReadonlyMap<string, Method>, kind: ActorKind): Instance {
-  if (!isInstance(candidate, methods)) throw new TypeError(`${kind}: a method of the service is missing`);
+  if (!isInstance(candidate, methods))
+    throw new TypeError(`${kind}: create() returned no handler for a method of the service`);
   return candidate;
 }
 

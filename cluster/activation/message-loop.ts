@@ -13,16 +13,16 @@ import { Cell } from './cell.js';
 import { Dispatcher } from './dispatcher.js';
 
 export interface LoopHost {
-  /** Hands a control call to the process that still runs a turn of the actor. */
+  /** Forwards a control call to the process that still runs a turn of the actor. */
   forward(cell: Cell, process: ProcessId, call: Call): void;
-  /** The last handler of a cell that is ending has returned. */
+  /** The last handler of a moving actor has returned. */
   finished(cell: Cell): void;
 }
 
 /**
- * Takes messages from mailboxes to handlers. Turns run one at a time and in order; control calls pass them.
- * There is no reentrancy: a turn that waits for a call lets nothing into its lane, a call that comes back
- * to a waiting turn is refused, and a handler that wants the next message in says so (`letNextIn`).
+ * Takes messages from mailboxes to handlers. Turns run one at a time and in order; control calls overtake them. There
+ * is no reentrancy: while a turn waits for a call its lane stays closed, a call that comes back to a waiting turn is
+ * refused, and only `letNextIn` opens the lane early.
  */
 export class MessageLoop implements CallRunner {
   readonly #config: ClusterConfig;
@@ -31,13 +31,13 @@ export class MessageLoop implements CallRunner {
   readonly #dispatcher: Dispatcher;
   readonly #clock: LoopClock;
   readonly #arrivals = new Arrivals();
-  /** Of turns: from the call's coming to its begin, and from there to the return of the handler. */
+  /** Of turns: from arrival to start, and from start to the return of the handler. */
   readonly waited = new Histogram();
   readonly ran = new Histogram();
-  /** Of streams of either lane: from the call's coming to its first message. */
+  /** Of streams in either lane: from arrival to the first message. */
   readonly firstMessage = new Histogram();
   shed = 0;
-  /** Actors that run a handler. */
+  /** Actors with a running handler. */
   busy = 0;
 
   constructor(config: ClusterConfig, time: Time, clock: LoopClock, host: LoopHost) {
@@ -52,13 +52,13 @@ export class MessageLoop implements CallRunner {
     return this.#queue.total;
   }
 
-  /** Since when the oldest waits of all that wait; undefined while nothing does. */
+  /** Arrival time of the oldest waiting call; undefined if none waits. */
   get oldestWaitingMs(): number | undefined {
     return this.#arrivals.oldestMs;
   }
 
-  /** The cell has been loaded: what waited is begun. */
-  opened(cell: Cell): void {
+  /** Starts the calls that waited for the load. */
+  loaded(cell: Cell): void {
     for (let call = cell.mailbox?.take('control'); call !== undefined; call = cell.mailbox?.take('control')) {
       this.#leaveQueue(call);
       this.#run(cell, call);
@@ -72,8 +72,8 @@ export class MessageLoop implements CallRunner {
     call.arrivedAtMs = this.#clock.nowMs();
     if (call.lane === 'control') {
       if (cell.state === 'loading') this.#control(cell, call);
-      else if (cell.extra.beside.size < this.#config.controlCountMax) this.#run(cell, call);
-      else this.refuse(call, 'too many control calls run');
+      else if (cell.extra.parallel.size < this.#config.controlCountMax) this.#run(cell, call);
+      else this.refuse(call, 'too many control calls are running (controlCountMax)');
       return;
     }
     if (cell.state === 'ending') {
@@ -91,7 +91,7 @@ export class MessageLoop implements CallRunner {
     else this.#host.forward(cell, busyAt, call);
   }
 
-  /** A turn of the actor runs elsewhere: its control calls go there. */
+  /** A turn of the actor runs on another process: forwards waiting control calls there. */
   forwardControls(cell: Cell): void {
     for (let call = cell.mailbox?.take('control'); call !== undefined; call = cell.mailbox?.take('control')) {
       this.#leaveQueue(call);
@@ -102,7 +102,7 @@ export class MessageLoop implements CallRunner {
   #wait(cell: Cell, call: Call): void {
     const mailbox = (cell.mailbox ??= new Mailbox(this.#config, cell.group));
     if (!this.#queue.take(call.group)) {
-      this.refuse(call, 'too many calls wait on this node');
+      this.refuse(call, 'too many calls are waiting on this node (nodeQueueMax)');
       return;
     }
     if (!mailbox.offer(call)) {
@@ -153,7 +153,7 @@ export class MessageLoop implements CallRunner {
       call.runner = this;
       call.cell = cell;
     } else {
-      cell.extra.beside.add(call);
+      cell.extra.parallel.add(call);
     }
     try {
       const result = handler.call(cell.instance, call.input, call);
@@ -192,31 +192,31 @@ export class MessageLoop implements CallRunner {
     );
     call.outflow = outflow;
     call.openedStream(cell.holder?.fence.epoch ?? noEpoch);
-    void outflow.run().then(() => this.#left(cell, call));
+    void outflow.run().then(() => this.#returned(cell, call));
   }
 
   #done(cell: Cell, call: Call, value: unknown): void {
     call.reply(value);
-    this.#left(cell, call);
+    this.#returned(cell, call);
   }
 
   #failed(cell: Cell, call: Call, error: unknown): void {
     call.fail(toClusterError(error));
-    this.#left(cell, call);
+    this.#returned(cell, call);
   }
 
   letNextIn(call: Call): void {
     const { cell } = call;
     if (!(cell instanceof Cell) || cell.running !== call) return;
     cell.running = undefined;
-    cell.extra.beside.add(call);
+    cell.extra.parallel.add(call);
     if (cell.waiting > 0 && cell.state === 'ready') this.#dispatcher.enqueue(cell);
   }
 
-  /** The handler has returned, which may be long after its call was answered. */
-  #left(cell: Cell, call: Call): void {
+  /** The handler has returned, possibly long after its call was answered. */
+  #returned(cell: Cell, call: Call): void {
     if (cell.running === call) cell.running = undefined;
-    else cell.leaveBeside(call);
+    else cell.removeParallel(call);
     call.runner = undefined;
     if (call.lane === 'turn') this.ran.add(this.#clock.nowMs() - call.arrivedAtMs);
     if (cell.state !== 'gone' && !cell.busy) this.busy -= 1;
@@ -226,15 +226,15 @@ export class MessageLoop implements CallRunner {
     }
   }
 
-  /** The cell leaves memory, whatever it runs. */
-  leave(cell: Cell): void {
+  /** The cell leaves memory, even if it is running. */
+  removed(cell: Cell): void {
     if (cell.busy) this.busy -= 1;
   }
 
-  refuse(call: Call, why: string): void {
+  refuse(call: Call, reason: string): void {
     this.shed += 1;
     call.fail(
-      new ClusterError('overloaded', why, { retryAfterMs: this.#config.overloadRetryMs, notBegun: true }),
+      new ClusterError('overloaded', reason, { retryAfterMs: this.#config.overloadRetryMs, notBegun: true }),
     );
   }
 

@@ -1,7 +1,7 @@
 import type { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { Lane } from '../mailbox/mailbox.js';
 
-/** What ts-proto makes of a protobuf message, as far as the runtime needs it. */
+/** The part of a ts-proto message type that the runtime needs. */
 export interface MessageCodec {
   encode(message: unknown, writer?: BinaryWriter): { finish(): Uint8Array };
   decode(bytes: Uint8Array): unknown;
@@ -15,13 +15,13 @@ export interface MethodShape {
   readonly responseStream: boolean;
 }
 
-/** What ts-proto makes of a protobuf service with `outputServices=generic-definitions`. */
+/** A protobuf service as ts-proto generates it with `outputServices=generic-definitions`. */
 export interface ServiceShape {
   readonly fullName: string;
   readonly methods: Readonly<Record<string, MethodShape>>;
 }
 
-/** A method as the runtime handles it, its types forgotten. */
+/** A method without its static types. */
 export interface Method {
   readonly name: string;
   readonly lane: Lane;
@@ -45,14 +45,14 @@ export function methodsOf(
   const methods = new Map<string, Method>();
   for (const [name, shape] of Object.entries(service.methods)) {
     if (shape.requestStream) {
-      throw new TypeError(`${service.fullName}.${shape.name}: a stream of requests is not supported`);
+      throw new TypeError(`${service.fullName}.${shape.name}: request streams are not supported`);
     }
     const rule = rules[name];
     const resume = rule?.resume?.bind(rule);
     methods.set(name, {
       name,
       lane: rule?.lane ?? 'turn',
-      // A stream that says how it goes on may be asked for again.
+      // A method with `resume` may be retried.
       idempotent: rule?.idempotent ?? resume !== undefined,
       streams: shape.responseStream,
       input: shape.requestType,

@@ -1,13 +1,13 @@
 import type { Cell } from './cell.js';
 
-export interface ShownEpoch {
+export interface ActorEpoch {
   readonly kind: string;
   readonly group: string;
   readonly key: string;
   readonly epoch: number;
 }
 
-/** Cells of one kind in the order of their last use: a doubly linked list through the cells themselves. */
+/** Cells of one kind by last use, as a doubly linked list through the cells themselves. */
 export class Residents {
   #oldest: Cell | undefined;
   #newest: Cell | undefined;
@@ -16,9 +16,9 @@ export class Residents {
     return this.#oldest;
   }
 
-  /** Of the durable ones, the most recently used first. */
-  epochs(countMax: number): readonly ShownEpoch[] {
-    const found: ShownEpoch[] = [];
+  /** Epochs of the durable actors, the most recently used first. */
+  epochs(countMax: number): readonly ActorEpoch[] {
+    const found: ActorEpoch[] = [];
     for (let cell = this.#newest; cell !== undefined && found.length < countMax; cell = cell.older) {
       const { kind, group, key, holder } = cell;
       if (holder !== undefined) found.push({ kind: kind.name, group, key, epoch: holder.fence.epoch });
@@ -45,7 +45,7 @@ export class Residents {
     cell.newer = undefined;
   }
 
-  /** The least recently used that `suits`, looking at no more than `depth`. */
+  /** The least recently used cell that `suits`, among the `depth` oldest. */
   findOldest(suits: (cell: Cell) => boolean, depth: number): Cell | undefined {
     let cell = this.#oldest;
     for (let seen = 0; cell !== undefined && seen < depth; seen += 1) {

@@ -7,7 +7,7 @@ type Decoded<Codec> = Codec extends { decode(...input: never[]): infer Message }
 export type InputOf<Method extends MethodShape> = Decoded<Method['requestType']>;
 export type OutputOf<Method extends MethodShape> = Decoded<Method['responseType']>;
 
-/** What an actor implements: a method for each of its service's, answering a message or a stream of them. */
+/** What an actor implements: a handler for each method of its service, returning one message or a stream. */
 export type Handlers<Service extends ServiceShape> = {
   readonly [Name in keyof Service['methods']]: Service['methods'][Name]['responseStream'] extends true
     ? (
@@ -20,7 +20,7 @@ export type Handlers<Service extends ServiceShape> = {
       ) => OutputOf<Service['methods'][Name]> | Promise<OutputOf<Service['methods'][Name]>>;
 };
 
-/** What a caller holds: the same methods, wherever the actor lives. Keeping one costs nothing. */
+/** What a caller holds: the same methods, wherever the actor lives. One small object. */
 export type Reference<Service extends ServiceShape> = {
   readonly [Name in keyof Service['methods']]: Service['methods'][Name]['responseStream'] extends true
     ? (
@@ -34,30 +34,30 @@ export type Reference<Service extends ServiceShape> = {
 };
 
 export interface CallOptions {
-  /** Time until the call must have ended; the default of the settings, and never more than their bound. */
+  /** Time until the call must have ended. Defaults to `callDeadlineMs`, capped at `callDeadlineMaxMs`. */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
-  /** Names the call over every retry. Given by the outermost caller where a repeat must not act twice. */
+  /** Identifies the call over every retry. Set by the outermost caller where a repeat must not act twice. */
   readonly requestId?: string;
   /** W3C trace context. */
   readonly traceparent?: string;
   readonly tracestate?: string;
-  /** Whom the call counts for in fair shares; the actor's own group unless said. */
+  /** The group whose fair share the call uses; defaults to the actor's own group. */
   readonly group?: string;
-  /** The call that this one is part of: its deadline, cancel, trace and chain of waiting turns are inherited. */
+  /** The call that this one is part of. Its deadline, cancel, trace and chain of waiting turns are inherited. */
   readonly within?: Call;
 }
 
-/** How one method behaves; what protobuf does not say. */
+/** Rules of one method that protobuf cannot express. */
 export interface MethodRules<Input = never, Output = never> {
-  /** `control` passes a running turn; `turn`, unless said, runs one at a time. */
+  /** `control` overtakes a running turn; `turn`, the default, runs one at a time. */
   readonly lane?: Lane;
   /**
-   * May be sent again after its outcome became unknown: it only reads, or its request id is a unique column
-   * of the row that it makes (protocol 5.1).
+   * May be resent after its outcome became unknown: the method only reads, or its request id is a unique column of
+   * the row that it writes (protocol 5.1).
    */
   readonly idempotent?: boolean;
-  /** Where a stream goes on after its owner moved: the request that continues behind the last message seen. */
+  /** The request that continues a stream after the last message received, used when the owner moved. */
   resume?(input: Input, last: Output): Input;
 }
 

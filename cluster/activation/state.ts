@@ -1,8 +1,8 @@
 /**
- * loading: the store is asked, calls wait.
+ * loading: the store is being read; calls wait.
  * ready:   calls are handled.
- * ending:  a running turn finishes where it is and its control lane is served; new turns go to the owner.
- * gone:    out of memory; nothing is handled any more.
+ * ending:  a running turn finishes here and control calls are served; new turns go to the new owner.
+ * gone:    out of memory; calls are refused.
  */
 export type CellState = 'loading' | 'ready' | 'ending' | 'gone';
 

@@ -1,17 +1,17 @@
 import type { ActorAddress, ActorKind, Epoch, ProcessId, Slot } from '../ids/ids.js';
 import type { Call } from './call.js';
 
-/** What the table asks of the node around it. */
+/** What the actor table needs from its node. */
 export interface TableHost {
   readonly process: ProcessId;
   mayAct(): boolean;
   effectsClear(signal: AbortSignal): Promise<void>;
-  /** Whether this node owns the slot by its newest view. */
+  /** Whether this node owns the slot in its newest view. */
   owns(slot: Slot): boolean;
   surelyGone(process: ProcessId): boolean;
   /**
-   * Resolves when the turn that `process` runs for the actor has ended: it said so, it is surely gone, or
-   * `remainingMs` of its stamp have passed. Whether the stamp may now be ignored although it stands.
+   * Resolves when the turn that `process` runs for the actor has ended: the process said so, it is surely gone, or
+   * `remainingMs` of its stamp have passed. True if the stamp may now be ignored although it is still set.
    */
   awaitRelease(
     address: ActorAddress,
@@ -19,7 +19,7 @@ export interface TableHost {
     remainingMs: number,
     signal: AbortSignal,
   ): Promise<boolean>;
-  /** Hands a control call to the process that still runs a turn of the actor. */
+  /** Forwards a control call to the process that still runs a turn of the actor. */
   forward(address: ActorAddress, process: ProcessId, call: Call): void;
   /** An activation has raised the epoch of its actor. */
   activated(kind: ActorKind, text: string, epoch: Epoch): void;

@@ -12,7 +12,7 @@ export interface TableCounts {
   readonly ended: Readonly<Partial<Record<EndReason, number>>>;
 }
 
-/** Each by the time of the event loop's turns: shorter ones read as none. */
+/** Measured in turns of the event loop: shorter durations read as 0. */
 export interface TurnLatencies {
   readonly waited: HistogramReading;
   readonly ran: HistogramReading;

@@ -11,26 +11,26 @@ export interface DrainParts {
 }
 
 export interface DrainResult {
-  /** Actors whose turns did not end in time and were cut off. */
+  /** Actors whose turns did not end in time and were aborted. */
   readonly cutOff: number;
 }
 
-const lookMs = 20;
+const checkMs = 20;
 
 /**
- * Leaving without losing anything: the node leaves the view but keeps its lease, so that others take over
- * what is idle while running turns finish where they are and their control lanes are served. Only then is
- * the lease given back, and the listener closed after it (protocol 2.4).
+ * Leaves without losing work. The node leaves the view but keeps its lease: others take over idle actors, while
+ * running turns finish here and their control calls are served. Then the lease is released, and the listener closes
+ * after it (protocol 2.4).
  */
 export async function drain(parts: DrainParts, signal?: AbortSignal): Promise<DrainResult> {
   const { config, time, membership, table } = parts;
   const untilMs = time.monotonicMs() + config.drainMs;
   await membership.beginLeave();
   table.moveOut('drain');
-  const isCalledOff = (): boolean => signal?.aborted ?? false;
-  while (table.busy > 0 && time.monotonicMs() < untilMs && !isCalledOff()) {
-    await sleep(time, lookMs);
-    // An actor that was loading, or that a late call woke, is put out as soon as it is idle.
+  const isAborted = (): boolean => signal?.aborted ?? false;
+  while (table.busy > 0 && time.monotonicMs() < untilMs && !isAborted()) {
+    await sleep(time, checkMs);
+    // Ends actors that were loading, or were loaded again by a late call, once they are idle.
     table.moveOut('drain');
   }
   const cutOff = table.busy;

@@ -10,7 +10,7 @@ import type { GroupCommit } from '../fencing/group-commit.js';
 import { addressText } from '../ids/ids.js';
 import { sleep, type Time } from '../time/time.js';
 
-/** The example actor: what an actor kind looks like, and what the tests and benchmarks of the runtime run. */
+/** The example actor: shows how to write an actor kind; the runtime's tests and benchmarks use it. */
 export type CounterService = typeof CounterServiceDefinition;
 
 export interface CounterLoad {
@@ -21,7 +21,7 @@ export interface CounterState {
   readonly sum: number;
 }
 
-/** One addition. The request id is a unique column of its row: a repeat finds the first one's sum. */
+/** One addition. The request id is a unique column of its row, so that a repeat finds the first sum. */
 export interface CounterWrite {
   readonly counter: string;
   readonly requestId: string;
@@ -45,7 +45,7 @@ const rules = {
   where: { idempotent: true, lane: 'control' },
 } as const;
 
-/** Each addition is committed before it is answered. */
+/** Commits each addition before it answers. */
 export function durableCounter(
   commits: CounterCommits,
   time: Time,
@@ -61,7 +61,7 @@ export function durableCounter(
   });
 }
 
-/** Forgets its sum when its process ends; an addition repeated after that counts in the new one. */
+/** Loses its sum when its process ends; an addition repeated after that counts again. */
 export function volatileCounter(time: Time, name = 'troupe.examples.v1.VolatileCounter') {
   return volatileActor({
     service: CounterServiceDefinition,
@@ -118,9 +118,12 @@ class DurableCounter {
     };
     const result = await this.#activation.write(write);
     if (result === undefined) {
-      // The store lost its answer: whether this id was new is only found by loading again.
+      // The store lost its answer. Only a fresh load shows whether this request id was new.
       this.#activation.end('failed');
-      throw new ClusterError('outcome_unknown', 'the addition was made by this or an earlier call');
+      throw new ClusterError(
+        'outcome_unknown',
+        'the addition was committed by this call or an earlier one; repeat it with the same request id',
+      );
     }
     if (result.sum === write.sum) this.#sum = result.sum;
     return { sum: result.sum };

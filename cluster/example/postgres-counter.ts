@@ -1,7 +1,7 @@
 import type { PostgresTables } from '../fencing/postgres/fence-store.js';
 import type { CounterLoad, CounterResult, CounterState, CounterWrite } from './counter.js';
 
-/** The tables of the example counter; they are no part of any platform's migrations. */
+/** The tables of the example counter; they are not part of the platform's migrations. */
 export const counterSchema = `
   create table if not exists example_counters (counter text primary key, sum bigint not null);
   create table if not exists example_additions (
@@ -9,7 +9,7 @@ export const counterSchema = `
   );
 `;
 
-/** A repeated request finds the sum that the first one made, and adds nothing: `xmax` is 0 only of a row made now. */
+/** A repeated request returns the first sum and adds nothing: `xmax` is 0 only for a row inserted now. */
 const add = {
   name: 'example_counter_add',
   text: `with added as (
@@ -47,7 +47,7 @@ export const postgresCounterTables: PostgresTables<CounterLoad, CounterState, Co
   },
 };
 
-/** Addresses are joined by NUL, which PostgreSQL's texts cannot hold. */
+/** Address parts are joined by NUL, which PostgreSQL text cannot hold. */
 function key(counter: string): string {
   return counter.replaceAll('\0', '\u001F');
 }

@@ -1,6 +1,6 @@
-// One process of the example cluster: the counters, over a real Redis and PostgreSQL. Its settings are its first
-// argument. It prints a line when it is ready, answers calls of its peers, and counts by itself so that something
-// happens; SIGTERM drains it.
+// One process of the example cluster: the counters over a real Redis and PostgreSQL. The first argument holds the
+// settings as JSON. It prints a line when it is ready, answers its peers' calls and adds to a shared counter every
+// second; SIGTERM drains it.
 import pg from 'pg';
 import { clusterConfig } from '../config.js';
 import { GroupCommit } from '../fencing/group-commit.js';
@@ -22,7 +22,7 @@ interface ExampleSettings {
 const fencedExitCode = 3;
 const settings: ExampleSettings = JSON.parse(process.argv[2] ?? '{}');
 const config = clusterConfig();
-const say = (text: string): boolean => process.stdout.write(`${process.pid} ${text}\n`);
+const print = (text: string): boolean => process.stdout.write(`${process.pid} ${text}\n`);
 
 await prepare(settings);
 const database = {
@@ -39,15 +39,16 @@ const { node, stop } = await openClusteredNode({
   host: '127.0.0.1',
   roles: ['edge', 'worker'],
   onFenced: () => {
-    say('lost its lease and ends');
+    print('lost its lease; exiting');
     process.exit(fencedExitCode);
   },
 });
 const self = node.describe().members.find(({ process: id }) => id === node.process);
-say(`ready: ${node.process} at ${self?.address ?? 'its address'}`);
-node.onRing(({ view }) => say(`view ${view.number}: ${view.members.length} members`));
+print(`ready: ${node.process} at ${self?.address ?? 'an unknown address'}`);
+node.onRing(({ view }) => print(`view ${view.number}: ${view.members.length} members`));
 const ticking = setTickingCounter();
-// Ctrl-C reaches the whole group, and the parent's own signal follows: the second must not cut the drain off.
+// Ctrl-C signals the whole process group, and then the parent sends its own signal: the second must not abort the
+// drain.
 let isLeaving = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
@@ -56,14 +57,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-/** Each process adds to the one shared counter every second and says what it was told. */
+/** Each process adds to one shared counter every second and prints the result. */
 function setTickingCounter(): { cancel(): void } {
   let timer = systemTime.after(1_000, () => void tick());
   async function tick(): Promise<void> {
     const shared = node.actor(counter, '00000000-0000-0000-0000-000000000001', 'shared');
     await shared.add({ amount: 1 }, { requestId: systemRandom.id(), deadlineMs: 5_000 }).then(
-      ({ sum }) => say(`the shared counter is ${sum}`),
-      (error: unknown) => say(`the shared counter did not answer: ${String(error)}`),
+      ({ sum }) => print(`the shared counter is ${sum}`),
+      (error: unknown) => print(`the shared counter failed: ${String(error)}`),
     );
     timer = systemTime.after(1_000, () => void tick());
   }
@@ -74,14 +75,14 @@ async function leave(): Promise<void> {
   ticking.cancel();
   const { cutOff } = await stop();
   await fence.close();
-  say(`stopped, ${cutOff} turns cut off`);
+  print(`stopped, ${cutOff} turns aborted`);
   process.exit(0);
 }
 
 async function prepare({ databaseUrl, databaseRole }: ExampleSettings): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
-  // Several processes prepare at once.
+  // Several processes run this at once.
   await client.query('select pg_advisory_lock(7_105_001)');
   await client.query(counterSchema);
   await client.query(

@@ -13,13 +13,12 @@ import type {
 } from './fence.js';
 
 /**
- * Group commit: what many actors want written is written in one transaction. A batch goes out at once when
- * the store is idle, else when an earlier one returns; there is no timer. An actor has at most one write in
- * a batch under way, so that its revisions stay in order; its later ones wait, and go out as one where the
- * store can combine them.
+ * Group commit: writes of many actors share one transaction. A batch is sent at once if the store is idle,
+ * otherwise when an earlier batch returns; there is no timer. An actor has at most one write in flight, which
+ * keeps its revisions in order; its later writes wait, and are merged where the store can combine them.
  *
- * A batch whose outcome is unknown is handed in again, the same rows, until the store tells; the actors
- * concerned answer nothing meanwhile, and end when a write has waited too long (protocol 1.5).
+ * A batch of unknown outcome is submitted again with the same rows until the store answers. Its actors answer
+ * nothing meanwhile, and end if a write waits longer than `statementTimeoutMs` (protocol 1.5).
  */
 export interface GroupCommitSettings {
   readonly writeBatchMax: number;
@@ -28,14 +27,14 @@ export interface GroupCommitSettings {
   readonly statementTimeoutMs: number;
 }
 
-/** The writing half of one activation. */
+/** The write side of one activation. */
 export interface WriteHolder {
   readonly fence: Fence;
-  /** A newer activation exists, or an outcome stayed unknown: nothing more can be written. */
+  /** A newer activation exists, or an outcome stayed unknown: no further write is possible. */
   readonly lost: boolean;
-  /** Called once, synchronously, when the fence is found to be lost. */
+  /** Called once, synchronously, when the fence is lost. */
   onLost(listener: (error: ClusterError) => void): void;
-  /** No further write is begun; those under way may still commit. */
+  /** Starts no further write; writes in flight may still commit. */
   close(error: ClusterError): void;
 }
 
@@ -81,7 +80,7 @@ class Holder<Write, Result> implements WriteHolder {
     this.#listener = listener;
   }
 
-  lose(error: ClusterError): void {
+  markLost(error: ClusterError): void {
     const listener = this.#listener;
     this.close(error);
     listener?.(error);
@@ -98,9 +97,9 @@ class Holder<Write, Result> implements WriteHolder {
 
 interface Flight<Write, Result> {
   readonly holder: Holder<Write, Result>;
-  /** The first of the holder's entries, which this one write stands for. */
+  /** The holder's oldest entries, merged into this one write. */
   readonly entries: readonly Entry<Write, Result>[];
-  /** Of the oldest of them. */
+  /** Of the oldest entry. */
   readonly giveUpAtMs: number;
   readonly write: Write | undefined;
   readonly stamp: BusyStamp | undefined;
@@ -140,7 +139,7 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     });
   }
 
-  /** After the promise jobs of now: what one burst of messages asks for goes out together. */
+  /** Runs after pending promise jobs, so that the writes of one burst share a batch. */
   #schedule(): void {
     if (this.#scheduled || this.#inFlight >= this.#settings.writeBatchesInFlight) return;
     this.#scheduled = true;
@@ -182,32 +181,32 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     return { holder, entries, giveUpAtMs: first.giveUpAtMs, write, stamp };
   }
 
-  /** Never rejects: each flight ends with its own outcome. */
+  /** Never rejects: each flight settles with its own outcome. */
   async #commit(flights: readonly Flight<Write, Result>[]): Promise<void> {
     let pending = flights;
     for (let attempt = 0; pending.length > 0; attempt += 1) {
       try {
         const outcomes = await this.#store.write(pending.map(fencedWrite));
-        for (const [index, flight] of pending.entries()) this.#land(flight, outcomes[index]);
+        for (const [index, flight] of pending.entries()) this.#settle(flight, outcomes[index]);
         return;
       } catch (error) {
-        pending = this.#stillWanted(pending, error);
+        pending = this.#stillPending(pending, error);
         if (pending.length === 0) return;
         await this.#pause(attempt);
       }
     }
   }
 
-  #land({ holder, entries }: Flight<Write, Result>, outcome: WriteOutcome<Result> | undefined): void {
+  #settle({ holder, entries }: Flight<Write, Result>, outcome: WriteOutcome<Result> | undefined): void {
     holder.inFlight = false;
     if (outcome === undefined || outcome.outcome === 'fenced') {
       const { kind, key } = holder.fence.address;
-      // One that was closed meanwhile has told its writers already.
+      // A holder that was closed meanwhile has already rejected its entries.
       if (!holder.lost)
-        holder.lose(new ClusterError('fenced', `a newer activation of ${kind} ${key} exists`));
+        holder.markLost(new ClusterError('fenced', `a newer activation of ${kind} ${key} exists`));
       return;
     }
-    // Settled by its closing: what was written stands, but nobody may be told so by an ended activation.
+    // Closing rejected the entries. A committed write stands, but an ended activation must not report it.
     if (holder.lost) return;
     holder.entries.splice(0, entries.length);
     if (outcome.outcome === 'written') {
@@ -215,20 +214,22 @@ export class GroupCommit<Load, Loaded, Write, Result> {
       for (const { resolve } of entries) resolve(outcome.result);
     } else {
       const { kind } = holder.fence.address;
-      const message = `a write of ${kind} broke a rule of the store: ${outcome.error.message}`;
+      const message = `a write of ${kind} was rejected by the store: ${outcome.error.message}`;
       const error = new ClusterError('write_rejected', message, { cause: outcome.error });
       for (const { reject } of entries) reject(error);
     }
     if (holder.entries.length > 0) this.#ready.push(holder);
   }
 
-  #stillWanted(flights: readonly Flight<Write, Result>[], cause: unknown): Flight<Write, Result>[] {
+  #stillPending(flights: readonly Flight<Write, Result>[], cause: unknown): Flight<Write, Result>[] {
     const now = this.#time.monotonicMs();
     return flights.filter(({ holder, giveUpAtMs }) => {
       if (holder.lost) return false;
       if (now < giveUpAtMs) return true;
       holder.inFlight = false;
-      holder.lose(new ClusterError('outcome_unknown', 'the store did not tell in time', { cause }));
+      holder.markLost(
+        new ClusterError('outcome_unknown', 'the store did not confirm the write in time', { cause }),
+      );
       return false;
     });
   }

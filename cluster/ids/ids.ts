@@ -1,18 +1,18 @@
-/** Identifiers of the runtime, branded so that one can never stand in for another. */
+/** Identifiers of the runtime, branded so that one type cannot be used as another. */
 declare const brand: unique symbol;
 type Branded<Base, Name extends string> = Base & { readonly [brand]: Name };
 
 /** Full protobuf service name of an actor kind, such as `troupe.actors.v1.SessionActor`. */
 export type ActorKind = Branded<string, 'ActorKind'>;
-/** One start of one process. Fresh at every start, never an address: addresses are reused, ids are not. */
+/** One start of one process. New at every start and never an address: addresses are reused, ids are not. */
 export type ProcessId = Branded<string, 'ProcessId'>;
-/** Where an actor's key falls on the ring; rows of unfinished work carry it. */
+/** The part of the key space that an actor's key hashes to. Rows of unfinished work carry it. */
 export type Slot = Branded<number, 'Slot'>;
 /** Number of a membership view, taken in the durable store before the view is published. */
 export type ViewNumber = Branded<number, 'ViewNumber'>;
-/** How often an actor has been activated over durable state. Only rises. */
+/** Number of activations of an actor with durable state. It only rises. */
 export type Epoch = Branded<number, 'Epoch'>;
-/** Random, new at each activation: tells two activations apart that a rewound store gave one epoch. */
+/** Random and new at each activation. Separates two activations that got the same epoch from a rewound store. */
 export type ActivationId = Branded<string, 'ActivationId'>;
 /** Raised by one with each durable write of an activation. */
 export type Revision = Branded<number, 'Revision'>;
@@ -20,8 +20,8 @@ export type Revision = Branded<number, 'Revision'>;
 export type RequestId = Branded<string, 'RequestId'>;
 
 /**
- * Who is called. `group` is what shares are fair between (a tenant, for the platform); the runtime never
- * looks inside it, but it is part of the identity: the same key in two groups is two actors.
+ * The address of an actor. `group` is the unit of fair sharing (a tenant, for the platform). The runtime never
+ * interprets it, but it is part of the identity: the same key in two groups means two actors.
  */
 export interface ActorAddress {
   readonly kind: ActorKind;
@@ -29,7 +29,7 @@ export interface ActorAddress {
   readonly key: string;
 }
 
-/** 2^18. Fewer slots leave the fullest of 100 nodes above 1.10 × the mean in many draws of process ids. */
+/** 2^18. With fewer slots the fullest of 100 nodes exceeds 1.10 × the mean for many sets of process ids. */
 export const slotCount = 262_144;
 
 export class InvalidIdError extends Error {
@@ -38,7 +38,7 @@ export class InvalidIdError extends Error {
 
 const kindPattern = /^[A-Za-z_][\w]*(?:\.[A-Za-z_][\w]*)*$/;
 const processPattern = /^[\w.-]{1,64}$/;
-/** NUL divides the parts of an address where it becomes one string. */
+/** NUL separates the parts of an address in its string form. */
 const keyPattern = /^[^\0]{1,512}$/;
 const groupPattern = /^[^\0]{0,128}$/;
 const requestPattern = /^[\x21-\x7e]{1,128}$/;
@@ -46,7 +46,7 @@ const requestPattern = /^[\x21-\x7e]{1,128}$/;
 export const actorKind = parser('actor kind', (text: string): text is ActorKind => kindPattern.test(text));
 export const processId = parser('process id', (text: string): text is ProcessId => processPattern.test(text));
 export const requestId = parser('request id', (text: string): text is RequestId => requestPattern.test(text));
-/** Of a checked prefix and a number: a process names its own calls so, thousands of times a second. */
+/** Joins a checked prefix and a number. A process creates the ids of its own calls this way, thousands per second. */
 export function numberedRequestId(prefix: RequestId, number: number): RequestId {
   return shortRequestId(prefix + number.toString(36));
 }
@@ -71,18 +71,18 @@ export function actorAddress(kind: ActorKind, group: string, key: string): Actor
 const actorGroup = parser('actor group', (text: string): text is string => groupPattern.test(text));
 const actorKeyText = parser('actor key', (text: string): text is string => keyPattern.test(text));
 
-/** One string for maps; unlike `key` alone it names the actor fully. */
+/** One string for use in maps; unlike `key` alone it identifies the actor fully. */
 export function addressText(address: ActorAddress): string {
   return `${address.kind}\0${address.group}\0${address.key}`;
 }
 
-/** A function declaration, so that the constants above can use it before this line. */
+/** A function declaration, so that the constants above can use it. */
 function parser<Base extends string | number, Id extends Base>(
   what: string,
   isId: (value: Base) => value is Id,
 ): (value: Base) => Id {
   return (value) => {
-    if (!isId(value)) throw new InvalidIdError(`not a valid ${what}: ${String(value).slice(0, 80)}`);
+    if (!isId(value)) throw new InvalidIdError(`invalid ${what}: ${String(value).slice(0, 80)}`);
     return value;
   };
 }

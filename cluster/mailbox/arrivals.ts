@@ -1,33 +1,33 @@
-/** Something that waits, linked to its neighbours so that taking it out costs nothing. */
+/** A waiting entry, linked to its neighbours so that removal is cheap. */
 export interface Arrival {
   arrivedAtMs: number;
-  /** Links of the list, kept by `Arrivals` alone. */
+  /** List links, written only by `Arrivals`. */
   laterArrival: Arrival | undefined;
   earlierArrival: Arrival | undefined;
 }
 
-class Ends implements Arrival {
+class Sentinel implements Arrival {
   arrivedAtMs = 0;
   laterArrival: Arrival | undefined = this;
   earlierArrival: Arrival | undefined = this;
 }
 
-/** All that waits on a node in the order of its coming: tells how old the oldest is without looking at the others. */
+/** The waiting entries of a node in order of arrival. Returns the age of the oldest without a scan. */
 export class Arrivals {
-  /** Joins both ends of the list: its later neighbour came first, its earlier one last. */
-  readonly #ends = new Ends();
+  /** Joins both ends of the list: its later neighbour is the oldest entry, its earlier neighbour the newest. */
+  readonly #sentinel = new Sentinel();
 
   get oldestMs(): number | undefined {
-    const oldest = this.#ends.laterArrival;
-    return oldest === undefined || oldest === this.#ends ? undefined : oldest.arrivedAtMs;
+    const oldest = this.#sentinel.laterArrival;
+    return oldest === undefined || oldest === this.#sentinel ? undefined : oldest.arrivedAtMs;
   }
 
   add(arrival: Arrival): void {
-    const last = this.#ends.earlierArrival ?? this.#ends;
+    const last = this.#sentinel.earlierArrival ?? this.#sentinel;
     arrival.earlierArrival = last;
-    arrival.laterArrival = this.#ends;
+    arrival.laterArrival = this.#sentinel;
     last.laterArrival = arrival;
-    this.#ends.earlierArrival = arrival;
+    this.#sentinel.earlierArrival = arrival;
   }
 
   remove(arrival: Arrival): void {

@@ -1,8 +1,8 @@
 import { Fifo } from './fifo.js';
 
 /**
- * One queue per group, served in turn: a group that sends a thousand waits behind itself, not the others
- * behind it. Within a group order is kept. A group without waiting items costs nothing.
+ * One queue per group, served in turn: a group that sends a thousand items delays only itself. Order within a group
+ * is kept. A group without waiting items uses no memory.
  */
 export class FairQueue<Item> {
   readonly #waiting = new Map<string, Fifo<Item>>();
@@ -41,8 +41,8 @@ export class FairQueue<Item> {
 }
 
 /**
- * How much of a shared bound one group may use: as much as is still free. A group alone may fill half; two
- * that press get a third each; room for a newcomer always remains.
+ * Splits a shared bound: a group may use as much as is still free. One group alone gets half, two get a third each,
+ * and a newcomer always finds room.
  */
 export class SharedBound {
   readonly #bound: number;

@@ -1,4 +1,4 @@
-/** First in, first out, in a ring that grows by doubling and is empty until used. */
+/** First in, first out, in a ring buffer that doubles when full and allocates nothing until used. */
 export class Fifo<Item> {
   #ring: (Item | undefined)[] = [];
   #head = 0;

@@ -1,15 +1,15 @@
 import { FairQueue } from './fair-queue.js';
 import { Fifo } from './fifo.js';
 
-/** `turn`: one at a time, in order. `control`: passes a running turn (cancel, suspend, status). */
+/** `turn`: one at a time, in order. `control`: overtakes a running turn (cancel, suspend, status). */
 export type Lane = 'turn' | 'control';
 
 export interface Mail {
   readonly lane: Lane;
-  /** Who sent it; a mailbox that several groups write to serves them in turn. */
+  /** The sender's group; a mailbox with several sending groups serves them in turn. */
   readonly group: string;
   readonly bytes: number;
-  /** Set once the call is answered, be it by its deadline or its caller's cancel, while it still waits. */
+  /** True once the call was answered while it waited, for example by its deadline or its caller's cancel. */
   readonly ended: boolean;
 }
 
@@ -19,21 +19,21 @@ export interface MailboxBounds {
   readonly controlCountMax: number;
 }
 
-/** Bounded by count and by bytes. The control lane has a bound of its own: a flood of turns cannot close it. */
+/** Bounded by count and by bytes. The control lane has its own bound, so that a flood of turns cannot block it. */
 export class Mailbox<Item extends Mail> {
   readonly #bounds: MailboxBounds;
-  readonly #home: string;
+  readonly #actorGroup: string;
   readonly #control = new Fifo<Item>();
   readonly #own = new Fifo<Item>();
-  /** Made only when another group than the actor's own writes. */
+  /** Created when a group other than the actor's own sends. */
   #mixed: FairQueue<Item> | undefined;
   #turns = 0;
   #controls = 0;
   #bytes = 0;
 
-  constructor(bounds: MailboxBounds, home: string) {
+  constructor(bounds: MailboxBounds, actorGroup: string) {
     this.#bounds = bounds;
-    this.#home = home;
+    this.#actorGroup = actorGroup;
   }
 
   get waiting(): number {
@@ -44,7 +44,7 @@ export class Mailbox<Item extends Mail> {
     return this.#bytes;
   }
 
-  /** False when full; nothing was taken then. */
+  /** False if the mailbox is full; the message was then not added. */
   offer(mail: Item): boolean {
     if (mail.lane === 'control') {
       if (this.#controls >= this.#bounds.controlCountMax) return false;
@@ -52,7 +52,7 @@ export class Mailbox<Item extends Mail> {
       this.#control.push(mail);
     } else {
       if (this.#turns >= this.#bounds.mailboxCountMax) return false;
-      // One message above the bound alone is let in: else it could never be handled.
+      // A single message above the byte bound is accepted; otherwise it could never be handled.
       if (this.#turns > 0 && this.#bytes + mail.bytes > this.#bounds.mailboxBytesMax) return false;
       this.#turns += 1;
       this.#pushTurn(mail);
@@ -65,14 +65,14 @@ export class Mailbox<Item extends Mail> {
     for (;;) {
       const mail = lane === 'control' ? this.#control.shift() : this.#shiftTurn();
       if (mail === undefined) return undefined;
-      // What ended while it waited was already taken out of the sums.
+      // A message that ended while it waited was already subtracted from the counts.
       if (mail.ended) continue;
       this.#discount(mail);
       return mail;
     }
   }
 
-  /** Frees the room of a mail that ended while it waited; `take` will pass over it. */
+  /** Subtracts a message that ended while it waited; `take` skips it. */
   forget(mail: Item): void {
     this.#discount(mail);
   }
@@ -84,7 +84,7 @@ export class Mailbox<Item extends Mail> {
   }
 
   #pushTurn(mail: Item): void {
-    if (this.#mixed === undefined && mail.group === this.#home) {
+    if (this.#mixed === undefined && mail.group === this.#actorGroup) {
       this.#own.push(mail);
       return;
     }

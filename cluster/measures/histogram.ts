@@ -1,5 +1,5 @@
 const shortestMs = 0.25;
-/** Upper bounds, doubling: to 17 minutes, beyond the longest turn that names no end of its own. */
+/** Upper bounds, doubling up to 17 minutes: longer than the longest turn without a deadline of its own. */
 const bounds: readonly number[] = Array.from({ length: 23 }, (_, power) => shortestMs * 2 ** power);
 const longestMs = shortestMs * 2 ** (bounds.length - 1);
 
@@ -8,11 +8,11 @@ export interface HistogramReading {
   readonly sumMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** How many were at most so long; each bucket contains those before it, and `count` those beyond the last. */
+  /** Cumulative: each bucket includes the ones before it; `count` above includes durations beyond the last bucket. */
   readonly buckets: readonly { readonly atMostMs: number; readonly count: number }[];
 }
 
-/** Durations in doubling buckets: adding one costs a few additions, whatever was added before. */
+/** Durations in doubling buckets. Adding one costs a few additions. */
 export class Histogram {
   readonly #counts = new Float64Array(bounds.length + 1);
   #count = 0;
@@ -40,7 +40,7 @@ export class Histogram {
     };
   }
 
-  /** In a straight line through its bucket; 0 while there is nothing to tell. */
+  /** Linear interpolation within the bucket; 0 if there are no durations. */
   #quantile(share: number): number {
     const wanted = this.#count * share;
     let below = 0;

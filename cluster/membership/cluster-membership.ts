@@ -20,20 +20,20 @@ import { emptyView, sameView } from './view.js';
 import { ViewMaker } from './view-maker.js';
 
 /**
- * Membership over a store that may forget, lag or be away (protocol 2).
+ * Membership over a store that may forget, lag or be unreachable (protocol 2).
  *
- * Calm: each process renews its lease every second and learns in the same step who else did. Its right to act
- * counts from the start of the last confirmed renewal and is looked at before every effect; once it has run
- * out, the process id is finished for good: its actors end, and it may join again only under a new id.
+ * Normal operation: each process renews its lease every second and reads all other leases in the same step. Its
+ * right to act counts from the start of the last confirmed renewal and is checked before every effect. Once it
+ * has run out, the process id is never used again: its actors end, and it may rejoin only under a new id.
  *
- * Somebody dies: peers that were refused take its lease away after a short silence, else lease and margin
- * pass on each observer's own clock (`removal.ts`). Then the next view is made (`view-maker.ts`), unless
- * those of whom nothing is known could be going on without the store (`quorum.ts`).
+ * A process dies: peers whose connections it refused remove its lease after a short silence; otherwise lease and
+ * margin pass on each observer's own clock (`removal.ts`). Then the next view is made (`view-maker.ts`), unless
+ * the processes of unknown state could be going on without the store (`quorum.ts`).
  *
- * The store is away: peers confirm each other (`peer-confirmation.ts`). The store forgot everything: the
- * living re-create their leases and bring the highest view back.
+ * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). The store lost its data: live
+ * processes re-create their leases and restore the highest view.
  *
- * Not promised: that two activations never exist at once. That is for the fence to decide.
+ * Not guaranteed: that two activations never exist at once. The fence decides which of them may write.
  */
 export class ClusterMembership implements Membership {
   readonly self: Member;
@@ -48,7 +48,7 @@ export class ClusterMembership implements Membership {
   readonly #removal: Removal;
   readonly #maker: ViewMaker;
   readonly #seizures: Seizures;
-  /** Left a view and is not yet surely gone. */
+  /** Processes that left a view and are not yet surely gone. */
   readonly #leftView = new Set<ProcessId>();
   readonly #viewListeners = new Set<(view: View) => void>();
   readonly #fencedListeners = new Set<() => void>();
@@ -103,7 +103,7 @@ export class ClusterMembership implements Membership {
     return this.#isMember() && this.#lease.ageMs() < this.#parts.config.leaseAdmitMs;
   }
 
-  /** After a long stop this is called before any timer runs, so it is here that a lost lease is found. */
+  /** After a long stop this runs before any timer, so a lost lease must be detected here. */
   mayAct(): boolean {
     if (this.#isOver()) return false;
     if (!this.#isWorker() || this.#standing === 'joining') return true;
@@ -125,7 +125,7 @@ export class ClusterMembership implements Membership {
     return true;
   }
 
-  /** Without its own word: the whole lease has passed, and nobody can have confirmed it meanwhile. */
+  /** Without a departure record: the whole lease has passed, and no process can have confirmed it meanwhile. */
   #isSilentForGood(process: ProcessId): boolean {
     return (
       this.#observer.silentMs(process) >= waitMs(this.#parts.config) &&
@@ -148,8 +148,8 @@ export class ClusterMembership implements Membership {
   async catchUp(name: ViewName, signal: AbortSignal): Promise<void> {
     while (this.#view.number < name.number) {
       signal.throwIfAborted();
-      if (this.#isOver()) throw new ClusterError('not_serving', 'this process is no member any more');
-      await this.#contact.look();
+      if (this.#isOver()) throw new ClusterError('not_serving', 'this process is no longer a member');
+      await this.#contact.poll();
       if (this.#view.number < name.number)
         await sleep(this.#parts.time, this.#parts.config.movedRetryMs, signal);
     }
@@ -168,13 +168,14 @@ export class ClusterMembership implements Membership {
       const reached = this.#contact.ageMs() !== Number.POSITIVE_INFINITY;
       if (!reached && time.monotonicMs() - startedMs > config.memberStoreStartMs) {
         this.#stop();
-        throw new ClusterError('membership_unavailable', 'the member store cannot be reached', {
+        throw new ClusterError('membership_unavailable', 'the member store (Redis) cannot be reached', {
           cause: this.#contact.lastError,
         });
       }
       await sleep(time, 20);
     }
-    if (this.#standing === 'fenced') throw new ClusterError('not_serving', 'removed while joining');
+    if (this.#standing === 'fenced')
+      throw new ClusterError('not_serving', 'this process was removed while it joined');
     if (!this.#isWorker() && this.#standing === 'joining') this.#standing = 'member';
   }
 
@@ -182,13 +183,13 @@ export class ClusterMembership implements Membership {
     const { time, config } = this.#parts;
     if (this.#leaving || this.#isOver()) return;
     this.#leaving = true;
-    // Others must hear of it; should the store be away they find out when this process ends.
+    // Others must read it from the store. If the store is unreachable, they notice when this process ends.
     const untilMs = time.monotonicMs() + waitMs(config);
-    await this.#contact.beat();
-    // Alone there is nobody who could make a view without this process.
+    await this.#contact.renew();
+    // Alone, no other process could make a view without this one.
     if (!this.#view.members.some(({ process }) => process !== this.self.process)) return;
     while (this.#includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
-      // The last one leaves a view that nobody is there to change.
+      // The last worker leaves a view that no other worker can change.
       if (!this.#maker.hasOthers()) return;
       await sleep(time, 20);
     }
@@ -203,21 +204,21 @@ export class ClusterMembership implements Membership {
     if (!wasFenced) this.#standing = 'left';
     try {
       const release = store.release(this.#departing());
-      await within(time, config.memberStoreTimeoutMs, 'giving the lease back', release);
+      await within(time, config.memberStoreTimeoutMs, 'releasing the lease', release);
     } catch (error) {
-      // The lease then runs out on the observers' clocks.
-      this.#tell({ event: 'store_failed', error });
+      // The lease then expires on the observers' clocks.
+      this.#emit({ event: 'store_failed', error });
     }
   }
 
-  /** One loop for everything that time brings; each step decides by itself whether it is due. */
+  /** One loop for all periodic work; each step checks whether it is due. */
   readonly #tick = (): void => {
     if (this.#isOver()) return;
     const { time, config } = this.#parts;
-    const isAmiss = this.#removal.hasSuspects;
-    this.#ticker = time.after(tickMs(config, isAmiss), this.#tick);
+    const isUrgent = this.#removal.hasSuspects;
+    this.#ticker = time.after(tickMs(config, isUrgent), this.#tick);
     if (!this.mayAct()) return;
-    this.#contact.tick(isAmiss);
+    this.#contact.tick(isUrgent);
     if (this.#contact.isAway() && time.monotonicMs() >= this.#askAtMs) void this.#askPeers();
   };
 
@@ -234,26 +235,26 @@ export class ClusterMembership implements Membership {
         this.#lease.extend(start);
         if (this.#standing === 'confirmed_by_peers') this.#standing = 'member';
       },
-      // A process without slots lost nothing that somebody else may hold; it joins again.
+      // A process without slots holds nothing that another process could have taken over, so it joins again.
       refused: () => {
-        if (this.#isWorker()) this.#fence('the lease was taken away');
+        if (this.#isWorker()) this.#fence('other processes removed the lease');
         else this.#contact.forgetGeneration();
       },
       observe: (snapshot, start) => this.#observe(snapshot, start),
-      failed: (error) => this.#tell({ event: 'store_failed', error }),
-      back: (awayMs) => this.#tell({ event: 'store_back', awayMs }),
+      failed: (error) => this.#emit({ event: 'store_failed', error }),
+      back: (awayMs) => this.#emit({ event: 'store_back', awayMs }),
       isOver: () => this.#isOver(),
     };
   }
 
   #observe(snapshot: Snapshot, start: Instant): void {
-    const look = { startedMs: start.monotonicMs, receivedMs: this.#parts.time.monotonicMs() };
-    const seen = this.#observer.observe(snapshot, look);
-    if (seen === undefined || this.#isOver()) return;
-    if (seen.newGeneration) this.#tell({ event: 'new_generation', generation: snapshot.generation });
+    const poll = { startedMs: start.monotonicMs, receivedMs: this.#parts.time.monotonicMs() };
+    const observed = this.#observer.observe(snapshot, poll);
+    if (observed === undefined || this.#isOver()) return;
+    if (observed.newGeneration) this.#emit({ event: 'new_generation', generation: snapshot.generation });
     const inStore = snapshot.view;
     this.#storeView = inStore;
-    if (inStore === undefined || inStore.number < this.#view.number) this.#bringBack(snapshot.generation);
+    if (inStore === undefined || inStore.number < this.#view.number) this.#restore(snapshot.generation);
     else this.#adopt(inStore);
     if (this.#isOver()) return;
     this.#removal.consider();
@@ -262,17 +263,17 @@ export class ClusterMembership implements Membership {
     for (const process of [...this.#gone.awaited(), ...this.#leftView]) this.surelyGone(process);
   }
 
-  #bringBack(generation: string): void {
-    if (this.#view.number > 0 && this.#isWorker()) void this.#contact.bringBack(this.#view, generation);
+  #restore(generation: string): void {
+    if (this.#view.number > 0 && this.#isWorker()) void this.#contact.restore(this.#view, generation);
   }
 
   #adopt(view: View): void {
     if (view.number === this.#view.number && view.hash !== this.#view.hash && view.number > 0) {
-      this.#tell({ event: 'void_view', number: view.number });
+      this.#emit({ event: 'void_view', number: view.number });
     }
     if (view.number <= this.#view.number || this.#isOver()) return;
     const bound = this.#promises.holders();
-    // A promise not to change the view without a process binds until it is over; the next look tries again.
+    // A promise not to change the view without a process binds until it expires; the next poll tries again.
     if (bound.some((process) => this.#includes(this.#view, process) && !this.#includes(view, process)))
       return;
     for (const { process } of this.#view.members)
@@ -282,10 +283,10 @@ export class ClusterMembership implements Membership {
     const included = this.#includes(view, this.self.process);
     if (included && this.#standing === 'joining') this.#standing = 'member';
     if (!included && this.#isMember() && this.#isWorker() && !this.#leaving) {
-      this.#fence('a view was made without this process');
+      this.#fence('a new view excludes this process');
       return;
     }
-    this.#tell({ event: 'view', view });
+    this.#emit({ event: 'view', view });
     for (const listener of this.#viewListeners) listener(view);
   }
 
@@ -298,9 +299,9 @@ export class ClusterMembership implements Membership {
     const view = this.#view;
     try {
       const confirmed = await confirmedByPeers(this.#parts, view);
-      // A view adopted meanwhile asks for the consent of other peers.
+      // A view adopted meanwhile needs the confirmation of other peers.
       if (this.#isOver() || !sameView(view, this.#view)) return;
-      this.#tell({ event: confirmed ? 'confirmed' : 'not_confirmed', view: view.number });
+      this.#emit({ event: confirmed ? 'confirmed' : 'not_confirmed', view: view.number });
       if (!confirmed || !this.mayAct()) return;
       this.#lease.extend(start);
       this.#askAtMs = start.monotonicMs + config.leaseRenewMs;
@@ -318,7 +319,7 @@ export class ClusterMembership implements Membership {
     return { from: this.self.process, confirmed, reachesMemberStore, view: this.#view };
   }
 
-  /** Only who cannot reach the store itself may promise (protocol 2.5). */
+  /** Only a process that cannot reach the store itself may promise (protocol 2.5). */
   #mayPromise(request: ProbeRequest): boolean {
     return (
       this.#contact.isAway() &&
@@ -334,12 +335,12 @@ export class ClusterMembership implements Membership {
     if (this.#isOver()) return;
     this.#standing = 'fenced';
     this.#stop();
-    this.#tell({ event: 'fenced', reason });
+    this.#emit({ event: 'fenced', reason });
     for (const listener of this.#fencedListeners) listener();
-    // Nobody need wait for a lease that its holder knows to be lost; should this fail it runs out.
+    // Peers need not wait for a lease that its holder knows to be lost. If this fails, the lease expires.
     this.#parts.store
       .release(this.#departing())
-      .catch((error: unknown) => this.#tell({ event: 'store_failed', error }));
+      .catch((error: unknown) => this.#emit({ event: 'store_failed', error }));
   }
 
   #departing(): Departed {
@@ -368,7 +369,7 @@ export class ClusterMembership implements Membership {
     return view.members.some((member) => member.process === process);
   }
 
-  #tell(event: MembershipEvent): void {
+  #emit(event: MembershipEvent): void {
     this.#parts.report?.(event);
   }
 
@@ -389,8 +390,8 @@ export class ClusterMembership implements Membership {
         this.#storeView = view;
         this.#adopt(view);
       },
-      look: () => this.#contact.look(),
-      tell: (event) => this.#tell(event),
+      poll: () => this.#contact.poll(),
+      emit: (event) => this.#emit(event),
     };
   }
 }

@@ -2,9 +2,9 @@ import type { ProcessId } from '../ids/ids.js';
 import type { Membership, View } from './membership.js';
 
 /**
- * Processes that left the view but may still be at work: one that was removed early because it refused
- * links. Its successors may load and write at once, the fence sees to that, but effects on the world outside
- * wait until it is surely gone (protocol 2.4).
+ * Processes that left the view but may still be running, for example one that was removed early because it refused
+ * links. Its successors may load and write at once, because the fence decides; their outside effects wait until it is
+ * surely gone (protocol 2.4).
  */
 export class Departures {
   readonly #membership: Membership;

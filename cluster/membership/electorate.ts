@@ -2,41 +2,41 @@ import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type { Perspective } from './perspective.js';
 import type { Electors, Opposition, Quorum } from './quorum.js';
 
-/** From when on numbers that were seized count. */
+/** The numbers from which seized views count. */
 export interface SeizedNumbers {
   readonly forViews: ViewNumber;
   readonly forCertainty: ViewNumber;
 }
 
-/** Who of those in the views still counts, as this process knows it: the facts behind the quorum's rule. */
+/** Which processes of past views still count, as this process knows it: the input of the quorum rule. */
 export class Electorate {
-  readonly #world: Perspective;
+  readonly #context: Perspective;
   readonly #quorum: Quorum;
   readonly #isSelfFree: () => boolean;
 
-  constructor(world: Perspective, quorum: Quorum, isSelfFree: () => boolean) {
-    this.#world = world;
+  constructor(context: Perspective, quorum: Quorum, isSelfFree: () => boolean) {
+    this.#context = context;
     this.#quorum = quorum;
     this.#isSelfFree = isSelfFree;
   }
 
-  /** What stands in the way of a change of view. */
+  /** What blocks a change of view. */
   opposition({ forViews }: SeizedNumbers): Opposition {
     return this.#oppositionWith((process) => this.#isGone(process), forViews);
   }
 
   /**
-   * What stands in the way of being sure that the process acts no more. What was learned of its own death
-   * hastens a removal, but to be sure of it takes the whole rule.
+   * What blocks the certainty that the process has stopped acting. Evidence of its own death speeds up a removal, but
+   * certainty needs the whole rule.
    */
   doubt(process: ProcessId, { forCertainty }: SeizedNumbers): Opposition {
     return this.#oppositionWith((other) => other !== process && this.#isGone(other), forCertainty);
   }
 
-  /** The same of those whose end somebody waits for: the first that is silent and yet may act. */
+  /** The same for processes whose end is awaited here: the first one that is silent and may still act. */
   doubtAboutAwaited(seized: SeizedNumbers): Opposition {
-    const { gone, observer, config } = this.#world;
-    const members = new Set(this.#world.view().members.map((member) => member.process));
+    const { gone, observer, config } = this.#context;
+    const members = new Set(this.#context.view().members.map((member) => member.process));
     for (const process of gone.awaited()) {
       if (members.has(process) || observer.silentMs(process) < config.seizeSilenceMs) continue;
       const doubt = this.doubt(process, seized);
@@ -45,17 +45,17 @@ export class Electorate {
     return { processes: [], newest: viewNumber(0) };
   }
 
-  /** A refusal or a lease taken away tells that it promises no more; what it promised before must be over too. */
+  /** A refusal or a removed lease shows that it gives no more promises; its earlier promises must have expired too. */
   #isGone(process: ProcessId): boolean {
-    const { observer, time, config } = this.#world;
+    const { observer, time, config } = this.#context;
     if (observer.isUnbound(process, time.monotonicMs(), config.leaseMarginMs)) return true;
-    if (this.#world.endedFree(process)) return true;
-    const goneMs = Math.max(this.#world.refusedMs(process) ?? 0, observer.vanishedMs(process) ?? 0);
+    if (this.#context.endedFree(process)) return true;
+    const goneMs = Math.max(this.#context.refusedMs(process) ?? 0, observer.vanishedMs(process) ?? 0);
     return goneMs >= config.leaseActMs + config.leaseMarginMs;
   }
 
   #oppositionWith(isGone: (process: ProcessId) => boolean, seized: ViewNumber): Opposition {
-    const { self, observer, time, config } = this.#world;
+    const { self, observer, time, config } = this.#context;
     const nowMs = time.monotonicMs();
     const electors: Electors = {
       isFree: (process) =>

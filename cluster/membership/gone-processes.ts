@@ -1,8 +1,8 @@
 import type { ProcessId } from '../ids/ids.js';
 
 /**
- * Processes that surely act no more (protocol 2.4). Once known this never changes: a process that lost its
- * lease does not come back under the same id.
+ * Processes that have surely stopped acting (protocol 2.4). This never reverts: a process that lost its lease does
+ * not come back under the same id.
  */
 export class GoneProcesses {
   readonly #gone = new Set<ProcessId>();
@@ -17,7 +17,7 @@ export class GoneProcesses {
     return this.#gone.has(process);
   }
 
-  /** Those that somebody waits for. */
+  /** Processes that a caller waits for. */
   awaited(): ProcessId[] {
     return [...this.#waiting.keys()];
   }

@@ -1,6 +1,6 @@
 import type { Time } from '../time/time.js';
 
-/** One moment by both clocks. */
+/** One moment on both clocks. */
 export interface Instant {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -11,9 +11,9 @@ export function instantOf(time: Time): Instant {
 }
 
 /**
- * How old the right to act is, counted from the start of what confirmed it. Of the two clocks the one that
- * says more counts: the monotonic one stands still while a machine is paused, the wall clock may be set back.
- * A wall clock set forward ends a healthy lease; that costs a restart, the opposite could cost a second effect.
+ * Age of the right to act, from the start of the step that confirmed it. The larger of the two clocks counts: the
+ * monotonic clock stands still while a machine is paused, and the wall clock may be set back. A wall clock that is
+ * set forward ends a healthy lease; that costs a restart, where the opposite could cost a second effect.
  */
 export class LeaseClock {
   readonly #time: Time;
@@ -23,7 +23,7 @@ export class LeaseClock {
     this.#time = time;
   }
 
-  /** Answers may overtake each other; only a later start extends. */
+  /** Answers may arrive out of order; only a later start extends. */
   extend(from: Instant): void {
     if (this.#from === undefined || from.monotonicMs > this.#from.monotonicMs) this.#from = from;
   }

@@ -1,81 +1,81 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type { Lease, Snapshot } from './member-store.js';
 
-/** When an answer of the store was asked for and when it came, by the observer's monotonic clock. */
-export interface Look {
+/** When a store read was sent and when its answer arrived, by the observer's monotonic clock. */
+export interface Poll {
   readonly startedMs: number;
   readonly receivedMs: number;
 }
 
 interface Track {
   lease: Lease;
-  /** Receipt of the answer that first showed this count of renewals. */
+  /** Arrival of the answer that first showed this renewal count. */
   changedMs: number;
-  /** Start of the last look that still showed an earlier count; unknown at first sight. */
+  /** Start of the last poll that still showed an earlier count; undefined at first sight. */
   earlierMs: number | undefined;
-  /** When its lease was first found missing; nothing while it is there. */
+  /** When its lease was first missing; undefined while it is present. */
   vanishedMs: number | undefined;
 }
 
 /**
  * What one process knows of the others, by its own clock alone.
  *
- * A lease that showed a new count in an answer received at R, and still shows it in one asked for at S, was
- * not renewed for at least S − R: all silence is measured so, between looks that succeeded, and a paused or
- * cut-off observer only waits longer. A new generation mark begins all over: what vanished with the old one
- * proves nothing.
+ * If an answer received at R shows a new renewal count, and a poll sent at S still shows it, the lease was not
+ * renewed for at least S − R. All silence is measured this way, between successful polls, so a paused or cut-off
+ * observer only waits longer. A new generation mark restarts the measurement: leases that vanished with the old
+ * generation prove nothing.
  */
 export class Observer {
   readonly #tracks = new Map<ProcessId, Track>();
   readonly #holds = new Map<ProcessId, ViewNumber>();
-  /** Never forgotten with a generation: who left under its id does not come back under it. */
+  /** Kept over generations: a process that left never returns under the same id. */
   readonly #departed = new Map<ProcessId, { readonly seenMs: number; readonly promisedMs: number }>();
   readonly #tracksMax: number;
   #generation: string | undefined;
   #generationMs = 0;
   #storedGenerationAgeMs = 0;
-  #last: Look | undefined;
-  #lookingSinceMs = 0;
+  #last: Poll | undefined;
+  #observingSinceMs = 0;
   readonly #gapMs: number;
 
-  /** `gapMs`: looks further apart than this are not one uninterrupted looking. */
+  /** `gapMs`: polls further apart than this do not count as continuous observation. */
   constructor(gapMs: number, tracksMax = 10_000) {
     this.#gapMs = gapMs;
     this.#tracksMax = tracksMax;
   }
 
-  /** Answers may overtake each other; one that was asked for earlier than the last is passed over. */
-  observe(snapshot: Snapshot, look: Look): { readonly newGeneration: boolean } | undefined {
-    if (this.#last !== undefined && look.startedMs < this.#last.startedMs) return undefined;
-    if (this.#last === undefined || look.startedMs - this.#last.startedMs > this.#gapMs) {
-      this.#lookingSinceMs = look.startedMs;
+  /** Answers may arrive out of order; one that was requested before the last is skipped. */
+  observe(snapshot: Snapshot, poll: Poll): { readonly newGeneration: boolean } | undefined {
+    if (this.#last !== undefined && poll.startedMs < this.#last.startedMs) return undefined;
+    if (this.#last === undefined || poll.startedMs - this.#last.startedMs > this.#gapMs) {
+      this.#observingSinceMs = poll.startedMs;
     }
     const newGeneration = snapshot.generation !== this.#generation;
     if (newGeneration) {
       this.#generation = snapshot.generation;
-      this.#generationMs = look.receivedMs;
+      this.#generationMs = poll.receivedMs;
       this.#tracks.clear();
     }
     this.#storedGenerationAgeMs = snapshot.generationAgeMs;
     const present = new Set<ProcessId>();
     for (const lease of snapshot.leases) {
       present.add(lease.member.process);
-      this.#see(lease, look);
+      this.#recordLease(lease, poll);
     }
     for (const [process, track] of this.#tracks) {
-      track.vanishedMs = present.has(process) ? undefined : (track.vanishedMs ?? look.receivedMs);
+      track.vanishedMs = present.has(process) ? undefined : (track.vanishedMs ?? poll.receivedMs);
     }
-    for (const { process, promisedMs } of snapshot.departed) this.#hear(process, promisedMs, look);
+    for (const { process, promisedMs } of snapshot.departed) this.#recordDeparture(process, promisedMs, poll);
     this.#forgetOldest();
-    this.#last = look;
+    this.#last = poll;
     return { newGeneration };
   }
 
-  #see(lease: Lease, look: Look): void {
+  #recordLease(lease: Lease, poll: Poll): void {
     this.#holds.set(lease.member.process, lease.holds);
     const track = this.#tracks.get(lease.member.process);
     if (track === undefined) {
-      const changedMs = look.receivedMs;
+      const changedMs = poll.receivedMs;
       this.#tracks.set(lease.member.process, {
         lease,
         changedMs,
@@ -85,13 +85,13 @@ export class Observer {
       return;
     }
     if (lease.renewals !== track.lease.renewals) {
-      track.changedMs = look.receivedMs;
+      track.changedMs = poll.receivedMs;
       track.earlierMs = this.#last?.startedMs;
     }
     track.lease = lease;
   }
 
-  /** Processes come and go for years; those that vanished long ago are known by their absence. */
+  /** Bounds memory over years: leases that vanished long ago are recognized by their absence. */
   #forgetOldest(): void {
     for (const [process, track] of this.#tracks) {
       if (this.#tracks.size <= this.#tracksMax) return;
@@ -101,9 +101,9 @@ export class Observer {
     }
   }
 
-  #hear(process: ProcessId, promisedMs: number, look: Look): void {
+  #recordDeparture(process: ProcessId, promisedMs: number, poll: Poll): void {
     if (this.#departed.has(process)) return;
-    this.#departed.set(process, { seenMs: look.receivedMs, promisedMs });
+    this.#departed.set(process, { seenMs: poll.receivedMs, promisedMs });
     for (const oldest of this.#departed.keys()) {
       if (this.#departed.size <= this.#tracksMax) return;
       this.#departed.delete(oldest);
@@ -114,12 +114,12 @@ export class Observer {
     return this.#generation;
   }
 
-  /** How long this generation has been looked at. */
+  /** How long this process has observed the current generation. */
   get generationAgeMs(): number {
     return this.#last === undefined ? 0 : this.#last.startedMs - this.#generationMs;
   }
 
-  /** How old it is by the store's clock, which may hasten what a newcomer would find out by looking, and proves nothing. */
+  /** Age of the generation by the store's clock. It may speed up a newcomer's decision, but proves nothing. */
   get storedGenerationAgeMs(): number {
     return this.#storedGenerationAgeMs;
   }
@@ -135,53 +135,53 @@ export class Observer {
     return track !== undefined && track.vanishedMs === undefined ? track.lease : undefined;
   }
 
-  /** As last seen under this generation, even if it has gone since. */
+  /** The lease as last seen in this generation, even if it has vanished since. */
   lastLease(process: ProcessId): Lease | undefined {
     return this.#tracks.get(process)?.lease;
   }
 
-  /** Since somebody, or the process itself, took the lease away under this generation. */
+  /** Time since the lease vanished in this generation: removed by others or released by its process. */
   vanishedMs(process: ProcessId): number | undefined {
     const vanishedMs = this.#tracks.get(process)?.vanishedMs;
     if (vanishedMs === undefined || this.#last === undefined) return undefined;
     return this.#last.receivedMs - vanishedMs;
   }
 
-  /** By its own word it acts no more. */
+  /** Its departure record says that it has stopped. */
   hasDeparted(process: ProcessId): boolean {
     return this.#departed.has(process);
   }
 
-  /** And what it had promised to others is over as well; `marginMs` covers the difference of two clocks. */
+  /** It has departed, and its promises to others have expired too; `marginMs` covers clock drift. */
   isUnbound(process: ProcessId, nowMs: number, marginMs: number): boolean {
     const departed = this.#departed.get(process);
     if (departed === undefined) return false;
     return departed.promisedMs === 0 || nowMs - departed.seenMs >= departed.promisedMs + marginMs;
   }
 
-  /** The view that it last said to hold, under any generation. */
+  /** The view that it last reported to hold, in any generation. */
   holds(process: ProcessId): ViewNumber {
     return this.#holds.get(process) ?? viewNumber(0);
   }
 
-  /** Without a renewal for at least so long. One that was never seen is silent since the generation began. */
+  /** Lower bound of the time without a renewal. A process never seen counts as silent since the generation began. */
   silentMs(process: ProcessId): number {
     if (this.#last === undefined) return 0;
     return this.#last.startedMs - (this.#tracks.get(process)?.changedMs ?? this.#generationMs);
   }
 
   /**
-   * The same, but not counting a time in which this process itself could not look: whoever comes back to the
-   * store first would else take all others for silent.
+   * The same, without time in which this process could not poll; otherwise the first process to reach the store again
+   * would take all others for silent.
    */
   watchedSilenceMs(process: ProcessId): number {
     if (this.#last === undefined) return 0;
-    return Math.min(this.silentMs(process), this.#last.startedMs - this.#lookingSinceMs);
+    return Math.min(this.silentMs(process), this.#last.startedMs - this.#observingSinceMs);
   }
 
   /**
-   * Whether the process cannot be confirming anybody at `nowMs`: it renewed after the start of a look not
-   * longer ago than a process waits before it confirms, and was then bound by nothing.
+   * Whether the process cannot be confirming any other at `nowMs`: it renewed after the start of a poll that is more
+   * recent than the time a process waits before it confirms, and had promised nothing then.
    */
   isFree(process: ProcessId, nowMs: number, awayMs: number): boolean {
     const track = this.#tracks.get(process);

@@ -14,10 +14,10 @@ export interface ConfirmationParts {
 }
 
 /**
- * Whether this process may go on for a lease without the member store (protocol 2.5): most workers of its
- * view promise not to change it, and nobody has seized a newer number to change it without them. Where the
- * durable store is away as well the number is unknown, and all workers must promise: then nobody is left
- * who could have seized one. The caller counts the lease from before this was called.
+ * Whether this process may go on for one lease without the member store (protocol 2.5): most workers of its view
+ * promise not to change it, and no newer number was seized to change it without them. If the durable store is
+ * unreachable too, that number is unknown and all workers must promise: then no process is left that could have
+ * seized one. The caller counts the lease from before this call.
  */
 export function confirmedByPeers(parts: ConfirmationParts, view: View): Promise<boolean> {
   const { self, numbers, time, config } = parts;
@@ -38,7 +38,7 @@ export function confirmedByPeers(parts: ConfirmationParts, view: View): Promise<
         unseized = number <= view.number;
         settle();
       },
-      // Unknown is treated as seized; only the promise of every worker outweighs it.
+      // An unknown number counts as seized; only the promises of all workers outweigh it.
       settle,
     );
     for (const peer of peers) {

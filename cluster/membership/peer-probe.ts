@@ -1,13 +1,13 @@
 import type { ProcessId } from '../ids/ids.js';
 import type { Member, View, ViewName } from './membership.js';
 
-/** What one membership asks another, over a channel of its own that calls cannot hold up. */
+/** A question from one membership to another, on a channel of its own that calls cannot delay. */
 export interface ProbeRequest {
   readonly from: ProcessId;
   readonly view: ViewName;
-  /** Asks for a promise of one lease: only granted by a peer that cannot reach the member store itself. */
+  /** Requests a promise for one lease; granted only by a peer that cannot reach the member store itself. */
   readonly confirm: boolean;
-  /** A process that is surely gone: the asker saw its exit, or its lease and margin are over. */
+  /** A process that is surely gone: the asker saw its exit, or its lease and margin have passed. */
   readonly exited: ProcessId | undefined;
 }
 
@@ -21,12 +21,12 @@ export interface ProbeReply {
 
 export type ProbeAnswer =
   | { readonly outcome: 'replied'; readonly reply: ProbeReply }
-  /** Nothing listens at the address, or another process does: proof that the peer's listener is gone. */
+  /** No listener or another process answers at the address: proof that the peer's listener is gone. */
   | { readonly outcome: 'refused' };
 
 export interface PeerProbe {
-  /** Rejects with `peer_lost` or `deadline_exceeded` when nothing was learned. */
+  /** Rejects with `peer_lost` or `deadline_exceeded` if nothing was learned. */
   ask(peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeAnswer>;
-  /** Who answers the questions of others; one handler. */
+  /** Sets the one handler that answers the probes of others. */
   answerWith(handler: (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>): void;
 }

@@ -8,7 +8,7 @@ import type { Observer } from './observer.js';
 import type { PeerProbe } from './peer-probe.js';
 import type { Opposition } from './quorum.js';
 
-/** What happened, for logs and counters. */
+/** Membership events for logs and counters. */
 export type MembershipEvent =
   | { readonly event: 'view'; readonly view: View }
   | { readonly event: 'fenced'; readonly reason: string }
@@ -39,28 +39,30 @@ export interface MembershipParts {
   readonly report?: (event: MembershipEvent) => void;
 }
 
-/** How the parts of one membership see the cluster and act on it. */
+/** The shared state and actions that the parts of one membership use. */
 export interface Perspective extends MembershipParts {
   readonly observer: Observer;
   readonly gone: GoneProcesses;
-  /** The view that this process goes by. */
+  /** The view that this process follows. */
   view(): View;
-  /** The view in the store, as last seen. */
+  /** The view in the store, as last read. */
   storeView(): View | undefined;
-  /** A worker or joiner with a lease, not leaving, not fenced: it may change things. */
+  /**
+   * This process is a worker with a lease, neither leaving nor fenced, and reaches the store: it may change the view.
+   */
   mayChange(): boolean;
-  /** What stands in the way of any change of view. */
+  /** What blocks a change of view. */
   opposition(): Opposition;
-  /** The highest number that is known to be seized. */
+  /** The highest number known to be seized. */
   seized(): ViewNumber;
-  /** How long its listener has been gone, as far as is known; nothing if it is not. */
+  /** How long its listener is known to be gone; undefined if it is not. */
   refusedMs(process: ProcessId): number | undefined;
-  /** Its listener has gone, or its exit was seen, while it had promised nothing to anybody. */
+  /** Its listener is gone or its exit was seen, at a time when it had promised nothing. */
   endedFree(process: ProcessId): boolean;
   adopt(view: View): void;
-  /** Looks at the store now; false when that failed. */
-  look(): Promise<boolean>;
-  tell(event: MembershipEvent): void;
+  /** Reads the store now; false if that failed. */
+  poll(): Promise<boolean>;
+  emit(event: MembershipEvent): void;
 }
 
 /** Lease and margin: how long a successor waits. */

@@ -1,7 +1,7 @@
 import type { ProcessId } from '../ids/ids.js';
 import type { Time } from '../time/time.js';
 
-/** The confirmations that this process gave, each for one lease (protocol 2.5). */
+/** The confirmations that this process gave, each valid for one lease (protocol 2.5). */
 export class Promises {
   readonly #time: Time;
   readonly #untilMs = new Map<ProcessId, number>();
@@ -14,21 +14,21 @@ export class Promises {
     this.#untilMs.set(process, this.#time.monotonicMs() + forMs);
   }
 
-  /** Those to whom it is still bound. */
+  /** Processes with an unexpired promise of this process. */
   holders(): ProcessId[] {
-    this.#dropPast();
+    this.#dropExpired();
     return [...this.#untilMs.keys()];
   }
 
   remainingMs(): number {
-    this.#dropPast();
+    this.#dropExpired();
     const nowMs = this.#time.monotonicMs();
     let longestMs = 0;
     for (const untilMs of this.#untilMs.values()) longestMs = Math.max(longestMs, Math.ceil(untilMs - nowMs));
     return longestMs;
   }
 
-  #dropPast(): void {
+  #dropExpired(): void {
     const nowMs = this.#time.monotonicMs();
     for (const [process, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(process);
   }

@@ -2,26 +2,26 @@ import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type { View } from './membership.js';
 
 export interface Electors {
-  /** Renewed just now and bound by no confirmation. */
+  /** Renewed recently and bound by no promise. */
   isFree(process: ProcessId): boolean;
-  /** Its listener is gone, or its lease was taken away: it confirms nobody any more. */
+  /** Its listener is gone, or its lease was removed: it confirms no process any more. */
   isGone(process: ProcessId): boolean;
-  /** The view that it last said to hold. */
+  /** The view that it last reported to hold. */
   holds(process: ProcessId): ViewNumber;
 }
 
 export interface Opposition {
-  /** Processes that stand in the way of a change; empty when it may be made. */
+  /** Processes that block a change; empty if the view may change. */
   readonly processes: readonly ProcessId[];
   /** The newest view that most of them may still hold. */
   readonly newest: ViewNumber;
 }
 
 /**
- * Whether views may change (protocol 2.5, from the other side). Processes that cannot reach the store go on
- * while most workers of the view that they hold confirm them. So nobody is removed, and nobody joins, while
- * those of whom nothing is known could be most workers of any view that one of them may still hold. A view
- * older than a number that was seized is out: those who hold it read that number and stop.
+ * Whether the view may change; the counterpart of peer confirmation (protocol 2.5). Processes that cannot reach the
+ * store go on while most workers of the view they hold confirm them. So no process is removed and none joins while
+ * the processes of unknown state could form a majority of any view that one of them may still hold. Views older than
+ * a seized number are excluded: processes that hold them read that number and stop.
  */
 export class Quorum {
   readonly #views: View[] = [];
@@ -51,9 +51,9 @@ export class Quorum {
     let newest = viewNumber(0);
     for (const view of this.#views) {
       if (view.number < oldestHeld || view.number < seized) continue;
-      const silent = view.members.filter((member) => unknown.has(member.process));
-      if (silent.length * 2 <= view.members.length) continue;
-      for (const member of silent) opposed.add(member.process);
+      const unknownMembers = view.members.filter((member) => unknown.has(member.process));
+      if (unknownMembers.length * 2 <= view.members.length) continue;
+      for (const member of unknownMembers) opposed.add(member.process);
       if (view.number > newest) newest = view.number;
     }
     return { processes: [...opposed], newest };

@@ -4,34 +4,34 @@ import type { Lease, RemovalOutcome } from './member-store.js';
 import type { Member } from './membership.js';
 import { waitMs, type Perspective } from './perspective.js';
 
-/** One look shows the last renewal of a process that has ended; the store may have failed over in between. */
+/** A poll shows the last renewal of a process that has exited; the store may have failed over in between. */
 const exitedTries = 3;
 
 interface Refusal {
-  /** The lease's count when it was refused, if it had one: a renewal since then refutes the refusal. */
+  /** The lease's renewal count at the refusal, if it had a lease. A renewal since then refutes the refusal. */
   readonly renewals: number | undefined;
   readonly sinceMs: number;
-  /** It had promised nothing to anybody until then. */
+  /** It had promised nothing at that time. */
   readonly wasFree: boolean;
   asking: boolean;
 }
 
 /**
- * Takes away the leases of the dead: at once where a parent or peer saw the exit, after a short silence where
- * two processes were refused (one, if there are only two), else after lease and margin.
+ * Removes the leases of dead processes: at once if a parent or peer saw the exit, after a short silence if two
+ * processes were refused (one, if there are only two workers), otherwise after lease and margin.
  */
 export class Removal {
-  readonly #world: Perspective;
+  readonly #context: Perspective;
   readonly #refusals = new Map<ProcessId, Refusal>();
   readonly #probing = new Set<ProcessId>();
   readonly #answered = new Map<ProcessId, number>();
   #hasSuspects = false;
 
-  constructor(world: Perspective) {
-    this.#world = world;
+  constructor(context: Perspective) {
+    this.#context = context;
   }
 
-  /** Somebody missed a renewal: worth looking at the store more often. */
+  /** A process missed a renewal: the store is polled more often. */
   get hasSuspects(): boolean {
     return this.#hasSuspects;
   }
@@ -40,18 +40,18 @@ export class Removal {
     return this.#answered.get(process);
   }
 
-  /** How long its listener has been gone, as far as this process knows; nothing if it is not. */
+  /** How long its listener is known to be gone; undefined if it is not. */
   refusedMs(process: ProcessId): number | undefined {
     const refusal = this.#refusals.get(process);
-    const lease = this.#world.observer.lastLease(process);
+    const lease = this.#context.observer.lastLease(process);
     if (refusal === undefined || (lease !== undefined && lease.renewals !== refusal.renewals))
       return undefined;
-    return this.#world.time.monotonicMs() - refusal.sinceMs;
+    return this.#context.time.monotonicMs() - refusal.sinceMs;
   }
 
   /**
-   * It ended while it was free: it had promised nothing, and promises nothing any more. Whoever is killed in the middle
-   * of calm need not be counted among those who may be confirming each other.
+   * It ended at a time when it had promised nothing, so it holds no promise now. A process killed during normal
+   * operation then does not count among those that may be confirming each other.
    */
   endedFree(process: ProcessId): boolean {
     return this.refusedMs(process) !== undefined && this.#refusals.get(process)?.wasFree === true;
@@ -59,23 +59,23 @@ export class Removal {
 
   reportRefused(process: ProcessId): void {
     // After a flush a member may die before it has a lease again.
-    const member = this.#world.observer.lease(process)?.member ?? this.#member(process);
-    if (member === undefined || process === this.#world.self.process) return;
+    const member = this.#context.observer.lease(process)?.member ?? this.#member(process);
+    if (member === undefined || process === this.#context.self.process) return;
     if (this.#sawExit(member)) return;
-    this.#noteEnd(process);
-    void this.#speakAgainst(process);
+    this.#recordEnd(process);
+    void this.#voteAgainst(process);
   }
 
   reportExited(process: ProcessId): void {
-    this.#noteEnd(process);
-    this.#world.gone.add(process);
-    this.#tellGone(process);
+    this.#recordEnd(process);
+    this.#context.gone.add(process);
+    this.#notifyGone(process);
     void this.#removeExited(process);
   }
 
-  /** After each look at the store. */
+  /** Runs after each poll of the store. */
   consider(): void {
-    const { observer, config, self } = this.#world;
+    const { observer, config, self } = this.#context;
     for (const [process, refusal] of this.#refusals) {
       if (this.#isSettled(process, refusal)) this.#refusals.delete(process);
     }
@@ -84,9 +84,9 @@ export class Removal {
         this.#answered.delete(process);
     }
     this.#hasSuspects = false;
-    if (!this.#world.mayChange()) return;
-    for (const member of this.#world.view().members) {
-      // Forgotten with everything else, and not back yet.
+    if (!this.#context.mayChange()) return;
+    for (const member of this.#context.view().members) {
+      // Its lease was lost with the store's data and is not back yet.
       const isForgotten = observer.lastLease(member.process) === undefined && member.process !== self.process;
       if (isForgotten && observer.silentMs(member.process) > config.leaseRenewMs) this.#suspect(member);
     }
@@ -96,16 +96,16 @@ export class Removal {
       const silentMs = observer.silentMs(process);
       if (silentMs >= waitMs(config)) {
         this.#hasSuspects = true;
-        void this.#takeAway(lease, { voices: 1, silenceMs: 0 }, 'silent');
+        void this.#remove(lease, { votesNeeded: 1, silenceMs: 0 }, 'silent');
       } else if (silentMs > config.leaseRenewMs) {
         this.#suspect(lease.member);
       }
     }
   }
 
-  #noteEnd(process: ProcessId): void {
-    const { observer, time, config } = this.#world;
-    // As last seen: once its lease is taken away it still is the same end.
+  #recordEnd(process: ProcessId): void {
+    const { observer, time, config } = this.#context;
+    // The last seen lease: after its removal it is still the same end.
     const renewals = observer.lastLease(process)?.renewals;
     const known = this.#refusals.get(process);
     if (known !== undefined && known.renewals === renewals) return;
@@ -114,9 +114,9 @@ export class Removal {
     this.#refusals.set(process, { renewals, sinceMs, wasFree, asking: false });
   }
 
-  /** Out of the view, and nothing that it may have promised can hold any more: its lease has been gone so long. */
+  /** It is out of the view, and its lease has been gone long enough for every promise of it to have expired. */
   #isSettled(process: ProcessId, refusal: Refusal): boolean {
-    const { observer, time, config } = this.#world;
+    const { observer, time, config } = this.#context;
     if (observer.lease(process) !== undefined || this.#member(process) !== undefined) return false;
     const goneMs = observer.vanishedMs(process) ?? time.monotonicMs() - refusal.sinceMs;
     return goneMs >= config.leaseActMs + config.leaseMarginMs;
@@ -124,38 +124,38 @@ export class Removal {
 
   async #removeExited(process: ProcessId): Promise<void> {
     for (let tries = 0; tries < exitedTries; tries += 1) {
-      const lease = this.#world.observer.lease(process);
+      const lease = this.#context.observer.lease(process);
       if (lease === undefined) return;
-      const outcome = await this.#takeAway(lease, { voices: 1, silenceMs: 0 }, 'exited');
-      // It renewed once more after this process had last looked, and then ended.
-      if (outcome?.outcome !== 'refuted' || !(await this.#world.look())) return;
+      const outcome = await this.#remove(lease, { votesNeeded: 1, silenceMs: 0 }, 'exited');
+      // It renewed after this process's last poll, and then ended.
+      if (outcome?.outcome !== 'refuted' || !(await this.#context.poll())) return;
     }
   }
 
   #suspect(member: Member): void {
     this.#hasSuspects = true;
-    if (this.refusedMs(member.process) !== undefined) void this.#speakAgainst(member.process);
+    if (this.refusedMs(member.process) !== undefined) void this.#voteAgainst(member.process);
     else void this.#probe(member);
   }
 
   #member(process: ProcessId): Member | undefined {
-    return this.#world.view().members.find((member) => member.process === process);
+    return this.#context.view().members.find((member) => member.process === process);
   }
 
-  /** One question at a time for each; it missed a renewal, so it may be gone without anybody having called it. */
+  /** One probe at a time per process. It missed a renewal, so it may be gone although no call has failed. */
   async #probe(member: Member): Promise<void> {
-    const { probe, self, time, config } = this.#world;
+    const { probe, self, time, config } = this.#context;
     if (this.#probing.has(member.process)) return;
     this.#probing.add(member.process);
     const controller = new AbortController();
     const timer = time.after(config.probeTimeoutMs, () => controller.abort());
     try {
-      const request = { from: self.process, view: this.#world.view(), confirm: false, exited: undefined };
+      const request = { from: self.process, view: this.#context.view(), confirm: false, exited: undefined };
       const answer = await probe.ask(member, request, controller.signal);
       if (answer.outcome === 'refused') this.reportRefused(member.process);
       else this.#answered.set(member.process, time.monotonicMs());
     } catch {
-      // Nothing was learned, which a probe of a silent process may well come to; the next look asks again.
+      // Nothing was learned, which is normal for a silent process; the next poll probes again.
     } finally {
       timer.cancel();
       this.#probing.delete(member.process);
@@ -163,84 +163,92 @@ export class Removal {
   }
 
   #sawExit(member: Member): boolean {
-    const { self, hasExited } = this.#world;
+    const { self, hasExited } = this.#context;
     if (member.host !== self.host || hasExited?.(member) !== true) return false;
     this.reportExited(member.process);
     return true;
   }
 
-  async #speakAgainst(process: ProcessId): Promise<void> {
-    const { observer, config, time } = this.#world;
+  async #voteAgainst(process: ProcessId): Promise<void> {
+    const { observer, config, time } = this.#context;
     const refusal = this.#refusals.get(process);
     const lease = observer.lease(process);
     const renewals = refusal?.renewals;
     if (refusal === undefined || lease === undefined || renewals === undefined) return;
-    if (refusal.asking || !this.#world.mayChange()) return;
+    if (refusal.asking || !this.#context.mayChange()) return;
     refusal.asking = true;
-    const workers = this.#world.view().members.length;
-    const rules = { voices: workers <= 2 ? 1 : 2, silenceMs: config.earlyRemovalSilenceMs };
-    const outcome = await this.#takeAway({ ...lease, renewals }, rules, 'refused');
+    const workers = this.#context.view().members.length;
+    const conditions = { votesNeeded: workers <= 2 ? 1 : 2, silenceMs: config.earlyRemovalSilenceMs };
+    const outcome = await this.#remove({ ...lease, renewals }, conditions, 'refused');
     refusal.asking = false;
     if (outcome?.outcome === 'too_early') {
       const waitsMs = Math.max(10, config.earlyRemovalSilenceMs - outcome.silentMs);
-      time.after(waitsMs, () => void this.#speakAgainst(process));
+      time.after(waitsMs, () => void this.#voteAgainst(process));
     } else if (outcome?.outcome === 'refuted') {
-      // Another took it away, or it renewed after this process had last looked: perhaps before it died, so ask once more.
-      if ((await this.#world.look()) && observer.lease(process) !== undefined) void this.#probe(lease.member);
+      // Another process removed it, or it renewed after the last poll, perhaps just before it died: probe once more.
+      if ((await this.#context.poll()) && observer.lease(process) !== undefined)
+        void this.#probe(lease.member);
     }
   }
 
-  async #takeAway(
+  async #remove(
     lease: Lease,
-    rules: { readonly voices: number; readonly silenceMs: number },
+    conditions: { readonly votesNeeded: number; readonly silenceMs: number },
     because: 'refused' | 'silent' | 'exited',
   ): Promise<RemovalOutcome | undefined> {
-    const { store, observer, config, time, self } = this.#world;
+    const { store, observer, config, time, self } = this.#context;
     const generation = observer.generation;
-    if (generation === undefined || !this.#world.mayChange() || this.#world.opposition().processes.length > 0)
+    if (
+      generation === undefined ||
+      !this.#context.mayChange() ||
+      this.#context.opposition().processes.length > 0
+    )
       return undefined;
     const { process } = lease.member;
     const request = {
       generation,
       process,
       renewals: lease.renewals,
-      voice: self.process,
-      voiceMs: config.voiceMs,
-      ...rules,
+      voter: self.process,
+      voteMs: config.voteMs,
+      ...conditions,
     };
     try {
       const removal = store.remove(request);
-      const outcome = await within(time, config.memberStoreTimeoutMs, 'the removal of a lease', removal);
+      const outcome = await within(time, config.memberStoreTimeoutMs, 'removing a lease', removal);
       if (outcome.outcome === 'removed') {
-        this.#world.tell({ event: 'removed', process, because });
-        await this.#world.look();
+        this.#context.emit({ event: 'removed', process, because });
+        await this.#context.poll();
       }
       return outcome;
     } catch (error) {
-      // Done or not: the next look shows the lease or its absence.
-      this.#world.tell({ event: 'store_failed', error });
+      // The outcome is unknown; the next poll shows it.
+      this.#context.emit({ event: 'store_failed', error });
       return undefined;
     }
   }
 
-  /** Peers that came later would have to wait once more to know it as well. Two tell them: one may be the next to go. */
+  /**
+   * Peers that joined later would have to wait again to know this. The first two members notify them, in case one of
+   * the two is the next to die.
+   */
   surelyGone(process: ProcessId): void {
-    const tellers = this.#world.view().members.slice(0, 2);
-    if (tellers.some((member) => member.process === this.#world.self.process)) this.#tellGone(process);
+    const notifiers = this.#context.view().members.slice(0, 2);
+    if (notifiers.some((member) => member.process === this.#context.self.process)) this.#notifyGone(process);
   }
 
-  #tellGone(process: ProcessId): void {
-    const { probe, self, time, config } = this.#world;
-    const view = this.#world.view();
+  #notifyGone(process: ProcessId): void {
+    const { probe, self, time, config } = this.#context;
+    const view = this.#context.view();
     const peers = view.members.filter(
       (member) => member.process !== self.process && member.process !== process,
     );
-    for (const peer of peers.slice(0, config.exitsToldMax)) {
+    for (const peer of peers.slice(0, config.exitNoticesMax)) {
       const controller = new AbortController();
       const timer = time.after(config.probeTimeoutMs, () => controller.abort());
       probe
         .ask(peer, { from: self.process, view, confirm: false, exited: process }, controller.signal)
-        // A peer that does not hear of it waits for lease and margin instead.
+        // A peer that does not receive it waits for lease and margin instead.
         .catch(() => undefined)
         .finally(() => timer.cancel());
     }

@@ -6,7 +6,7 @@ import type { Lease, MemberStore, Snapshot } from './member-store.js';
 import type { View } from './membership.js';
 
 export interface ContactHost {
-  /** What the next renewal says of this process. */
+  /** The content of the next renewal. */
   lease(renewals: number): Lease;
   renewed(start: Instant): void;
   refused(): void;
@@ -16,20 +16,20 @@ export interface ContactHost {
   isOver(): boolean;
 }
 
-/** How often the members are looked at. */
-function lookMs(config: ClusterConfig, isAmiss: boolean): number {
-  return isAmiss ? config.viewPollMs / 4 : config.viewPollMs;
+/** How often the members are read. */
+function pollMs(config: ClusterConfig, isUrgent: boolean): number {
+  return isUrgent ? config.viewPollMs / 4 : config.viewPollMs;
 }
 
-/** How often it is looked whether anything is due. */
-export function tickMs(config: ClusterConfig, isAmiss: boolean): number {
-  const calmMs = Math.min(config.confirmRetryMs, config.leaseRenewMs / 4);
-  return isAmiss ? Math.min(calmMs, lookMs(config, isAmiss)) : calmMs;
+/** How often to check whether anything is due. */
+export function tickMs(config: ClusterConfig, isUrgent: boolean): number {
+  const normalMs = Math.min(config.confirmRetryMs, config.leaseRenewMs / 4);
+  return isUrgent ? Math.min(normalMs, pollMs(config, isUrgent)) : normalMs;
 }
 
 /**
- * Talks to the member store: renews, looks, follows hints. One renewal and one look are under way at a time;
- * an answer that comes after its bound is dropped, since a newer question may have been answered by then.
+ * Talks to the member store: renews, polls, follows hints. At most one renewal and one poll run at a time. An answer
+ * after its time-out is dropped, because a newer answer may have arrived before it.
  */
 export class StoreContact {
   readonly #store: MemberStore;
@@ -40,10 +40,10 @@ export class StoreContact {
   #unsubscribe: (() => void) | undefined;
   #renewals = 0;
   #knownGeneration: string | undefined;
-  #beating = false;
-  #beatAtMs = 0;
-  #lookedAtMs = 0;
-  #looking: Promise<boolean> | undefined;
+  #renewing = false;
+  #renewAtMs = 0;
+  #polledAtMs = 0;
+  #polling: Promise<boolean> | undefined;
   #hinted = false;
   #failedAtMs: number | undefined;
   lastError: unknown;
@@ -56,7 +56,7 @@ export class StoreContact {
     this.#age = new LeaseClock(time);
   }
 
-  /** Since the start of the last renewal that the store confirmed. */
+  /** Time since the start of the last renewal that the store confirmed. */
   ageMs(): number {
     return this.#age.ageMs();
   }
@@ -73,24 +73,24 @@ export class StoreContact {
     this.#unsubscribe?.();
   }
 
-  /** Called often; does what is due. `isAmiss`: somebody may be gone, and each moment counts. */
-  tick(isAmiss: boolean): void {
+  /** Called often; does what is due. `isUrgent`: a process may be gone, so each moment counts. */
+  tick(isUrgent: boolean): void {
     const nowMs = this.#time.monotonicMs();
-    if (nowMs >= this.#beatAtMs) void this.beat();
-    else if (nowMs - this.#lookedAtMs >= lookMs(this.#config, isAmiss)) void this.look();
+    if (nowMs >= this.#renewAtMs) void this.renew();
+    else if (nowMs - this.#polledAtMs >= pollMs(this.#config, isUrgent)) void this.poll();
   }
 
-  /** The next renewal makes the lease anew, though the store may know it to be taken away. */
+  /** The next renewal re-creates the lease, even if the store knows it as removed. */
   forgetGeneration(): void {
     this.#knownGeneration = undefined;
   }
 
-  async beat(): Promise<void> {
-    if (this.#beating || this.#host.isOver()) return;
-    this.#beating = true;
+  async renew(): Promise<void> {
+    if (this.#renewing || this.#host.isOver()) return;
+    this.#renewing = true;
     const start = instantOf(this.#time);
-    this.#beatAtMs = start.monotonicMs + this.#config.leaseRenewMs;
-    this.#lookedAtMs = start.monotonicMs;
+    this.#renewAtMs = start.monotonicMs + this.#config.leaseRenewMs;
+    this.#polledAtMs = start.monotonicMs;
     this.#renewals += 1;
     try {
       const renewal = this.#store.renew(this.#host.lease(this.#renewals), this.#knownGeneration);
@@ -102,25 +102,25 @@ export class StoreContact {
     } catch (error) {
       this.#failed(error);
     } finally {
-      this.#beating = false;
+      this.#renewing = false;
     }
   }
 
-  look(): Promise<boolean> {
-    this.#looking ??= this.#lookOnce().finally(() => {
-      this.#looking = undefined;
+  poll(): Promise<boolean> {
+    this.#polling ??= this.#pollOnce().finally(() => {
+      this.#polling = undefined;
       if (!this.#hinted) return;
       this.#hinted = false;
       this.#onHint();
     });
-    return this.#looking;
+    return this.#polling;
   }
 
-  /** The store forgot the view, or failed over to a copy that had not heard of it. */
-  async bringBack(view: View, generation: string): Promise<void> {
+  /** The store lost the view, or failed over to a replica that does not have it. */
+  async restore(view: View, generation: string): Promise<void> {
     try {
       const publication = this.#store.publish(view, { generation, follows: undefined });
-      await this.#bounded('bringing the view back', publication);
+      await this.#bounded('restoring the view', publication);
     } catch (error) {
       this.#failed(error);
     }
@@ -136,12 +136,12 @@ export class StoreContact {
     this.#host.back(awayMs);
   }
 
-  async #lookOnce(): Promise<boolean> {
+  async #pollOnce(): Promise<boolean> {
     if (this.#host.isOver()) return false;
     const start = instantOf(this.#time);
-    this.#lookedAtMs = start.monotonicMs;
+    this.#polledAtMs = start.monotonicMs;
     try {
-      const snapshot = await this.#bounded('looking at the members', this.#store.snapshot());
+      const snapshot = await this.#bounded('reading the members', this.#store.snapshot());
       if (this.#host.isOver()) return false;
       this.#host.observe(snapshot, start);
       return true;
@@ -153,7 +153,7 @@ export class StoreContact {
 
   #onHint(): void {
     if (this.#host.isOver()) return;
-    if (this.#looking === undefined) void this.look();
+    if (this.#polling === undefined) void this.poll();
     else this.#hinted = true;
   }
 

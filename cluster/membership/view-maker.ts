@@ -12,12 +12,12 @@ interface Plan {
 }
 
 /**
- * Makes the next view. Every worker with a lease may: the first in order does so after the changes of a
- * moment have been gathered, the next ones only if nothing came of it; the store takes a view only on top of
- * exactly the one that it was made from, so that two at once cost a number and nothing else.
+ * Makes the next view. Every worker with a lease may: the first in order does it after gathering the changes of a
+ * short time, the next ones only if no view appeared. The store accepts a view only on top of the one that it was
+ * made from, so two concurrent views cost a number and nothing else.
  */
 export class ViewMaker {
-  readonly #world: Perspective;
+  readonly #context: Perspective;
   #plan: Plan | undefined;
   #making = false;
   #prepared: { readonly number: ViewNumber; readonly takenMs: number } | undefined;
@@ -26,13 +26,13 @@ export class ViewMaker {
   /** The number that was taken to find out whether there had ever been a view. */
   #firstNumber: ViewNumber | undefined;
 
-  constructor(world: Perspective) {
-    this.#world = world;
+  constructor(context: Perspective) {
+    this.#context = context;
   }
 
-  /** Whether anybody else is there to make the next view. */
+  /** Whether another process could make the next view. */
   hasOthers(): boolean {
-    const { observer, self, config } = this.#world;
+    const { observer, self, config } = this.#context;
     const others = observer.leases().filter(({ member }) => member.process !== self.process);
     return others.some(
       ({ member, leaving }) =>
@@ -40,10 +40,10 @@ export class ViewMaker {
     );
   }
 
-  /** After each look at the store. */
+  /** Runs after each poll of the store. */
   consider(): void {
-    const { time, config } = this.#world;
-    const wanted = this.#world.mayChange() ? this.#wanted() : undefined;
+    const { time, config } = this.#context;
+    const wanted = this.#context.mayChange() ? this.#wanted() : undefined;
     if (!this.#preparing) void this.#prepare();
     if (wanted === undefined) {
       this.#cancel();
@@ -68,19 +68,19 @@ export class ViewMaker {
     this.#plan = undefined;
   }
 
-  /** The view to build on: the one in the store, and nothing while another is still to be brought back. */
+  /** The view to build on: the one in the store; undefined while another must be restored first. */
   #base(): View | undefined {
-    const inStore = this.#world.storeView();
-    const own = this.#world.view();
+    const inStore = this.#context.storeView();
+    const own = this.#context.view();
     if (inStore === undefined) return own.number === 0 ? emptyView : undefined;
     return inStore.number < own.number ? undefined : inStore;
   }
 
-  /** The members that the next view should have; nothing if they are those of the present one. */
+  /** The members that the next view should have; undefined if they are those of the current view. */
   #wanted(): Member[] | undefined {
     const base = this.#base();
     if (base === undefined) return undefined;
-    const { observer, config } = this.#world;
+    const { observer, config } = this.#context;
     const staying = base.members.filter(({ process }) => {
       const isSilent = observer.silentMs(process) >= waitMs(config);
       const isLeaving = observer.lease(process)?.leaving === true || observer.hasDeparted(process);
@@ -93,41 +93,41 @@ export class ViewMaker {
       .map((lease) => lease.member)
       .filter(({ process }) => observer.silentMs(process) < waitMs(config));
     const next = makeView(base.number, [...staying, ...joining]);
-    const own = this.#world.view();
+    const own = this.#context.view();
     // Equal numbers with unequal hashes are both void: the same members need a new number.
     const isVoid = own.number === base.number && own.hash !== base.hash;
     return next.hash === base.hash && !isVoid && !this.#isOutdated(base) ? undefined : [...next.members];
   }
 
   /**
-   * A number above it was seized, and those who were taken for dead came back: as long as the view keeps its
-   * number nobody of it can go on without the store.
+   * A higher number was seized, and the processes declared dead came back. As long as the view keeps its number, none
+   * of its members can go on without the store.
    */
   #isOutdated(base: View): boolean {
-    const { observer, config } = this.#world;
-    if (base.number === 0 || this.#world.seized() <= base.number) return false;
+    const { observer, config } = this.#context;
+    if (base.number === 0 || this.#context.seized() <= base.number) return false;
     return base.members.every(
       ({ process }) =>
         observer.lease(process) !== undefined && observer.silentMs(process) < config.memberStoreAwayMs,
     );
   }
 
-  /** How long the change has been coming: those that refused peers were given up by them that long ago. */
+  /** How long the change has been pending: processes that refuse connections were given up that long ago. */
   #gatheredMs(wanted: readonly Member[]): number {
     const staying = new Set(wanted.map((member) => member.process));
     const members = this.#base()?.members ?? [];
     if (staying.size >= members.length) return 0;
     const leaving = members.filter((member) => !staying.has(member.process));
     return leaving.reduce(
-      (least, member) => Math.min(least, this.#world.refusedMs(member.process) ?? 0),
+      (least, member) => Math.min(least, this.#context.refusedMs(member.process) ?? 0),
       Number.POSITIVE_INFINITY,
     );
   }
 
-  /** Place in the order of those that could make the view; members of the present one come first. */
+  /** Rank among the workers that could make the view; members of the current view come first. */
   #rank(): number {
-    const { observer, config, self } = this.#world;
-    const members = new Set(this.#world.view().members.map((member) => member.process));
+    const { observer, config, self } = this.#context;
+    const members = new Set(this.#context.view().members.map((member) => member.process));
     const order = (process: ProcessId): string => `${members.has(process) ? 0 : 1}${process}`;
     const mine = order(self.process);
     const before = observer
@@ -148,43 +148,43 @@ export class ViewMaker {
     try {
       await this.#makeOnce();
     } catch (error) {
-      // Whatever came of it shows at the next look, which plans anew.
-      this.#world.tell({ event: 'store_failed', error });
+      // The next poll shows the outcome and plans again.
+      this.#context.emit({ event: 'store_failed', error });
     } finally {
       this.#making = false;
     }
   }
 
   async #makeOnce(): Promise<void> {
-    const { store, observer, time, config } = this.#world;
-    if (!(await this.#world.look())) return;
+    const { store, observer, time, config } = this.#context;
+    if (!(await this.#context.poll())) return;
     const base = this.#base();
-    const wanted = this.#world.mayChange() ? this.#wanted() : undefined;
+    const wanted = this.#context.mayChange() ? this.#wanted() : undefined;
     const generation = observer.generation;
     if (base === undefined || wanted === undefined || generation === undefined) return;
     if (!(await this.#isSettled(base))) return;
-    const { processes } = this.#world.opposition();
+    const { processes } = this.#context.opposition();
     if (processes.length > 0) {
-      this.#world.tell({ event: 'opposed', by: processes });
+      this.#context.emit({ event: 'opposed', by: processes });
       return;
     }
     const number = await this.#nextNumber(base);
     const view = makeView(number, wanted);
     const publication = store.publish(view, { generation, follows: base });
     if (await within(time, config.memberStoreTimeoutMs, 'publishing a view', publication)) {
-      this.#world.adopt(view);
+      this.#context.adopt(view);
     }
   }
 
   /**
-   * Whoever refuses peers will soon be missing from the view: the number of the next one is taken while its silence is
-   * still too short, since on a busy machine the durable store may take as long as everything else together.
+   * A process that refuses peers will soon be missing from the view. The next number is taken during its required
+   * silence: on a busy machine the durable store may take as long as all other steps together.
    */
   async #prepare(): Promise<void> {
     const base = this.#base();
-    if (base === undefined || !this.#world.mayChange()) return;
-    if (!base.members.some(({ process }) => this.#world.refusedMs(process) !== undefined)) return;
-    const { time, config } = this.#world;
+    if (base === undefined || !this.#context.mayChange()) return;
+    if (!base.members.some(({ process }) => this.#context.refusedMs(process) !== undefined)) return;
+    const { time, config } = this.#context;
     if (this.#preparedFor(base) !== undefined || time.monotonicMs() < this.#prepareAtMs) return;
     this.#prepareAtMs = time.monotonicMs() + config.leaseRenewMs;
     this.#preparing = true;
@@ -192,19 +192,19 @@ export class ViewMaker {
       const number = await this.#takeNumber(base);
       this.#prepared = { number, takenMs: time.monotonicMs() };
     } catch (error) {
-      // It is taken when the view is made, or nobody makes one.
-      this.#world.tell({ event: 'store_failed', error });
+      // The number is then taken when the view is made, possibly by another process.
+      this.#context.emit({ event: 'store_failed', error });
     } finally {
       this.#preparing = false;
     }
   }
 
-  /** An old one is left: a store that failed over meanwhile may have given it out again. */
+  /** An old number is discarded: a store that failed over may have issued it again. */
   #preparedFor(base: View): ViewNumber | undefined {
     const prepared = this.#prepared;
     if (prepared === undefined || prepared.number <= base.number) return undefined;
-    const ageMs = this.#world.time.monotonicMs() - prepared.takenMs;
-    return ageMs < this.#world.config.leaseMs ? prepared.number : undefined;
+    const ageMs = this.#context.time.monotonicMs() - prepared.takenMs;
+    return ageMs < this.#context.config.leaseMs ? prepared.number : undefined;
   }
 
   #nextNumber(base: View): Promise<ViewNumber> {
@@ -215,17 +215,17 @@ export class ViewMaker {
   }
 
   #takeNumber(base: View): Promise<ViewNumber> {
-    const { numbers, time, config } = this.#world;
+    const { numbers, time, config } = this.#context;
     return within(time, config.statementTimeoutMs, 'the next view number', numbers.next(base.number));
   }
 
   /**
-   * Under a new generation the living make themselves known again, and nothing changes for lease and margin:
-   * who is missing may live. It is sooner settled where nobody is missing, or where no view was ever made; and for one
-   * that only came lately to an old generation, where each who is missing had a lease under it that was taken away.
+   * Under a new generation live processes register again, and nothing changes for lease and margin: a missing process
+   * may be alive. It settles sooner if no process is missing, if no view was ever made, or, for a newcomer to an old
+   * generation, if each missing process had a lease in it that was removed.
    */
   async #isSettled(base: View): Promise<boolean> {
-    const { observer, numbers, config, time } = this.#world;
+    const { observer, numbers, config, time } = this.#context;
     if (observer.generationAgeMs >= waitMs(config)) return true;
     if (base.number > 0) {
       const isOld = observer.storedGenerationAgeMs >= waitMs(config);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { viewNumber, type ViewNumber } from '../ids/ids.js';
 import type { Member, View, ViewName } from './membership.js';
 
-/** Sorted by process id, edge-only processes left out, hashed over the ids alone (protocol 2.1, 2.6). */
+/** Workers only, sorted by process id, hashed over the ids alone (protocol 2.1, 2.6). */
 export function makeView(number: ViewNumber, members: readonly Member[]): View {
   const workers = members
     .filter((member) => member.roles.includes('worker'))

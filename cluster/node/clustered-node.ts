@@ -19,7 +19,7 @@ import { ClusterNode } from './node.js';
 
 export interface ClusteredNodeOptions {
   readonly kinds: readonly Kind[];
-  /** Clusters that share a Redis, a database or a network have different names. */
+  /** Clusters that share a Redis, a database or a network need different names. */
   readonly cluster: string;
   readonly secret: string;
   readonly redisUrl: string;
@@ -27,25 +27,25 @@ export interface ClusteredNodeOptions {
   readonly databaseRole?: string;
   readonly roles: readonly Role[];
   readonly host: string;
-  /** 0 takes a free one, which is then announced. */
+  /** 0 takes a free port, which is then announced. */
   readonly port: number;
-  /** host:port that peers dial, where it is not the listener's own. */
+  /** host:port that peers dial, if it differs from the listener's own. */
   readonly advertise?: string;
   readonly tls?: GrpcTls;
   /** Where links may go without TLS; no further than the loopback when left out. */
   readonly plaintext?: GrpcSettings['plaintext'];
   readonly weight?: number;
-  /** A name for people; the process id adds what makes it fresh at each start. */
+  /** A readable name; a random suffix makes the process id new at each start. */
   readonly name?: string;
-  /** The process id itself, where its maker needs it before the node is open. Never used twice. */
+  /** The process id itself, if the caller needs it before the node is open. Never reuse one. */
   readonly process?: ProcessId;
   readonly config?: Partial<ClusterConfig>;
-  /** Takes part in seeing the exits of processes on its own machine. */
+  /** Whether to detect exits of processes on the same machine. */
   readonly seesExits?: boolean;
   readonly report?: (event: MembershipEvent) => void;
-  /** A link was closed for what its other end did. */
+  /** Called when a link was closed because of the behaviour of its peer. */
   readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
-  /** The lease is lost for good, and given back: actors have ended; finish what the edge carries, then end the process. */
+  /** The lease is lost for good and released, and the actors have ended: finish the open requests, then exit. */
   readonly onFenced?: () => void;
 }
 
@@ -55,14 +55,14 @@ export interface ClusteredNode {
   stop(signal?: AbortSignal): Promise<DrainResult>;
 }
 
-/** A name for people, and what makes it fresh at each start. */
+/** Appends a random suffix to the name, so that the id is new at each start. */
 export function freshProcessId(name: string): ProcessId {
   return processId(`${name}-${systemRandom.id().slice(0, 12)}`);
 }
 
 /**
- * A node of a cluster on the machine's own clock: members in Redis, view numbers in PostgreSQL, links over
- * gRPC, and the watchdog. What cannot be reached is said by the error that this throws.
+ * A node of a cluster on the system clock: members in Redis, view numbers in PostgreSQL, gRPC links and the watchdog.
+ * Throws an error that names the service it cannot reach.
  */
 export async function openClusteredNode(options: ClusteredNodeOptions): Promise<ClusteredNode> {
   const { cluster, secret, host, port } = options;
@@ -76,7 +76,8 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     connectTimeoutMs: config.connectTimeoutMs,
     cluster,
   });
-  // Else a node over a view that exists would find out only when it must change one, and the first would wait for it.
+  // Checks PostgreSQL at start. Otherwise a node that joins an existing view would detect the failure only at the
+  // next change of view, and the first node of a cluster would wait for it.
   await numbers.seized().catch(async (error: unknown) => {
     await Promise.all([store.close(), numbers.close()]);
     throw error;
@@ -97,7 +98,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     systemTime,
     systemRandom,
   );
-  // Of port 0 the system makes a port that is known once it is bound, which is before the node is announced.
+  // Port 0 becomes known when the listener is bound, which is before the node is announced.
   let address = options.advertise ?? `${host}:${port}`;
   const membership = new ClusterMembership({
     self: {
@@ -141,13 +142,13 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
   } catch (error) {
     await node.stop();
     await close();
-    // The time-out of the start is no error of the runtime's own.
+    // The start's time-out is not a ClusterError.
     throw toClusterError(error, 'membership_unavailable');
   }
-  // Only now: the node's own listeners come first, so that every actor has ended when this is told.
+  // Registered last: the node's own listeners run first, so every actor has ended when `onFenced` is called.
   const { onFenced } = options;
   if (onFenced !== undefined) {
-    // Whoever is told may end the process: first the store hears that it is gone, and its successors need not wait.
+    // `onFenced` may end the process, so the lease is released first and successors need not wait.
     membership.onFenced(() => void membership.leave().finally(onFenced));
   }
   return {

@@ -6,7 +6,7 @@ import type { Member } from '../membership/membership.js';
 import type { Time } from '../time/time.js';
 import type { NodeDescription } from './describe.js';
 
-/** What each member of the view says of itself; an edge-only process is in it only where it asks. */
+/** The description of each member of the view. An edge-only process is included only if it asks itself. */
 export interface ClusterDescription {
   readonly view: { readonly number: number; readonly hash: string };
   readonly nodes: readonly DescribedMember[];
@@ -14,10 +14,10 @@ export interface ClusterDescription {
 
 export type DescribedMember =
   | { readonly process: ProcessId; readonly description: NodeDescription }
-  /** It did not answer in time, or could not be reached. */
+  /** The member did not answer in time, or could not be reached. */
   | { readonly process: ProcessId; readonly error: ClusterError };
 
-/** Stands in the place of a kind in calls that go to a process itself. */
+/** The kind name of calls to a process instead of an actor. */
 const nodeKind = actorKind('troupe.cluster.v1.Node');
 
 export async function describeCluster(
@@ -28,11 +28,11 @@ export async function describeCluster(
   deadlineMs: number,
 ): Promise<ClusterDescription> {
   const others = members.filter(({ process }) => process !== own.process);
-  const answers = await Promise.all(others.map((member) => ask(member, links, time, deadlineMs)));
+  const answers = await Promise.all(others.map((member) => askMember(member, links, time, deadlineMs)));
   return { view: own.view, nodes: [{ process: own.process, description: own }, ...answers] };
 }
 
-function ask(member: Member, links: Links, time: Time, deadlineMs: number): Promise<DescribedMember> {
+function askMember(member: Member, links: Links, time: Time, deadlineMs: number): Promise<DescribedMember> {
   const { process } = member;
   return new Promise((resolve) => {
     const fail = (error: ClusterError): void => {
@@ -41,7 +41,7 @@ function ask(member: Member, links: Links, time: Time, deadlineMs: number): Prom
     };
     const timer = time.after(deadlineMs, () => {
       remote.cancel();
-      fail(new ClusterError('deadline_exceeded', `${process} did not describe itself in time`));
+      fail(new ClusterError('deadline_exceeded', `${process} did not return its description in time`));
     });
     const reply = (body: Uint8Array): void => {
       try {
@@ -66,10 +66,11 @@ export function descriptionBytes(description: NodeDescription): Uint8Array {
   return Buffer.from(JSON.stringify(description));
 }
 
-/** A peer of another version may tell more or less; that it is a description at all is checked. */
+/** A peer of another version may report other fields; only the basic shape is checked. */
 function parse(body: Uint8Array): NodeDescription {
   const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
-  if (!isDescription(value)) throw new ClusterError('bad_message', 'a peer answered with no description');
+  if (!isDescription(value))
+    throw new ClusterError('bad_message', 'the answer of the peer is not a node description');
   return value;
 }
 

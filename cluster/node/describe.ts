@@ -1,5 +1,5 @@
 import type { ActorTable } from '../activation/actor-table.js';
-import type { ShownEpoch } from '../activation/residents.js';
+import type { ActorEpoch } from '../activation/residents.js';
 import type { EndReason, Kind } from '../activation/kind.js';
 import type { ResidentActor, TurnLatencies } from '../activation/table-readings.js';
 import type { ProcessId, Slot } from '../ids/ids.js';
@@ -10,12 +10,12 @@ import type { Receiver } from '../routing/receiver.js';
 import type { Router } from '../routing/router.js';
 import type { LoopLag, LoopLagReading } from '../time/loop-lag.js';
 
-/** Of each kind; a description is to stay a page, however many actors there are. */
+/** Per kind, so that a description stays small with any number of actors. */
 const epochsShownMax = 50;
 
 /**
- * What one node knows of itself and its view: plain values, for the cluster endpoint, and for metrics by way of
- * `measuresOf`. Its cost grows with the members of the view and the actor kinds, not with actors or calls.
+ * One node's state and its view as plain values, for the cluster endpoint, and for metrics through `measuresOf`. The
+ * cost grows with members and actor kinds, not with actors or calls.
  */
 export interface NodeDescription {
   readonly process: ProcessId;
@@ -27,28 +27,28 @@ export interface NodeDescription {
     readonly weight: number;
     readonly slots: number;
   }[];
-  /** In memory here, by kind. */
+  /** Actors in memory, by kind. */
   readonly actors: Readonly<Record<string, number>>;
   readonly residents: number;
-  /** Actors that run a handler, and that are being loaded. */
+  /** Actors with a running handler, and actors that are loading. */
   readonly busy: number;
   readonly loading: number;
-  /** Calls in the mailboxes of this node, and how long the oldest of them has waited. */
+  /** Calls in this node's mailboxes, and how long the oldest has waited. */
   readonly waiting: number;
   readonly oldestWaitingMs: number;
-  /** Calls of this node that nobody can take now. */
+  /** Calls of this node that currently have no owner. */
   readonly waitingForOwner: number;
   /** Of some durable actors in memory, the most recently used first. */
-  readonly epochs: readonly ShownEpoch[];
+  readonly epochs: readonly ActorEpoch[];
   readonly turns: TurnLatencies;
   readonly links: {
     readonly open: number;
     readonly inFlight: number;
-    /** Opened by others. */
+    /** Links that peers have opened. */
     readonly served: number;
     readonly peers: readonly LinkReading[];
   };
-  /** Undefined where nothing measures it, as in a simulation. */
+  /** Undefined if it is not measured, as in a simulation. */
   readonly loopLag: LoopLagReading | undefined;
   /** Since the start of the process. */
   readonly counts: NodeCounts;
@@ -59,24 +59,24 @@ export interface NodeCounts {
   readonly activationFailures: number;
   readonly fenceRejections: number;
   readonly selfFences: number;
-  /** News of views that could not be fetched at once. */
+  /** Announced views that could not be fetched at once. */
   readonly missedViews: number;
-  /** Refused as overload: a full mailbox or node, too many loads. */
+  /** Refused as overload: a full mailbox or node, or too many loads. */
   readonly shed: number;
-  /** Refused as overload: too much waited to be sent to a peer. */
+  /** Refused as overload: too many bytes queued for a peer. */
   readonly shedByLinks: number;
-  /** Answered from memory, or joined to a running call, by request id. */
+  /** Answered from memory by request id, or joined to a running call. */
   readonly repeats: number;
   readonly ended: Readonly<Partial<Record<EndReason, number>>>;
   readonly localCalls: number;
   readonly remoteCalls: number;
-  /** "moved" as this node heard it, and as it said it. */
+  /** "moved" answers that this node received, and gave. */
   readonly movedAnswers: number;
   readonly movedGiven: number;
   readonly retries: number;
 }
 
-/** Where an actor lives by this node's view, and what this node holds of it. */
+/** The owner of an actor in this node's view, and the actor's state if it is loaded here. */
 export interface ActorLocation {
   readonly slot: Slot;
   readonly owner: ProcessId | undefined;

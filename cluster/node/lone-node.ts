@@ -16,12 +16,12 @@ export interface LoneNodeOptions {
   readonly config?: Partial<ClusterConfig>;
 }
 
-const nobodyElse: Transport = {
-  dial: () => Promise.reject(new ClusterError('peer_lost', 'a node that is alone dials nobody')),
+const noPeers: Transport = {
+  dial: () => Promise.reject(new ClusterError('peer_lost', 'a single node has no peers to dial')),
   listen: () => Promise.resolve({ address: '', close: () => Promise.resolve() }),
 };
 
-/** A node that is the whole cluster: no listener, no member store, every slot its own. */
+/** A node that is the whole cluster: no listener, no member store; it owns every slot. */
 export async function openLoneNode(options: LoneNodeOptions): Promise<ClusteredNode> {
   const self = {
     process: options.process,
@@ -35,7 +35,7 @@ export async function openLoneNode(options: LoneNodeOptions): Promise<ClusteredN
   const node = new ClusterNode({
     kinds: options.kinds,
     membership: new LocalMembership(self),
-    transport: nobodyElse,
+    transport: noPeers,
     link: { cluster: 'alone', secret: 'alone' },
     config: clusterConfig(options.config),
     time: systemTime,

@@ -32,11 +32,11 @@ export interface NodeParts {
   readonly time: Time;
   readonly random: Random;
   readonly buildRing?: BuildRing;
-  /** Measures the event loop, for the description. */
+  /** Measures the event loop lag for the description. */
   readonly loopLag?: LoopLag;
 }
 
-/** One process of the cluster: its parts built in order, and stopped in reverse. */
+/** One process of the cluster: builds its parts in order and stops them in reverse. */
 export class ClusterNode {
   readonly process: ProcessId;
   readonly #parts: NodeParts;
@@ -102,7 +102,7 @@ export class ClusterNode {
     });
   }
 
-  /** Resolves when the node is in the view and calls can be made. */
+  /** Resolves when the node is in the view and can make calls. */
   async start(signal: AbortSignal): Promise<void> {
     const { membership } = this.#parts;
     this.#unsubscribe.push(
@@ -114,12 +114,12 @@ export class ClusterNode {
     await this.#rings.reached(membership.view().number);
   }
 
-  /** Opens the listener; its address goes into this node's entry in the membership. */
+  /** Opens the listener; its address becomes part of this node's membership entry. */
   listen(): Promise<string> {
     return this.#links.listen();
   }
 
-  /** A reference costs one small object; keep it or make it anew for each call. */
+  /** A reference is one small object: keep it, or create one per call. */
   actor<Service extends ServiceShape>(
     kind: ActorKindOf<Service>,
     group: string,
@@ -134,7 +134,7 @@ export class ClusterNode {
     return referencesTo(kind, this.#router);
   }
 
-  /** What references call through; for a maker of references that must exist before the node does. */
+  /** The target of references, for code that creates references before the node exists. */
   get caller(): Caller {
     return this.#router;
   }
@@ -151,7 +151,7 @@ export class ClusterNode {
     return this.#rings.ring;
   }
 
-  /** Whether new work may begin here. */
+  /** Whether new work may start here. */
   get ready(): boolean {
     return this.#parts.membership.mayAdmit() && this.#rings.ring.view.members.length > 0;
   }
@@ -186,19 +186,19 @@ export class ClusterNode {
   }
 
   /**
-   * Lets others take over what is idle, while this process still answers what it has begun and calls them. Nothing
-   * happens where nobody else takes actors. `stop` must follow.
+   * Lets others take over idle actors, while this process finishes its running turns and can still call them. No
+   * effect if no other process is in the view. Call `stop` afterwards.
    */
   async beginLeave(): Promise<void> {
     const { membership } = this.#parts;
     if (!membership.view().members.some(({ process }) => process !== this.process)) return;
     await membership.beginLeave();
-    // An actor that goes may have words for its next owner, whom only the new ring names.
+    // An ending actor may send a message to its next owner, which only the new ring names.
     await this.#rings.reached(membership.view().number);
     this.#table.moveOut('drain');
   }
 
-  /** Every member of the view, each in its own words; the deadline is each member's. */
+  /** Asks every member of the view for its description; the deadline applies to each member. */
   describeCluster(deadlineMs = 2_000): Promise<ClusterDescription> {
     const { members } = this.#rings.ring.view;
     return describeCluster(this.describe(), members, this.#links, this.#parts.time, deadlineMs);
@@ -207,10 +207,10 @@ export class ClusterNode {
   locate(kind: Kind, group: string, key: string): ActorLocation {
     const { slot, text } = targetOf(kind, group, key);
     const owner = this.#rings.ring.ownerOf(slot)?.process;
-    return { slot, owner, resident: this.#table.look(kind.name, text) };
+    return { slot, owner, resident: this.#table.inspect(kind.name, text) };
   }
 
-  /** Drains and leaves. Called again it gives the same promise. */
+  /** Drains and leaves. Further calls return the same promise. */
   stop(signal?: AbortSignal): Promise<DrainResult> {
     this.#stopped ??= this.#stop(signal);
     return this.#stopped;
@@ -237,7 +237,7 @@ export class ClusterNode {
     for (const listener of this.#ringListeners) listener(ring, before);
   }
 
-  /** Every activation ends before this returns: others may own the actors from now on. */
+  /** Ends every activation before it returns: others may own the actors from now on. */
   #onFenced(): void {
     this.#fenced += 1;
     this.#table.endAll('lease_lost');
@@ -250,7 +250,7 @@ export class ClusterNode {
     const timer = time.after(config.memberStoreTimeoutMs * 2, () => abort.abort());
     membership
       .catchUp(name, abort.signal)
-      // The membership polls as well: a view that was not found now is found then.
+      // The membership also polls, and then finds a view that it missed now.
       .catch(() => {
         this.#missedViews += 1;
       })

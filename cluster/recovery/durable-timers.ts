@@ -6,7 +6,7 @@ import { Heap } from '../time/heap.js';
 import type { Time, Timer } from '../time/time.js';
 import type { RecoveryNode, SourceFailed } from './recovery.js';
 
-/** A timer as its row says, the due time judged by the store's clock. */
+/** A timer as its row defines it; the store's clock computes the due time. */
 export interface DueTimer {
   readonly id: string;
   readonly slot: Slot;
@@ -14,11 +14,11 @@ export interface DueTimer {
 }
 
 export interface TimerSource {
-  /** Timers of these slots that are due within the horizon, overdue ones too (`dueInMs` 0 or below). */
+  /** Timers of these slots that are due within the horizon, including overdue ones (`dueInMs` of 0 or less). */
   upcoming(slots: SlotSet, horizonMs: number): Promise<readonly DueTimer[]>;
   /**
-   * Fires in one transaction that checks the row once more. Says in how many milliseconds to come again when
-   * it is not yet due by the store's clock; undefined when it has fired, moved or gone.
+   * Fires in one transaction that checks the row again. Returns in how many milliseconds to retry if the timer is not
+   * yet due by the store's clock; undefined if it has fired, was moved or is gone.
    */
   fire(id: string): Promise<number | undefined>;
 }
@@ -32,9 +32,9 @@ interface Entry {
 }
 
 /**
- * Timers are rows with a slot (protocol 6.4). The owner of the slot keeps the next few minutes of them in a
- * heap; the actor itself may be out of memory. A timer that a crash interrupted is found again by the next
- * reading, and its transaction makes sure that it fires once.
+ * Timers are rows with a slot (protocol 6.4). The slot's owner keeps the timers of the next few minutes in a heap;
+ * the actor need not be in memory. The next reading finds a timer that a crash interrupted, and its transaction
+ * ensures that it fires once.
  */
 export class DurableTimers {
   readonly #node: RecoveryNode;
@@ -51,7 +51,7 @@ export class DurableTimers {
   #reading = false;
   failures = 0;
   fired = 0;
-  /** From when a timer was due, by the reading that found it, to when its source was asked to fire it. */
+  /** From the due time, as computed at the reading, to the call of `fire`. */
   readonly lateness = new Histogram();
 
   constructor(
@@ -85,14 +85,14 @@ export class DurableTimers {
     this.#refresh?.cancel();
   }
 
-  /** A row was just written: the hint that spares it the wait for the next reading. */
+  /** A row was just written; saves the wait for the next reading. */
   armed({ id, slot, dueInMs }: DueTimer): void {
     if (dueInMs > this.#config.timerHorizonMs || !this.#node.owns(slot)) return;
     this.#add({ id, slot, atMs: this.#time.monotonicMs() + dueInMs });
     this.#arm();
   }
 
-  /** The row is gone or was moved; a timer that fires all the same finds nothing to do. */
+  /** The row is gone or was moved. A timer that still fires finds nothing to do. */
   disarmed(id: string): void {
     this.#known.delete(id);
   }
@@ -113,7 +113,7 @@ export class DurableTimers {
       const rows = slots.size === 0 ? [] : await this.#source.upcoming(slots, this.#config.timerHorizonMs);
       for (const { id, slot, dueInMs } of rows) this.#add({ id, slot, atMs: startedMs + dueInMs });
     } catch (error) {
-      // The store is away, or the query is wrong; the next reading comes in any case.
+      // The store is unreachable or the query failed; the next reading follows anyway.
       this.#fail('upcoming', error);
     } finally {
       this.#reading = false;
@@ -123,7 +123,7 @@ export class DurableTimers {
 
   #add(entry: Entry): void {
     const known = this.#known.get(entry.id);
-    // The newest reading counts; an older entry in the heap is passed over when its time comes.
+    // The newest reading counts; an older heap entry is skipped when it comes up.
     if (known !== undefined && Math.abs(known.atMs - entry.atMs) < 1) return;
     this.#known.set(entry.id, entry);
     this.#heap.push(entry);
@@ -157,9 +157,9 @@ export class DurableTimers {
 
   async #fire(entry: Entry): Promise<void> {
     try {
-      const againInMs = await this.#source.fire(entry.id);
-      if (againInMs === undefined) this.fired += 1;
-      else this.armed({ id: entry.id, slot: entry.slot, dueInMs: againInMs });
+      const retryInMs = await this.#source.fire(entry.id);
+      if (retryInMs === undefined) this.fired += 1;
+      else this.armed({ id: entry.id, slot: entry.slot, dueInMs: retryInMs });
     } catch (error) {
       this.#fail('fire', error);
       this.armed({ id: entry.id, slot: entry.slot, dueInMs: this.#config.recoveryRetryMs });

@@ -5,35 +5,37 @@ import type { Ring } from '../ring/ring.js';
 import { backoffMs } from '../time/backoff.js';
 import type { Random, Time, Timer } from '../time/time.js';
 
-/** A row that stands for unfinished work. */
+/** A row of unfinished work. */
 export interface UnfinishedWork {
   readonly id: string;
   readonly slot: Slot;
-  /** Take-ups so far. */
+  /** Number of take-ups so far. */
   readonly attempts: number;
 }
 
-/** Where unfinished work is found and taken up; the rows are the kind's own. */
+/** Finds unfinished work and takes it up; the rows belong to the kind. */
 export interface RecoverySource<Work extends UnfinishedWork> {
-  /** Work of these slots that is due, oldest first. `slots.bytes()` goes well with `get_bit($1, slot) = 1`. */
+  /**
+   * Due work of these slots, oldest first. Suited to the SQL condition `get_bit($1, slot) = 1` with `slots.bytes()`.
+   */
   unfinished(slots: SlotSet, limit: number): Promise<readonly Work[]>;
   /**
-   * Raises the attempt count in a transaction of its own, before anything else runs: work that ends its
-   * process must be counted. Undefined when it is finished or no longer due; else the count now.
+   * Raises the attempt count in a transaction of its own before anything else runs, so that work that kills its
+   * process is counted. Undefined if the work is finished or no longer due; otherwise the new count.
    */
   takeUp(work: Work): Promise<number | undefined>;
-  /** Mostly a call to the actor that owns the work: the call is a hint, the row is the work. */
+  /** Usually a call to the actor that owns the work: the call is a hint, the row is the work. */
   run(work: Work, attempt: number): Promise<void>;
-  /** Ends work that was taken up too often, once for all. */
+  /** Ends work that was taken up too often, for good. */
   giveUp(work: Work): Promise<void>;
 }
 
-/** Hears what a source was asked, and why it could not answer: the look or the work comes again by itself. */
+/** Reports a failed request to a source; the scan or the work is retried without further action. */
 export type SourceFailed<Asked extends string> = (asked: Asked, error: unknown) => void;
 
 export type RecoveryQuestion = 'unfinished' | 'takeUp' | 'run' | 'giveUp';
 
-/** What recovery needs of the node. */
+/** What recovery needs from the node. */
 export interface RecoveryNode {
   readonly process: ProcessId;
   readonly ring: Ring;
@@ -50,10 +52,10 @@ export interface RecoveryCounts {
 }
 
 /**
- * Finds unfinished work of the slots that this node owns (protocol 6): on gaining slots, again when every
- * older lease and statement must be over, since another actor may commit work for a slot just after its new
- * owner looked, and then slowly and for ever. First attempts run a few at a time, repeats one at a time and
- * after a growing pause: a turn that kills its process must not kill the cluster.
+ * Finds unfinished work in the slots of this node (protocol 6): on gaining slots; again once every older lease and
+ * statement must be over, because another actor may commit work for a slot just after its new owner's scan; and then
+ * periodically for ever. First attempts run a few at a time, repeats one at a time after a growing pause: a turn that
+ * kills its process must not kill the cluster.
  */
 export class Recovery<Work extends UnfinishedWork> {
   readonly #node: RecoveryNode;
@@ -62,15 +64,15 @@ export class Recovery<Work extends UnfinishedWork> {
   readonly #time: Time;
   readonly #random: Random;
   readonly #failed: SourceFailed<RecoveryQuestion>;
-  readonly #inHand = new Set<string>();
+  readonly #takenUp = new Set<string>();
   readonly #fresh: Work[] = [];
   readonly #repeats: Work[] = [];
   readonly #timers = new Set<Timer>();
   readonly #counts = { looks: 0, takenUp: 0, givenUp: 0, failures: 0 };
   #running = 0;
   #repeating = false;
-  #looking = false;
-  #lookAgain = false;
+  #scanning = false;
+  #scanAgain = false;
   #stopped = false;
   #unsubscribe: (() => void) | undefined;
 
@@ -96,13 +98,13 @@ export class Recovery<Work extends UnfinishedWork> {
 
   start(): void {
     this.#unsubscribe = this.#node.onRing((ring, before) => this.#onRing(ring, before));
-    // A cold start has many views in a row; the first look waits until one has stood.
-    this.#lookLater(this.#config.recoveryStandMs);
-    this.#lookLater(this.#secondLookMs());
+    // A cold start has many views in a row; the first scan waits until one is stable.
+    this.#scanLater(this.#config.recoveryStableViewMs);
+    this.#scanLater(this.#secondScanMs());
     this.#sweepLater();
   }
 
-  /** Takes up nothing more; what runs goes on. */
+  /** Takes up no further work; running work continues. */
   stop(): void {
     this.#stopped = true;
     this.#unsubscribe?.();
@@ -112,9 +114,9 @@ export class Recovery<Work extends UnfinishedWork> {
     this.#repeats.length = 0;
   }
 
-  /** Work was written for a slot of this node: no need to wait for the next look. */
+  /** Work was written for a slot of this node: scan now. */
   hint(): void {
-    void this.#look();
+    void this.#scan();
   }
 
   #onRing(ring: Ring, before: Ring): void {
@@ -123,25 +125,25 @@ export class Recovery<Work extends UnfinishedWork> {
       SlotSet.ownedBy(this.#node.process, before),
     );
     if (gained.size === 0) return;
-    this.#lookLater(wasCold ? this.#config.recoveryStandMs : 0);
-    this.#lookLater(this.#secondLookMs());
+    this.#scanLater(wasCold ? this.#config.recoveryStableViewMs : 0);
+    this.#scanLater(this.#secondScanMs());
   }
 
-  #secondLookMs(): number {
+  #secondScanMs(): number {
     return this.#config.leaseMs + this.#config.leaseMarginMs + this.#config.statementTimeoutMs;
   }
 
   #sweepLater(): void {
-    // Nodes that started together do not ask the store together.
+    // Random, so that nodes that started together do not query the store together.
     const delayMs = this.#config.recoverySweepMs * (0.75 + this.#random.fraction() / 2);
     this.#after(delayMs, () => {
-      void this.#look();
+      void this.#scan();
       this.#sweepLater();
     });
   }
 
-  #lookLater(delayMs: number): void {
-    this.#after(delayMs, () => void this.#look());
+  #scanLater(delayMs: number): void {
+    this.#after(delayMs, () => void this.#scan());
   }
 
   #after(delayMs: number, action: () => void): void {
@@ -152,34 +154,34 @@ export class Recovery<Work extends UnfinishedWork> {
     this.#timers.add(timer);
   }
 
-  async #look(): Promise<void> {
-    if (this.#looking) {
-      this.#lookAgain = true;
+  async #scan(): Promise<void> {
+    if (this.#scanning) {
+      this.#scanAgain = true;
       return;
     }
-    this.#looking = true;
+    this.#scanning = true;
     do {
-      this.#lookAgain = false;
-      await this.#lookOnce();
-    } while (this.#lookAgain && !this.#stopped);
-    this.#looking = false;
+      this.#scanAgain = false;
+      await this.#scanOnce();
+    } while (this.#scanAgain && !this.#stopped);
+    this.#scanning = false;
   }
 
-  async #lookOnce(): Promise<void> {
+  async #scanOnce(): Promise<void> {
     const slots = SlotSet.ownedBy(this.#node.process, this.#node.ring);
     if (this.#stopped || slots.size === 0 || !this.#node.mayAct()) return;
     this.#counts.looks += 1;
     try {
       const found = await this.#source.unfinished(slots, this.#config.recoveryBatch);
       for (const work of found) {
-        if (this.#inHand.has(work.id) || !this.#node.owns(work.slot)) continue;
-        this.#inHand.add(work.id);
+        if (this.#takenUp.has(work.id) || !this.#node.owns(work.slot)) continue;
+        this.#takenUp.add(work.id);
         (work.attempts === 0 ? this.#fresh : this.#repeats).push(work);
       }
       this.#next();
     } catch (error) {
-      // The store is away, or the query is wrong; the sweep asks again.
-      this.#fail('unfinished', error);
+      // The store is unreachable or the query failed; the sweep retries.
+      this.#reportFailure('unfinished', error);
     }
   }
 
@@ -223,15 +225,15 @@ export class Recovery<Work extends UnfinishedWork> {
       asked = 'run';
       await this.#source.run(work, attempt);
     } catch (error) {
-      // The row still says unfinished: a later look finds it with its raised count.
-      this.#fail(asked, error);
-      this.#lookLater(this.#config.recoveryRetryMs);
+      // The row is still unfinished: a later scan finds it with its raised count.
+      this.#reportFailure(asked, error);
+      this.#scanLater(this.#config.recoveryRetryMs);
     } finally {
-      this.#inHand.delete(work.id);
+      this.#takenUp.delete(work.id);
     }
   }
 
-  #fail(asked: RecoveryQuestion, error: unknown): void {
+  #reportFailure(asked: RecoveryQuestion, error: unknown): void {
     this.#counts.failures += 1;
     this.#failed(asked, error);
   }

@@ -1,9 +1,9 @@
 import { addressText, slot, slotCount, type ActorAddress, type Slot } from '../ids/ids.js';
 
 /**
- * The frozen hashes of placement. Rows in the durable store carry slots made by them, and nodes of two
- * versions must agree during a rolling upgrade: they may never change. Test vectors guard them.
- * FNV-1a over UTF-8 with the finalizer of MurmurHash3, which spreads FNV's weak high bits.
+ * The frozen hashes of placement. They must never change: rows in the durable store carry slots computed by them, and
+ * nodes of two versions must agree during a rolling upgrade. Test vectors guard them. FNV-1a over UTF-8 with the
+ * finalizer of MurmurHash3, which spreads FNV's weak high bits.
  */
 const fnvOffset = 0x811c9dc5;
 const fnvPrime = 0x01000193;
@@ -34,7 +34,7 @@ export function hashBytes(bytes: Uint8Array): number {
   return mix(hash);
 }
 
-/** Draw of one member for one slot, 32 bits, unsigned; the highest weighted draw owns the slot. */
+/** The draw of one member for one slot, 32 bits, unsigned. The highest weighted draw owns the slot. */
 export function draw(slotNumber: number, memberHash: number): number {
   return mix(mix(Math.imul(slotNumber + 1, 0x9e3779b1)) + memberHash);
 }

@@ -4,10 +4,10 @@ import type { Time } from '../time/time.js';
 import { draw, hashText } from './hash.js';
 
 /**
- * Weighted rendezvous hashing: every member draws a number for every slot, and the highest draw owns it.
- * The owner of a slot therefore depends on the view alone, and a member that comes or goes moves only the
- * slots that it wins or held. (Bounded load would even out the rest, but would move slots between members
- * that stay.) The draws are made once per view into a table; a look-up is one read of an array.
+ * Weighted rendezvous hashing: every member draws a number for every slot, and the highest draw owns the slot. The
+ * owner therefore depends on the view alone, and a member that joins or leaves moves only the slots that it wins or
+ * held. (Bounded load would balance better, but would move slots between members that stay.) The draws are computed
+ * once per view into a table; a lookup reads one array element.
  */
 export class Ring {
   readonly view: View;
@@ -39,7 +39,7 @@ export class Ring {
   }
 }
 
-/** Built in steps, so that a change of view never holds up calls; earlier draws are used where they stand. */
+/** Built in steps, so that a change of view does not block calls. Unchanged slots keep their previous owners. */
 export class RingBuild {
   readonly #view: View;
   readonly #owners = new Uint16Array(slotCount);
@@ -48,9 +48,9 @@ export class RingBuild {
   readonly #all: readonly number[];
   readonly #fresh: readonly number[];
   readonly #previous: Ring | undefined;
-  /** Index in the new view of each member of the previous one; -1 where it is gone. */
+  /** Index in the new view of each member of the previous view; -1 if it left. */
   readonly #carried: Int32Array;
-  /** With equal weights the draws alone decide alike, without a logarithm for each. */
+  /** With equal weights the raw draws decide, which saves a logarithm per draw. */
   readonly #even: boolean;
   #next = 0;
 
@@ -70,7 +70,7 @@ export class RingBuild {
     this.#fresh = this.#all.filter((index) => !carried.has(index));
   }
 
-  /** Returns whether the table is whole. */
+  /** True once the table is complete. */
   step(slots: number): boolean {
     if (this.#view.members.length === 0) this.#next = slotCount;
     const end = Math.min(slotCount, this.#next + slots);
@@ -78,7 +78,7 @@ export class RingBuild {
       const before = this.#previous?.owners[slot];
       const held = before === undefined ? -1 : (this.#carried[before] ?? -1);
       if (held < 0) this.#owners[slot] = this.#best(slot, this.#all, -1);
-      // Where nobody is new, who holds a slot keeps it: after a death only the slots of the dead are drawn.
+      // Without new members, a slot with a surviving owner keeps it: only the slots of departed members are drawn.
       else this.#owners[slot] = this.#fresh.length === 0 ? held : this.#best(slot, this.#fresh, held);
     }
     this.#next = Math.max(this.#next, end);
@@ -95,7 +95,7 @@ export class RingBuild {
     let bestScore = held < 0 ? -1 : this.#score(slot, held);
     for (const index of candidates) {
       const score = this.#score(slot, index);
-      // Members are sorted by process id, so the lower index breaks a tie alike on every node.
+      // Members are sorted by process id, so the lower index breaks a tie identically on every node.
       if (score > bestScore || (score === bestScore && index < best)) {
         best = index;
         bestScore = score;
@@ -104,7 +104,7 @@ export class RingBuild {
     return best;
   }
 
-  /** -weight / ln(u) of a uniform u: the chance to be highest is in proportion to the weight. */
+  /** -weight / ln(u) for a uniform u: the probability of the highest score is proportional to the weight. */
   #score(slot: number, index: number): number {
     const drawn = draw(slot, this.#hashes[index] ?? 0);
     if (this.#even) return drawn;
@@ -117,7 +117,7 @@ export function buildRing(view: View, previous?: Ring): Ring {
   return new RingBuild(view, previous).ring();
 }
 
-/** Lets other work run between steps; each step costs about a millisecond with ten fresh members. */
+/** Yields to other work between steps; a step takes about a millisecond with ten new members. */
 export function buildRingInSteps(time: Time, view: View, previous?: Ring): Promise<Ring> {
   const build = new RingBuild(view, previous);
   const slotsPerStep = Math.max(512, Math.floor(131_072 / Math.max(1, view.members.length)));

@@ -1,12 +1,12 @@
 import { slot, slotCount, type ProcessId, type Slot } from '../ids/ids.js';
 import type { Ring } from './ring.js';
 
-/** By table and index of its owner: each is asked for at every look at the store, and never changes. */
+/** Cached by owner table and member index: each set is needed for every scan of the store, and never changes. */
 const ownedSets = new WeakMap<Uint16Array, SlotSet[]>();
 
 /**
- * Slots as a bitmap of 32 KB. A store finds the rows of an owner with `get_bit($1, slot) = 1`, whose
- * parameter stays the same size however many slots a node has.
+ * Slots as a bitmap of 32 KB. A store finds an owner's rows with `get_bit($1, slot) = 1`; the parameter has the same
+ * size for any number of slots.
  */
 export class SlotSet {
   readonly #bits: Uint8Array;
@@ -36,7 +36,7 @@ export class SlotSet {
     return (((this.#bits[number >> 3] ?? 0) >> (number & 7)) & 1) === 1;
   }
 
-  /** Bit n is bit n % 8, from the lowest, of byte n / 8: the order that PostgreSQL's `get_bit` counts in. */
+  /** Bit n is bit n % 8 of byte n / 8, counted from the lowest: the order of PostgreSQL's `get_bit`. */
   bytes(): Uint8Array {
     return this.#bits;
   }
@@ -51,7 +51,7 @@ export class SlotSet {
     return count;
   }
 
-  /** Those of this set that `other` lacks. */
+  /** The slots of this set that are not in `other`. */
   without(other: SlotSet): SlotSet {
     return new SlotSet(this.#bits.map((byte, index) => byte & ~(other.#bits[index] ?? 0)));
   }

@@ -16,9 +16,9 @@ import { backoffMs } from '../time/backoff.js';
 import { sleep, type Random, type Time } from '../time/time.js';
 
 /**
- * The handoff of a busy actor (protocol 4): the new owner leaves the running turn alone, asks its process
- * to say when it has ended, and passes control calls on to it meanwhile. It stops waiting at the release, at
- * the deadline of the stamp, or when that process is surely gone.
+ * The handoff of a busy actor (protocol 4). The new owner does not disturb the running turn: it asks that process to
+ * answer when the turn has ended, and forwards control calls to it meanwhile. It stops waiting at the release, at the
+ * deadline of the stamp, or when that process is surely gone.
  */
 export interface HandoffParts {
   readonly config: ClusterConfig;
@@ -30,7 +30,7 @@ export interface HandoffParts {
 }
 
 const askPause = { baseMs: 50, maxMs: 500 };
-/** One question; the answer comes when the turn ends, so it is asked anew from time to time. */
+/** Time-out of one request. It is answered when the turn ends, so it is repeated from time to time. */
 const askMs = 15_000;
 
 export class Handoff {
@@ -40,7 +40,9 @@ export class Handoff {
     this.#parts = parts;
   }
 
-  /** Whether the stamp may be ignored although it stands: its process said that the turn has ended. */
+  /**
+   * True if the stamp may be ignored although it is set: its process reported the end of the turn, or is surely gone.
+   */
   async awaitRelease(
     address: ActorAddress,
     process: ProcessId,
@@ -49,10 +51,9 @@ export class Handoff {
   ): Promise<boolean> {
     const { time, membership, random, links } = this.#parts;
     const untilMs = time.monotonicMs() + remainingMs;
-    // A process that vanished answers nothing: the question ends with the news that it is gone.
+    // A vanished process never answers: the request ends when the process is known to be gone.
     const over = new AbortController();
-    const end = (): void =>
-      over.abort(new ClusterError('cancelled', 'nobody waits for the release any more'));
+    const end = (): void => over.abort(new ClusterError('cancelled', 'the wait for the release has ended'));
     signal.addEventListener('abort', end, { once: true });
     membership.whenSurelyGone(process, over.signal).then(end, end);
     try {
@@ -60,14 +61,14 @@ export class Handoff {
         const leftMs = untilMs - time.monotonicMs();
         if (leftMs <= 0) return false;
         if (membership.surelyGone(process)) {
-          // Control calls that were passed to it come back and are answered here.
+          // Control calls that were forwarded to it come back and are answered here.
           links.lose(process);
           return true;
         }
         const member = this.#parts.memberEver(process);
         const waitMs = Math.min(leftMs, askMs);
         if (member !== undefined && (await this.#ask(address, member, waitMs, over.signal))) return true;
-        // Once `over` has ended nothing cuts the pause short: it must not become a loop without one.
+        // `over` no longer interrupts the pause once it is aborted; without `signal` the loop would not pause at all.
         const cut = over.signal.aborted ? signal : over.signal;
         await pause(time, Math.min(leftMs, backoffMs(attempt, askPause, random)), cut);
       }
@@ -78,7 +79,7 @@ export class Handoff {
     }
   }
 
-  /** Hands a control call to where the turn runs; `otherwise` is told when no activation lives there. */
+  /** Forwards a control call to the process of the running turn. `otherwise` is called if no activation lives there. */
   forward(
     address: ActorAddress,
     process: ProcessId,
@@ -88,7 +89,11 @@ export class Handoff {
     const member = this.#parts.memberEver(process);
     const { config, time, links } = this.#parts;
     if (member === undefined) {
-      otherwise(new ClusterError('not_serving', `the way to ${process} is not known`, { notBegun: true }));
+      otherwise(
+        new ClusterError('not_serving', `process ${process} is in no view that this node has seen`, {
+          notBegun: true,
+        }),
+      );
       return;
     }
     const outgoing: OutgoingCall = {
@@ -111,7 +116,7 @@ export class Handoff {
         reply: (bytes) => call.reply(decodeMessage(call.method.output, bytes)),
         item: (bytes) => {
           call.item(decodeMessage(call.method.output, bytes));
-          // The reader's credit ends at this node; here it is given back as messages pass.
+          // This node buffers nothing for the reader; it returns the sender's credit as messages pass.
           remote.grant(bytes.length + itemOverheadBytes);
         },
         end: () => call.endStream(),
@@ -145,7 +150,7 @@ export class Handoff {
   }
 }
 
-/** A sleep that an abort only cuts short. */
+/** A sleep that an abort ends early without an error. */
 function pause(time: Time, delayMs: number, signal: AbortSignal): Promise<void> {
   return sleep(time, delayMs, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;

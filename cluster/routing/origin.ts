@@ -4,7 +4,7 @@ import type { CallOptions } from '../activation/service.js';
 import { numberedRequestId, type RequestId } from '../ids/ids.js';
 import type { Target } from './target.js';
 
-/** What a call of this process is, over all its attempts. One is made for each call: fields, and no more of them. */
+/** Properties of a call of this process, over all its attempts. One is created per call, so it has only fields. */
 export class Origin implements CallOrigin {
   readonly target: Target;
   readonly method: Method;
@@ -18,7 +18,7 @@ export class Origin implements CallOrigin {
   #requestId: RequestId;
   #number: number;
 
-  /** Where the caller gave no id, `id` is the node's prefix and `number` makes one of it; else `number` is 0. */
+  /** If the caller gave an id, `number` is 0. Otherwise `id` is the node's prefix and `number` completes it. */
   constructor(
     target: Target,
     method: Method,
@@ -42,7 +42,7 @@ export class Origin implements CallOrigin {
     this.#number = number;
   }
 
-  /** Made when it is first asked for: that of most calls within a process never is. */
+  /** Created on first use: most calls within a process never need it. */
   get requestId(): RequestId {
     if (this.#number > 0) {
       this.#requestId = numberedRequestId(this.#requestId, this.#number);

@@ -16,44 +16,44 @@ import type { Timer } from '../time/time.js';
 import { Origin } from './origin.js';
 import type { Target } from './target.js';
 
-/** What the router does for a call that is out. */
+/** What the router does for a pending call. */
 export interface PendingHost {
   attemptFailed(pending: PendingCall, error: ClusterError): void;
-  /** Told once, when the call has its answer. */
+  /** Called once, when the call has its answer. */
   ended(pending: PendingCall): void;
-  /** A stream has begun, under `pending.epoch`. */
+  /** A stream has started, under `pending.epoch`. */
   streamOpened(pending: PendingCall): void;
-  /** An answer was made under this epoch. */
+  /** An answer was given under this epoch. */
   heardOfEpoch(pending: PendingCall, newest: Epoch): void;
-  /** What a message costs that stays in this process, where it has no bytes. */
+  /** Credit cost of a message within this process, which has no bytes. */
   readonly localItemCost: number;
 }
 
 const noEpoch = epoch(0);
 
-/** One call of this process, over all its attempts, until its one end. */
+/** One call of this process over all its attempts, until it ends. */
 export class PendingCall extends Origin implements ReplySink, Deadlined, EpochStream {
   deadlineNext: Deadlined | undefined = undefined;
   deadlinePrevious: Deadlined | undefined = undefined;
   readonly #host: PendingHost;
-  /** Its end: of a call with one answer the two of its promise, of a stream its reader. */
+  /** How it ends: a call with one answer settles a promise; a stream ends its reader. */
   resolve: ((value: unknown) => void) | undefined = undefined;
   reject: ((error: ClusterError) => void) | undefined = undefined;
   stream: ReplyStream<unknown> | undefined = undefined;
-  /** The attempt that is out: here, there, or none. */
+  /** The current attempt: local, remote, or none. */
   local: Call | undefined = undefined;
   remote: RemoteCall | undefined = undefined;
   done = false;
-  /** Where the last attempt went. */
+  /** Target of the last attempt. */
   tried: ProcessId | undefined = undefined;
   hops = 0;
   attempts = 0;
   lastError: ClusterError | undefined = undefined;
-  /** Since when attempts have failed for want of the durable store. */
+  /** Since when attempts have failed because the durable store is unreachable. */
   storeAwaySinceMs: number | undefined = undefined;
   pause: Timer | undefined = undefined;
   signals: { readonly signal: AbortSignal; readonly onAbort: () => void }[] | undefined = undefined;
-  /** Of the activation that answers a stream. */
+  /** Epoch of the activation that answers a stream. */
   epoch: Epoch = noEpoch;
   #last: unknown = undefined;
   #received = 0;
@@ -72,14 +72,14 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
     this.#host = host;
   }
 
-  /** The request of the next attempt; undefined when messages were seen and the method cannot go on. */
+  /** The request of the next attempt; undefined if messages were received and the method cannot resume. */
   nextInput(): { readonly input: unknown } | undefined {
     if (this.#received === 0) return { input: this.input };
     const resume = this.method.resume;
     return resume === undefined ? undefined : { input: resume(this.input, this.#last) };
   }
 
-  // ── from an actor of this process
+  // // ── answers of a local actor
 
   reply(value: unknown): void {
     if (this.stream === undefined && this.#finish()) this.resolve?.(value);
@@ -111,21 +111,21 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
     this.#host.heardOfEpoch(this, newest);
   }
 
-  /** For an attempt over a link: the same answers, in bytes. */
+  /** Receives the answer of a remote attempt, in bytes. */
   remoteAnswer(): RemoteAnswer {
     return new DecodedAnswer(this);
   }
 
-  /** A message of a stream that came over a link. */
+  /** A message of a stream that arrived over a link. */
   remoteItem(value: unknown, bytes: number): void {
     this.#push(value, bytes + itemOverheadBytes);
   }
 
   superseded(by: Epoch): void {
-    const message = `epoch ${this.epoch} of the actor is over, ${by} answers`;
+    const message = `epoch ${this.epoch} of the actor was superseded by epoch ${by}`;
     const error = new ClusterError('fenced', message);
     const { local, remote } = this;
-    // A call of this process comes back by `fail`; one that is out is cancelled in silence.
+    // A local call reports back through `fail`; a remote call is cancelled silently.
     if (local !== undefined) local.fail(error);
     else {
       remote?.cancel();
@@ -142,7 +142,7 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
     this.stop(error);
   }
 
-  /** Ends the call for its caller and cancels what is out. */
+  /** Ends the call for its caller and cancels the current attempt. */
   stop(error: ClusterError): void {
     if (!this.#finish()) return;
     if (this.stream === undefined) this.reject?.(error);
@@ -163,12 +163,12 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
     this.remote?.grant(credit);
   }
 
-  /** The reader of the stream went away. */
+  /** The reader cancelled the stream. */
   cancelStream(): void {
     if (this.#finish()) this.cancelAttempt();
   }
 
-  /** A new attempt starts with a whole window of credit. */
+  /** A new attempt starts with a full credit window. */
   attachStream(): void {
     this.stream?.attach({
       grant: (credit) => this.grant(credit),
@@ -192,7 +192,7 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
   }
 }
 
-/** A class, since one is made for each call that leaves the process. */
+/** A class, because one is created per remote call. */
 class DecodedAnswer implements RemoteAnswer {
   readonly #pending: PendingCall;
 

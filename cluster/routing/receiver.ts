@@ -22,20 +22,20 @@ export interface ReceiverParts {
   readonly membership: Membership;
   readonly rings: RingKeeper;
   readonly table: ActorTable;
-  /** This node's description, for a peer that asks. */
+  /** This node's description, for a peer that requests it. */
   describe(): Uint8Array;
 }
 
 const targetsMax = 10_000;
-/** How long a receiver that is behind waits for the caller's view before it answers by its own. */
+/** How long a receiver with an older view waits for the caller's view before it answers by its own. */
 const catchUpMs = 1_000;
 
-/** Takes the calls of other nodes: to the actor if it is here, else an answer that says where the truth is. */
+/** Handles the calls of other nodes: delivers to the actor if this node owns it, otherwise answers "moved". */
 export class Receiver {
   readonly #parts: ReceiverParts;
   readonly #targets = new Map<Kind, Map<string, Map<string, Target>>>();
   #targetCount = 0;
-  /** Calls that came to the wrong node. */
+  /** Calls that reached the wrong node. */
   movedGiven = 0;
 
   constructor(parts: ReceiverParts) {
@@ -50,7 +50,7 @@ export class Receiver {
       }
       const kind = this.#parts.kinds.get(incoming.kind);
       if (kind === undefined)
-        throw new ClusterError('unknown_kind', `this node has no kind ${incoming.kind}`);
+        throw new ClusterError('unknown_kind', `this node has no actor kind ${incoming.kind}`);
       const target = this.#target(kind, incoming.group, incoming.key);
       if (incoming.mode === 'release') return this.#release(target, incoming);
       const method = kind.methods.get(incoming.method);
@@ -60,7 +60,7 @@ export class Receiver {
       return this.#call(target, method, incoming);
     } catch (error) {
       const known = toClusterError(error, 'bad_message');
-      // The constructor puts the tag in front again.
+      // The constructor adds the tag again.
       const message = known.message.replace(`${known.tag}: `, '');
       incoming.answer.fail(new ClusterError(known.tag, message, { cause: error, notBegun: true }));
       return noHandle;
@@ -68,8 +68,8 @@ export class Receiver {
   }
 
   /**
-   * Most calls go to actors that were called a moment ago: their addresses were checked and hashed then. Looked up
-   * part by part, since joining them into one text costs more than the look-ups.
+   * Caches checked and hashed addresses, because most calls go to recently called actors. The lookup goes part by
+   * part: joining the parts into one string costs more.
    */
   #target(kind: Kind, group: string, key: string): Target {
     const known = this.#targets.get(kind)?.get(group)?.get(key);
@@ -113,20 +113,20 @@ export class Receiver {
     const size = { bytes: incoming.body.length, credit: incoming.credit };
     const call = new Call(target, origin, input, size, this.#sink(target, method, incoming), deadlines);
     const payload = incoming.repeatable ? hashBytes(incoming.body) : 0;
-    if (incoming.mode === 'resident') this.#resident(target, call);
+    if (incoming.mode === 'resident') this.#deliverResident(target, call);
     else void this.#route(target, call, payload, incoming);
     return {
       cancel: () => call.cancel(),
       grant: (credit) => call.grant(credit),
       detach: () => {
-        if (method.streams) call.fail(new ClusterError('peer_lost', 'the caller is gone'));
+        if (method.streams) call.fail(new ClusterError('peer_lost', 'the link to the caller was lost'));
       },
     };
   }
 
-  #resident(target: Target, call: Call): void {
+  #deliverResident(target: Target, call: Call): void {
     if (!this.#parts.table.deliverResident(target.kind.name, target.text, call)) {
-      call.fail(new ClusterError('moved', 'no activation of the actor lives here', { notBegun: true }));
+      call.fail(new ClusterError('moved', 'the actor is not loaded on this node', { notBegun: true }));
     }
   }
 
@@ -136,7 +136,7 @@ export class Receiver {
       this.#deliver(target, call, payload);
       return;
     }
-    // This node is behind its caller: it answers by the newer view, which is on its way already.
+    // This node's view is older than the caller's: wait for the newer view, which is on its way.
     let waited = false;
     const go = (): void => {
       if (waited) return;
@@ -152,9 +152,11 @@ export class Receiver {
     const { rings, membership, table } = this.#parts;
     if (call.ended) return;
     if (!rings.owns(target.slot)) {
-      call.fail(new ClusterError('moved', `${target.kind.name} lives elsewhere`, { notBegun: true }));
+      call.fail(
+        new ClusterError('moved', `${target.kind.name} is owned by another node`, { notBegun: true }),
+      );
     } else if (call.chain.length > 0 ? !membership.mayAct() : !membership.mayAdmit()) {
-      call.fail(new ClusterError('not_serving', 'this node may not begin new work', { notBegun: true }));
+      call.fail(new ClusterError('not_serving', 'this node may not start new work', { notBegun: true }));
     } else {
       table.deliver(target.kind.name, target.text, target.slot, call, payload);
     }

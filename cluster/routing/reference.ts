@@ -16,7 +16,7 @@ class ReferenceBase {
   }
 }
 
-/** Makes references to actors of one kind; the methods live on a prototype, so that each is one object. */
+/** Creates references to actors of one kind. The methods are on a prototype, so each reference is one object. */
 export function referencesTo<Service extends ServiceShape>(
   kind: ActorKindOf<Service>,
   caller: Caller,
@@ -35,7 +35,7 @@ export function referencesTo<Service extends ServiceShape>(
   return (group, key) => new constructed(targetOf(kind, group, key));
 }
 
-/** The one place where references get their types: the prototype has a method for each of the service's. */
+/** The only place that assigns references their types: the prototype has each method of the service. */
 function isReferenceTo<Service extends ServiceShape>(
   candidate: new (target: Target) => object,
   kind: Kind,

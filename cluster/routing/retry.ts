@@ -2,11 +2,10 @@ import type { Method } from '../activation/method.js';
 import type { ClusterError } from '../errors.js';
 
 /**
- * What follows a failed attempt. A call that no handler began may always be sent again; one that may have
- * run only when its method says that a repeat is harmless. Overload is not retried here: the caller must
- * feel it. `moved` counts as a hop. A durable store that is away is waited for as long as its failover may
- * take and no longer: callers that all waited out their deadlines would pile up for nothing. All else goes
- * on until the deadline.
+ * What follows a failed attempt. A call that no handler has started may always be resent; one that may have run only
+ * if its method allows repeats. Overload is not retried here, so that callers slow down. `moved` counts as a hop. An
+ * unreachable durable store is retried for the duration of a short failover and no longer; otherwise callers would
+ * pile up until their deadlines. Everything else is retried until the deadline.
  */
 export type RetryDecision = 'end' | 'hop' | 'pause' | 'pause_for_store';
 

@@ -4,19 +4,19 @@ import { emptyView, sameView } from '../membership/view.js';
 import { buildRing, buildRingInSteps, type Ring } from '../ring/ring.js';
 import type { Time } from '../time/time.js';
 
-/** How tables are made; a simulation of many nodes shares them. */
+/** How owner tables are built; a simulation of many nodes shares them. */
 export type BuildRing = (view: View, previous: Ring) => Promise<Ring>;
 
 export function ringBuilder(time: Time): BuildRing {
   return (view, previous) => buildRingInSteps(time, view, previous);
 }
 
-/** The ring of the newest view. While a new table is built the old one answers. */
+/** The ring of the newest view. The old ring stays in use while the new table is built. */
 export class RingKeeper {
   readonly #build: BuildRing;
   readonly #self: ProcessId;
   readonly #onRing: (ring: Ring, before: Ring) => void;
-  /** Every member of any view so far: a process that left may still run a turn. */
+  /** Every member of every view so far: a process that left may still run a turn. */
   readonly #known = new Map<ProcessId, Member>();
   #ring = buildRing(emptyView);
   #selfIndex = -1;

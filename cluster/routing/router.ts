@@ -20,15 +20,15 @@ import type { RingKeeper } from './ring-keeper.js';
 import type { Target } from './target.js';
 
 /**
- * Brings calls of this process to the owners of their actors.
+ * Sends calls of this process to the owners of their actors.
  *
- * Calm: the ring names the owner; here the call goes into the actor's mailbox as it is, elsewhere over the
- * link. A change of view: the receiver that is no longer owner answers "moved" and names its view; the
- * caller catches up and sends the call, under the same request id, to the new owner, three hops at most.
- * Crash: the link breaks and every call on it fails at once. One that no handler can have begun waits for
- * the next view and is sent again; one that may have run is repeated only when its method says that this is
- * harmless, else its caller is told. Not promised: that a call runs once. That is the work of the row that
- * it makes, unique by request id (protocol 5.1).
+ * Normal operation: the ring names the owner. A local call goes into the actor's mailbox unencoded, a remote
+ * one over the link. Change of view: a receiver that is no longer the owner answers "moved" and names its view;
+ * the caller catches up and resends the call, under the same request id, to the new owner, at most `hopsMax`
+ * times. Crash: the link breaks and every call on it fails at once. A call that no handler can have started
+ * waits for the next view and is resent; one that may have run is repeated only if its method allows it,
+ * otherwise its caller receives the error. Not guaranteed: that a call runs only once. That is ensured by the
+ * row it writes, which is unique by request id (protocol 5.1).
  */
 export interface RouterParts {
   readonly config: ClusterConfig;
@@ -49,7 +49,7 @@ export interface RouterCounts {
 }
 
 const retryPause = { baseMs: 20, maxMs: 500 };
-/** Messages of a stream within one process that may wait for their reader. */
+/** How many messages of a stream within one process may wait for their reader. */
 const localItemsMax = 64;
 
 export class Router implements Caller, PendingHost {
@@ -59,7 +59,7 @@ export class Router implements Caller, PendingHost {
   readonly localItemCost: number;
   readonly counts: RouterCounts = { localCalls: 0, remoteCalls: 0, movedAnswers: 0, retries: 0 };
   readonly #idPrefix: RequestId;
-  /** No bytes are made in one process. */
+  /** Local calls are not encoded. */
   readonly #localSize: { readonly bytes: 0; readonly credit: number };
   #lastId = 0;
 
@@ -67,7 +67,7 @@ export class Router implements Caller, PendingHost {
     this.#parts = parts;
     this.localItemCost = Math.ceil(parts.config.callCreditBytes / localItemsMax);
     this.#localSize = { bytes: 0, credit: parts.config.callCreditBytes };
-    // Unique over the cluster without asking for randomness at each call.
+    // Unique in the cluster without a random number per call.
     this.#idPrefix = requestId(`${parts.random.id().slice(0, 16)}-`);
   }
 
@@ -81,7 +81,7 @@ export class Router implements Caller, PendingHost {
   }
 
   stream(target: Target, method: Method, input: unknown, options?: CallOptions): ReplyStream<unknown> {
-    const stream = new ReplyStream<unknown>(this.#parts.config.callCreditBytes, nobody);
+    const stream = new ReplyStream<unknown>(this.#parts.config.callCreditBytes, detachedSource);
     const pending = this.#pending(target, method, input, options);
     pending.stream = stream;
     pending.attachStream();
@@ -93,26 +93,26 @@ export class Router implements Caller, PendingHost {
     return this.#paused.size;
   }
 
-  /** An activation with this epoch exists, here or elsewhere (protocol 4.4). */
+  /** An activation with this epoch exists, on this or another node (protocol 4.4). */
   heardOfActivation(kind: ActorKind, text: string, newest: Epoch): void {
     if (this.#streams.size > 0) this.#streams.heard(`${kind}\0${text}`, newest);
   }
 
-  /** A new ring is in use: what waited for an owner is sent at once. */
+  /** A new ring is in use: resends the calls that waited for an owner. */
   wake(): void {
-    // A copy: one that fails at once waits again, and must not be met a second time in this round.
+    // Iterates over a copy: a call that fails at once is added again, and must not run twice in this loop.
     for (const pending of Array.from(this.#paused)) {
       pending.pause?.cancel();
       this.#resume(pending);
     }
   }
 
-  /** The node stops: what is out ends with a retryable error. */
+  /** The node stops: ends waiting calls with a retryable error. */
   stop(error: ClusterError): void {
     for (const pending of Array.from(this.#paused)) pending.stop(error);
   }
 
-  // ── a call's way
+  // // ── sending a call
 
   #pending(target: Target, method: Method, input: unknown, options: CallOptions | undefined): PendingCall {
     const { config, time } = this.#parts;
@@ -145,30 +145,30 @@ export class Router implements Caller, PendingHost {
     pending.attempts += 1;
     if (rings.owns(target.slot)) {
       pending.tried = this.#parts.membership.self.process;
-      // What a running turn calls is part of work that was admitted before.
+      // A call of a running turn belongs to work that was already admitted.
       const isNested = pending.chain.length > 0;
-      if (isNested ? membership.mayAct() : membership.mayAdmit()) this.#here(pending, input);
-      else pending.fail(new ClusterError('not_serving', 'this node may not begin new work', notBegun));
+      if (isNested ? membership.mayAct() : membership.mayAdmit()) this.#attemptLocal(pending, input);
+      else pending.fail(new ClusterError('not_serving', 'this node may not start new work', notBegun));
       return;
     }
     const owner = rings.ring.ownerOf(target.slot);
     pending.tried = owner?.process;
     if (owner === undefined) {
-      pending.fail(new ClusterError('no_owner', 'no member of the view takes actors', notBegun));
+      pending.fail(new ClusterError('no_owner', 'the view has no worker', notBegun));
       return;
     }
     try {
       const body = encodeMessage(pending.method.input, input, config.messageBytesMax);
       this.counts.remoteCalls += 1;
       pending.remote = this.#parts.links.call(owner, this.#outgoing(pending, body));
-      // It may have failed within: then nothing is out.
+      // It may have failed during the call; then the attempt is cancelled.
       if (pending.done) pending.cancelAttempt();
     } catch (error) {
       pending.stop(toClusterError(error, 'bad_message'));
     }
   }
 
-  #here(pending: PendingCall, input: unknown): void {
+  #attemptLocal(pending: PendingCall, input: unknown): void {
     const { target } = pending;
     this.counts.localCalls += 1;
     const call = new Call(target, pending, input, this.#localSize, pending);
@@ -201,7 +201,7 @@ export class Router implements Caller, PendingHost {
     };
   }
 
-  // ── what a pending call asks
+  // // ── callbacks of a pending call
 
   streamOpened(pending: PendingCall): void {
     this.#streams.opened(actorOf(pending), pending);
@@ -233,7 +233,7 @@ export class Router implements Caller, PendingHost {
       return;
     }
     if (pending.nextInput() === undefined) {
-      // Messages were read already, and the method does not say how to go on behind them.
+      // Messages were already received, and the method does not define `resume`.
       pending.stop(error);
       return;
     }
@@ -245,13 +245,13 @@ export class Router implements Caller, PendingHost {
 
   #pauseMs(pending: PendingCall, error: ClusterError): number {
     const { rings, random } = this.#parts;
-    // A new ring came while this attempt was on its way to the owner before: nobody wakes the call for it any more.
+    // A new ring arrived during this attempt, so no further wake-up will come for it: retry without a pause.
     const owner = rings.ring.ownerOf(pending.target.slot)?.process;
     if (owner !== undefined && owner !== pending.tried) return error.retryAfterMs ?? 0;
     return Math.max(error.retryAfterMs ?? 0, backoffMs(pending.attempts, retryPause, random));
   }
 
-  /** Counted from its first failure: one that fails in between for another reason gets no more time. */
+  /** Counted from the first such failure; other failures in between do not extend it. */
   #mayWaitForStore(pending: PendingCall): boolean {
     const { time, config } = this.#parts;
     const nowMs = time.monotonicMs();
@@ -270,13 +270,13 @@ export class Router implements Caller, PendingHost {
   }
 }
 
-/** The call ends when the signal does, which may have been before it began. */
+/** Ends the call when the signal is aborted, including before it starts. */
 function follow(pending: PendingCall, signal: AbortSignal): void {
   if (signal.aborted) {
-    pending.stop(new ClusterError('cancelled', 'the caller had given up before the call'));
+    pending.stop(new ClusterError('cancelled', 'the signal of the caller was aborted before the call'));
     return;
   }
-  const onAbort = (): void => pending.stop(new ClusterError('cancelled', 'the caller gave up'));
+  const onAbort = (): void => pending.stop(new ClusterError('cancelled', 'the caller cancelled the call'));
   signal.addEventListener('abort', onAbort, { once: true });
   (pending.signals ??= []).push({ signal, onAbort });
 }
@@ -286,4 +286,4 @@ function actorOf({ target }: PendingCall): string {
 }
 
 const notBegun = { notBegun: true } as const;
-const nobody = { grant() {}, cancel() {} };
+const detachedSource = { grant() {}, cancel() {} };

@@ -2,11 +2,11 @@ import type { Kind } from '../activation/kind.js';
 import { actorAddress, type ActorAddress, type Slot } from '../ids/ids.js';
 import { slotOf } from '../ring/hash.js';
 
-/** An actor's address with all that a call needs of it, worked out once. */
+/** An actor's address and everything derived from it that a call needs. */
 export interface Target {
   readonly kind: Kind;
   readonly address: ActorAddress;
-  /** `group NUL key`, the key of the table of actors. */
+  /** `group NUL key`, the key in the actor table. */
   readonly text: string;
   readonly slot: Slot;
 }

@@ -1,10 +1,10 @@
 import type { CounterLoad, CounterResult, CounterState, CounterWrite } from '../example/counter.js';
 import type { MemoryTables } from './fence-store.js';
 
-/** The rows of the example counter, as its SQL twin keeps them. */
+/** The rows of the example counter, equivalent to its SQL. */
 export class CounterTables implements MemoryTables<CounterLoad, CounterState, CounterWrite, CounterResult> {
   readonly sums = new Map<string, number>();
-  /** By counter and request id: the sum that the addition made. */
+  /** The sum after each addition, by counter and request id. */
   readonly additions = new Map<string, number>();
 
   load({ counter }: CounterLoad): CounterState {

@@ -9,11 +9,11 @@ import type {
 } from '../fencing/fence.js';
 import { addressText, epoch, revision, type ActivationId, type ProcessId } from '../ids/ids.js';
 
-/** How a simulated store fails; judged for each transaction when it is handed in. */
+/** How a simulated store fails; evaluated when a transaction is submitted. */
 export interface StoreFaults {
-  /** Milliseconds until the transaction is made, and from there until its answer arrives. */
+  /** Milliseconds until the transaction runs, and again until its answer arrives. */
   delayMs(): number;
-  /** `away`: never made. `unknown`: made or not, and the connection is lost during COMMIT. */
+  /** `away`: never runs. `unknown_made`, `unknown_not_made`: runs or not, and the connection is lost during COMMIT. */
   fault(): 'none' | 'away' | 'unknown_made' | 'unknown_not_made';
 }
 
@@ -25,10 +25,10 @@ export interface StoreRow {
   busyUntilMs: number;
 }
 
-/** What a kind's writes do to its data; the store runs them under the fence. */
+/** How a kind's loads and writes act on its data; the store runs them under the fence. */
 export interface MemoryTables<Load, Loaded, Write, Result> {
   load(load: Load): Loaded;
-  /** Throws to reject the write; nothing of it may be made then. */
+  /** Throws to reject the write, and must then change nothing. */
   apply(write: Write, fence: Fence): Result;
 }
 
@@ -38,8 +38,8 @@ interface Waiter {
 }
 
 /**
- * The memory twin of the durable store: one transaction at a time, each in one instant of the virtual clock.
- * `client` is the store as one process reaches it.
+ * The in-memory counterpart of the durable store: one transaction at a time, each in one instant of the virtual
+ * clock. `client` is the store as one process reaches it.
  */
 export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore<
   Load,
@@ -51,7 +51,7 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
   readonly #tables: MemoryTables<Load, Loaded, Write, Result>;
   readonly #time: Waiter;
   readonly #faults: StoreFaults;
-  /** Bugs that a test plants to see its checkers find them. */
+  /** Planted bugs, with which a test shows that its checkers find them. */
   readonly #isFenced: boolean;
   readonly #comparesEpochAlone: boolean;
 
@@ -75,7 +75,7 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     };
   }
 
-  /** What a replica that lags would hold: a database that fails over to it forgets what came later. */
+  /** The state that a lagging replica would hold; calling the result fails over to it and loses later writes. */
   copy(): () => void {
     const rows = [...this.rows].map(([key, row]) => [key, { ...row }] as const);
     return () => {
@@ -125,9 +125,9 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     if (this.#isFenced && (row.epoch !== fence.epoch || isOther)) {
       return { outcome: 'fenced' };
     }
-    // Only this activation raises the revision: it stands one higher because this very write was made before.
+    // Only this activation raises the revision: if it is one higher, this same write was committed before.
     if (row.revision === fence.revision + 1) return { outcome: 'written', result: undefined };
-    // Any other: the store failed over to a replica that had not heard of our last writes.
+    // Any other difference: the store failed over to a replica that lacks this activation's last writes.
     if (this.#isFenced && !this.#comparesEpochAlone && row.revision !== fence.revision)
       return { outcome: 'fenced' };
     try {
@@ -150,7 +150,7 @@ export class MemoryFenceStore<Load, Loaded, Write, Result> implements FenceStore
     return { faults: this.#faults, time: this.#time };
   }
 
-  /** The answer takes the process's own clock: one that is frozen or dead does not hear it. */
+  /** The answer runs on the process's own clock: a frozen or dead process does not receive it. */
   #transaction<Value>({ faults, time }: Way, make: () => Value): Promise<Value> {
     return new Promise((resolve, reject) => {
       const fault = faults.fault();
@@ -175,7 +175,7 @@ interface Way {
 }
 
 function away(): ClusterError {
-  return new ClusterError('store_unavailable', 'the store does not answer');
+  return new ClusterError('store_unavailable', 'the store is unreachable');
 }
 
 function lost(): ClusterError {

@@ -4,9 +4,9 @@ import type { VirtualTime } from './virtual-time.js';
 export type HostState = 'running' | 'frozen' | 'dead';
 
 /**
- * One process of a simulation. Everything that reaches it comes as data (frames, answers of stores) or as a
- * timer, so that it can be frozen and killed between any two steps. After a freeze the data comes first, then
- * the timers: so does a real event loop that was stopped.
+ * One process of a simulation. Everything reaches it as data (frames, store answers) or as a timer, so it can be
+ * frozen or killed between any two steps. After a freeze the data runs before the timers, as in a real event loop
+ * that was stopped.
  */
 export class SimulatedHost {
   readonly name: string;
@@ -16,10 +16,10 @@ export class SimulatedHost {
   readonly #timers: (() => void)[] = [];
   readonly #onDeath: (() => void)[] = [];
   #state: HostState = 'running';
-  /** How fast its monotonic clock runs, and how far its wall clock is off. */
+  /** The rate of its monotonic clock and the offset of its wall clock. */
   readonly #rate: number;
   #wallOffsetMs: number;
-  /** How long its machine was paused in all: its monotonic clock stood still meanwhile, its wall clock did not. */
+  /** Total time that its machine was paused: the monotonic clock stood still, the wall clock went on. */
   #pausedMs = 0;
   #pausedSinceMs: number | undefined;
 
@@ -50,13 +50,13 @@ export class SimulatedHost {
     return this.#state === 'dead';
   }
 
-  /** What reaches the process from outside. */
+  /** Delivers an event from outside the process. */
   deliver(action: () => void): void {
     if (this.#state === 'running') action();
     else if (this.#state === 'frozen') this.#data.push(action);
   }
 
-  /** A promise of the world outside, as this process sees it settle. */
+  /** A promise from outside, settled as this process would see it. */
   async receive<Value>(promise: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       promise.then(
@@ -71,7 +71,7 @@ export class SimulatedHost {
     if (this.#state === 'running') this.#state = 'frozen';
   }
 
-  /** A frozen machine, not only a process. */
+  /** Freezes the whole machine, not only the process. */
   pause(): void {
     if (this.#state !== 'running') return;
     this.#state = 'frozen';
@@ -86,7 +86,7 @@ export class SimulatedHost {
       this.#pausedSinceMs = undefined;
     }
     for (const queue of [this.#data, this.#timers]) {
-      // One event each, as the loop would take them: promises run in between.
+      // One event each, as in a real loop: promise jobs run in between.
       for (const action of queue.splice(0)) this.#world.soon(() => this.deliver(action));
     }
   }

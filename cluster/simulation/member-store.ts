@@ -14,7 +14,7 @@ import type { View } from '../membership/membership.js';
 import { sameView } from '../membership/view.js';
 import type { Random, Time } from '../time/time.js';
 
-/** How a step reaches the store and its answer comes back: at once, late, or never. */
+/** Carries a step to the store and its answer back: at once, late, or never. */
 export type Transit = <Result>(step: () => Result) => Promise<Result>;
 
 const atOnce: Transit = (step) => Promise.resolve().then(step);
@@ -22,10 +22,10 @@ const atOnce: Transit = (step) => Promise.resolve().then(step);
 interface Entry {
   lease: Lease;
   renewedMs: number;
-  voices: Map<ProcessId, number>;
+  votes: Map<ProcessId, number>;
 }
 
-/** The store itself, in memory: what Redis holds, with each of its steps atomic. */
+/** The store in memory: the state that Redis holds, with the same atomic steps. */
 export class MemoryMembers {
   readonly #time: Time;
   readonly #random: Random;
@@ -43,7 +43,7 @@ export class MemoryMembers {
     this.#generationMadeMs = time.monotonicMs();
   }
 
-  /** As one process sees it. */
+  /** The store as one process sees it. */
   client(transit: Transit = atOnce): MemberStore {
     const listeners = new Set<() => void>();
     return {
@@ -57,15 +57,15 @@ export class MemoryMembers {
           this.takeAway(departed.process);
         }),
       onChange: (listener) => {
-        // Hints take the same way as answers, and may be lost on it.
-        const heard = (): void => {
+        // Hints travel like answers, and may be lost.
+        const onHint = (): void => {
           transit(() => undefined).then(listener, () => undefined);
         };
-        listeners.add(heard);
-        this.#listeners.add(heard);
+        listeners.add(onHint);
+        this.#listeners.add(onHint);
         return () => {
-          listeners.delete(heard);
-          this.#listeners.delete(heard);
+          listeners.delete(onHint);
+          this.#listeners.delete(onHint);
         };
       },
       close: () => {
@@ -75,13 +75,13 @@ export class MemoryMembers {
     };
   }
 
-  /** A lease goes without a word of its process, as when peers remove it. */
+  /** Removes a lease without a departure record, as peers do. */
   takeAway(process: ProcessId): void {
     this.#entries.delete(process);
     this.#hint();
   }
 
-  /** Everything is forgotten, the mark too. */
+  /** Loses everything, including the mark. */
   flush(): void {
     this.#generation = this.#random.id();
     this.#generationMadeMs = this.#time.monotonicMs();
@@ -90,14 +90,14 @@ export class MemoryMembers {
     this.#view = undefined;
   }
 
-  /** What a copy that lags would hold: hand it to `restore` later. */
+  /** The state that a lagging replica would hold; calling the result fails over to it. */
   copy(): () => void {
     const generation = this.#generation;
     const generationMadeMs = this.#generationMadeMs;
     const view = this.#view;
     const departed = [...this.#departed];
     const entries = [...this.#entries].map(
-      ([process, entry]) => [process, { ...entry, voices: new Map() }] as const,
+      ([process, entry]) => [process, { ...entry, votes: new Map() }] as const,
     );
     return () => {
       this.#generation = generation;
@@ -129,7 +129,7 @@ export class MemoryMembers {
       this.#entries.set(lease.member.process, {
         lease,
         renewedMs: this.#time.monotonicMs(),
-        voices: new Map(),
+        votes: new Map(),
       });
       if (entry === undefined || entry.lease.leaving !== lease.leaving) this.#hint();
     }
@@ -156,11 +156,9 @@ export class MemoryMembers {
     const nowMs = this.#time.monotonicMs();
     const silentMs = nowMs - entry.renewedMs;
     if (entry.lease.renewals !== request.renewals) return { outcome: 'refuted', silentMs };
-    entry.voices.set(request.voice, nowMs);
-    const voices = [...entry.voices.values()].filter(
-      (spokenMs) => nowMs - spokenMs <= request.voiceMs,
-    ).length;
-    if (voices < request.voices) return { outcome: 'more_voices', silentMs };
+    entry.votes.set(request.voter, nowMs);
+    const votes = [...entry.votes.values()].filter((votedMs) => nowMs - votedMs <= request.voteMs).length;
+    if (votes < request.votesNeeded) return { outcome: 'more_votes', silentMs };
     if (silentMs < request.silenceMs) return { outcome: 'too_early', silentMs };
     this.#entries.delete(request.process);
     this.#hint();
@@ -168,12 +166,12 @@ export class MemoryMembers {
   }
 }
 
-/** View numbers in memory: what PostgreSQL gives out. */
+/** View numbers in memory, in place of PostgreSQL. */
 export class MemoryNumbers {
   #last = 0;
   #seized = 0;
 
-  /** What a replica that lags would hold: a durable store that fails over to it gives numbers out again. */
+  /** The state that a lagging replica would hold: after a failover to it, numbers are issued again. */
   copy(): () => void {
     const [last, seized] = [this.#last, this.#seized];
     return () => {

@@ -13,9 +13,9 @@ interface Endpoint {
 type ProbeHandler = (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>;
 
 /**
- * The network between simulated processes. A connection is like one of TCP: frames arrive in order or not at
- * all. A cut holds what is sent until it heals; a killed process's connections break at its peers, those of
- * a machine that vanished fall silent.
+ * The network between simulated processes. A connection behaves like TCP: frames arrive in order or not at all. A cut
+ * holds sent frames until it heals. When a process is killed its connections break at the peers; the connections of a
+ * vanished machine fall silent.
  */
 export class SimulatedNetwork {
   readonly #world: VirtualTime;
@@ -34,7 +34,7 @@ export class SimulatedNetwork {
     this.#random = random;
   }
 
-  /** Without an address the listener gets one with the next free port. */
+  /** Without an address the listener gets the next free port. */
   transport(host: SimulatedHost, address?: string): Transport {
     return {
       dial: (peer, signal) => this.#dial(host, peer, signal),
@@ -56,7 +56,7 @@ export class SimulatedNetwork {
     };
   }
 
-  /** From here on nothing that `from` sends reaches `to`; what is sent waits for the heal. */
+  /** From now on nothing that `from` sends reaches `to`; it waits for the heal. */
   cut(from: string, to: string): void {
     this.#cuts.add(`${from}>${to}`);
   }
@@ -71,12 +71,12 @@ export class SimulatedNetwork {
     this.#retryAll();
   }
 
-  /** A copy: what is still cut waits anew within its retry. */
+  /** Iterates over a copy: a connection that is still cut registers again while it retries. */
   #retryAll(): void {
     for (const retry of Array.from(this.#healed)) retry();
   }
 
-  /** The machine is gone: no connection breaks, everything to it falls silent. */
+  /** The machine is gone: its connections do not break, but no traffic passes. */
   vanish(name: string): void {
     this.#vanished.add(name);
   }
@@ -108,16 +108,16 @@ export class SimulatedNetwork {
     return new Promise((resolve, reject) => {
       signal.addEventListener(
         'abort',
-        () => reject(new ClusterError('peer_lost', 'the dial was given up', { notBegun: true })),
+        () => reject(new ClusterError('peer_lost', 'the dial was cancelled', { notBegun: true })),
         { once: true },
       );
       const target = peer.address.split(':')[0] ?? '';
-      // A packet that is lost makes no sound: the dialer's own time-out ends the attempt.
+      // A lost packet causes no error: the dialer's own time-out ends the attempt.
       if (this.isCut(host.name, target) || this.isCut(target, host.name)) return;
       this.#world.after(this.delayMs(), () => {
         const endpoint = this.#endpoints.get(peer.address);
         if (endpoint === undefined || endpoint.host.isDead) {
-          const refused = new ClusterError('peer_lost', `${peer.address} refuses`, {
+          const refused = new ClusterError('peer_lost', `${peer.address} refused the connection`, {
             notBegun: true,
             refused: true,
           });
@@ -141,7 +141,7 @@ export class SimulatedNetwork {
     return [near, far];
   }
 
-  /** A wait for the end of a cut; returns what gives it up. */
+  /** Calls `retry` on each heal; returns the unsubscribe function. */
   whenHealed(retry: () => void): () => void {
     this.#healed.add(retry);
     return () => this.#healed.delete(retry);
@@ -171,7 +171,7 @@ export class SimulatedNetwork {
           if (handler === undefined) return;
           void Promise.resolve(handler(request)).then(
             (reply) => entry.host.deliver(() => answer({ outcome: 'replied', reply })),
-            // A handler that fails answers nothing; the asker's time-out covers it.
+            // A failing handler sends no answer; the asker's time-out covers it.
             () => undefined,
           );
         });
@@ -190,10 +190,10 @@ class SimulatedPipe implements Pipe {
   #onFrames: ((frames: readonly Frame[]) => void) | undefined;
   #onClose: ((error: Error | undefined) => void) | undefined;
   #closed = false;
-  #told = false;
-  /** What was sent and has not arrived, in order; `undefined` is the end of the connection. */
-  readonly #way: (readonly Frame[] | undefined)[] = [];
-  #moving = false;
+  #closeReceived = false;
+  /** Sent but not yet arrived, in order; `undefined` is the end of the connection. */
+  readonly #inTransit: (readonly Frame[] | undefined)[] = [];
+  #transferring = false;
   #stopWaiting: (() => void) | undefined;
 
   readonly #binding: Uint8Array;
@@ -239,40 +239,40 @@ class SimulatedPipe implements Pipe {
 
   onClose(listener: (error: Error | undefined) => void): void {
     this.#onClose = listener;
-    if (this.#told) listener(undefined);
+    if (this.#closeReceived) listener(undefined);
   }
 
-  #send(what: readonly Frame[] | undefined): void {
-    this.#way.push(what);
-    this.#move();
+  #send(batch: readonly Frame[] | undefined): void {
+    this.#inTransit.push(batch);
+    this.#transfer();
   }
 
-  #move(): void {
-    if (this.#moving || this.#way.length === 0) return;
+  #transfer(): void {
+    if (this.#transferring || this.#inTransit.length === 0) return;
     if (this.#network.isCut(this.#from.name, this.#to.name)) {
       this.#stopWaiting ??= this.#network.whenHealed(() => {
         this.#stopWaiting?.();
         this.#stopWaiting = undefined;
-        this.#move();
+        this.#transfer();
       });
       return;
     }
-    this.#moving = true;
+    this.#transferring = true;
     this.#world.after(this.#network.delayMs(), () => {
-      this.#moving = false;
-      const batch = this.#way.splice(0);
-      for (const what of batch) this.#to.deliver(() => this.peer?.arrive(what));
-      this.#move();
+      this.#transferring = false;
+      const batches = this.#inTransit.splice(0);
+      for (const batch of batches) this.#to.deliver(() => this.peer?.arrive(batch));
+      this.#transfer();
     });
   }
 
-  arrive(what: readonly Frame[] | undefined): void {
+  arrive(batch: readonly Frame[] | undefined): void {
     if (this.#closed) return;
-    if (what === undefined) {
+    if (batch === undefined) {
       this.#closed = true;
-      this.#told = true;
+      this.#closeReceived = true;
       this.#onClose?.(undefined);
-    } else if (this.#onFrames === undefined) this.#early.push(what);
-    else this.#onFrames(what);
+    } else if (this.#onFrames === undefined) this.#early.push(batch);
+    else this.#onFrames(batch);
   }
 }

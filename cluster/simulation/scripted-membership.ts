@@ -2,7 +2,7 @@ import { viewNumber, type ProcessId } from '../ids/ids.js';
 import type { Member, Membership, Standing, View } from '../membership/membership.js';
 import { emptyView, makeView } from '../membership/view.js';
 
-/** Views that a test sets by hand, for tests of what lies above membership. */
+/** Views that a test sets directly, for tests of the layers above membership. */
 export class ScriptedMembers {
   readonly #members = new Map<ProcessId, ScriptedMembership>();
   readonly #gone = new Set<ProcessId>();
@@ -20,7 +20,7 @@ export class ScriptedMembers {
     return this.#view;
   }
 
-  /** Only some hear of it at once; the others when they ask, or are told later. */
+  /** Only the `told` processes receive the view at once; the others receive it when they catch up. */
   publish(processes: readonly ProcessId[], told: readonly ProcessId[] = [...this.#members.keys()]): View {
     this.#number += 1;
     const members = processes.flatMap((process) => this.#members.get(process)?.self ?? []);

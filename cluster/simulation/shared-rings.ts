@@ -2,7 +2,7 @@ import type { View } from '../membership/membership.js';
 import { buildRing, Ring } from '../ring/ring.js';
 import type { BuildRing } from '../routing/ring-keeper.js';
 
-/** Placement is a function of the view alone, so the nodes of one process may share their tables. */
+/** Placement depends only on the view, so the nodes of one process can share their tables. */
 export function sharedRings(max = 512): BuildRing {
   const owners = new Map<string, Uint16Array>();
   return (view: View) => {

@@ -7,7 +7,7 @@ interface Event {
   action: (() => void) | undefined;
 }
 
-/** A clock that only the test moves. Events of one instant run in the order in which they were asked for. */
+/** A clock that only the test advances. Events of one instant run in the order of their scheduling. */
 export class VirtualTime implements Time {
   readonly #events = new Heap<Event>(
     (one, other) => one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order),
@@ -43,7 +43,7 @@ export class VirtualTime implements Time {
     return this.#ran;
   }
 
-  /** Runs everything that falls into the next `durationMs`, promises that follow from it included. */
+  /** Runs all events of the next `durationMs`, including the promise jobs that they cause. */
   async advance(durationMs: number): Promise<void> {
     const untilMs = this.#nowMs + durationMs;
     await settle();
@@ -62,23 +62,23 @@ export class VirtualTime implements Time {
     this.#nowMs = untilMs;
   }
 
-  /** Advances in small steps until `holds`; fails after `boundMs`. */
+  /** Advances in small steps until `holds`; throws after `boundMs`. */
   async until(holds: () => boolean, boundMs: number, stepMs = 10): Promise<void> {
     for (let passedMs = 0; !holds(); passedMs += stepMs) {
-      if (passedMs > boundMs) throw new Error(`did not come true within ${boundMs} virtual ms`);
+      if (passedMs > boundMs) throw new Error(`the condition did not hold within ${boundMs} virtual ms`);
       await this.advance(stepMs);
     }
   }
 }
 
-/** Every promise job that the last event caused runs before an immediate does. */
+/** All promise jobs of the last event run before an immediate does. */
 function settle(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** Mulberry32: small, and the same on every machine for a seed. */
+/** Mulberry32: small, and identical on every machine for a given seed. */
 export class SeededRandom implements Random {
   #state: number;
 
@@ -104,7 +104,7 @@ export class SeededRandom implements Random {
     return text;
   }
 
-  /** A whole number of [from, to]. */
+  /** An integer in [from, to]. */
   between(from: number, to: number): number {
     return from + Math.floor(this.fraction() * (to - from + 1));
   }

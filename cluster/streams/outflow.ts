@@ -1,15 +1,15 @@
-/** Where the messages of a stream go: a reader in this process or a link. */
+/** Receives the messages of a stream: a reader in this process, or a link. */
 export interface StreamSink<Item> {
-  /** Takes one message and says what it costs of the credit. */
+  /** Takes one message and returns its cost in credit. */
   item(value: Item): number;
   /** Called exactly once, after the last message. */
   end(error: unknown): void;
 }
 
 /**
- * The producing half: asks the source for a message only while there is credit, so that a slow reader
- * slows the producer and nothing piles up between. One message may overdraw the credit: else a message
- * larger than the whole credit could never pass.
+ * The producing half. It asks the source for a message only while there is credit, so a slow reader slows the
+ * producer and nothing accumulates in between. One message may overdraw the credit; otherwise a message larger than
+ * the whole credit could never pass.
  */
 export class Outflow<Item> {
   readonly #source: AsyncIterator<Item>;
@@ -33,14 +33,14 @@ export class Outflow<Item> {
     if (this.#credit > 0) this.#resume();
   }
 
-  /** Ends the stream towards its reader and tells the source to stop. Does nothing after the end. */
+  /** Ends the stream for its reader and stops the source. No effect after the end. */
   cancel(error: unknown): void {
     if (this.#ended) return;
     this.#end(error);
     this.#resume();
   }
 
-  /** Resolves when the source has really stopped, which may be after the reader saw the end. Never rejects. */
+  /** Resolves when the source has stopped, which may be after the reader saw the end. Never rejects. */
   async run(): Promise<void> {
     try {
       for (;;) {
@@ -52,13 +52,13 @@ export class Outflow<Item> {
           this.#end(undefined);
           return;
         }
-        // Not in one expression: the sink may grant credit before it returns.
+        // A separate statement: the sink may grant credit before it returns.
         const cost = this.#sink.item(next.value);
         this.#credit -= cost;
       }
       await this.#source.return?.();
     } catch (error) {
-      // After a cancel the reader has its answer already; a failure while stopping has nobody to tell.
+      // After a cancel the reader already has its answer; a failure while stopping has no receiver.
       this.#end(error);
     }
   }

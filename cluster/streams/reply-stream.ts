@@ -8,9 +8,9 @@ export type StreamEnd =
   | { readonly how: 'cancelled' };
 
 export interface StreamSource {
-  /** Credit for what the reader has taken. */
+  /** Returns the credit of messages that the reader has taken. */
   grant(amount: number): void;
-  /** The reader wants no more. */
+  /** The reader needs no more messages. */
   cancel(): void;
 }
 
@@ -20,8 +20,8 @@ interface Waiter<Item> {
 }
 
 /**
- * The reading half: messages in order, then one end. Credit goes back in halves of the window, so that a
- * frame of credit is not sent for each message. Leaving a `for await` loop cancels the producer.
+ * The reading half: messages in order, then one end. Credit is returned in halves of the window, so that not every
+ * message causes a credit frame. Leaving a `for await` loop cancels the producer.
  */
 export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined> {
   readonly #items = new Fifo<{ readonly value: Item; readonly cost: number; readonly epoch: Epoch }>();
@@ -29,9 +29,9 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
   readonly #onEnd: (end: StreamEnd) => void;
   #source: StreamSource;
   #waiter: Waiter<Item> | undefined;
-  #owed = 0;
+  #takenCredit = 0;
   #end: StreamEnd | undefined;
-  /** Of what comes in now, and of what was read last. */
+  /** Epoch of the incoming messages, and of the message read last. */
   #openEpoch: Epoch | undefined;
   #readEpoch: Epoch | undefined;
   #onEpoch: ((epoch: Epoch) => void) | undefined;
@@ -42,22 +42,22 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     this.#onEnd = onEnd;
   }
 
-  /** How it ended; undefined while it runs. Messages may still wait to be read. */
+  /** How the stream ended; undefined while it runs. Unread messages may remain. */
   get end(): StreamEnd | undefined {
     return this.#end;
   }
 
   /**
-   * Of the activation that sent the message read last; before the first, of the one that has begun to answer.
-   * Undefined until one has; 0 for an actor without durable state.
+   * Epoch of the activation that sent the message read last; before the first message, of the activation that has
+   * begun to answer. Undefined before that; 0 for an actor without durable state.
    */
   get epoch(): Epoch | undefined {
     return this.#readEpoch ?? this.#openEpoch;
   }
 
   /**
-   * Told as soon as an activation begins to answer, ahead of its messages; again when the stream goes on with
-   * a newer one. Told at once of one that has begun already. One listener.
+   * Called when an activation begins to answer, before its messages, and again if the stream continues under a newer
+   * one. Called at once if one has already begun. Only one listener.
    */
   onEpoch(listener: (epoch: Epoch) => void): void {
     this.#onEpoch = listener;
@@ -68,13 +68,13 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     return this.#items.size;
   }
 
-  /** From here on another producer feeds the stream: the retry of a call whose owner moved. */
+  /** From now on another producer feeds the stream: the retry of a call whose owner moved. */
   attach(source: StreamSource): void {
     this.#source = source;
-    this.#owed = 0;
+    this.#takenCredit = 0;
   }
 
-  /** An activation has begun to answer; what is pushed from here on is its. */
+  /** An activation has begun to answer; later messages belong to it. */
   opened(epoch: Epoch): void {
     if (this.#end !== undefined) return;
     this.#openEpoch = epoch;
@@ -91,15 +91,15 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     this.#waiter = undefined;
     this.#readEpoch = this.#openEpoch;
     waiter.resolve({ done: false, value });
-    this.#took(cost);
+    this.#returnCredit(cost);
   }
 
-  /** Only the first end counts. */
+  /** Only the first call takes effect. */
   finish(error?: Error): void {
     this.#finish(error === undefined ? { how: 'completed' } : { how: 'failed', error });
   }
 
-  /** Drops what is buffered and tells the producer. */
+  /** Drops buffered messages and cancels the producer. */
   cancel(): void {
     if (this.#end !== undefined) return;
     this.#finish({ how: 'cancelled' });
@@ -111,14 +111,16 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     const item = this.#items.shift();
     if (item !== undefined) {
       this.#readEpoch = item.epoch;
-      this.#took(item.cost);
+      this.#returnCredit(item.cost);
       return Promise.resolve({ done: false, value: item.value });
     }
     if (this.#end !== undefined) {
       return this.#end.how === 'failed' ? Promise.reject(this.#end.error) : Promise.resolve(finished);
     }
     if (this.#waiter !== undefined) {
-      return Promise.reject(new ClusterError('protocol_violation', 'a stream has one reader at a time'));
+      return Promise.reject(
+        new ClusterError('protocol_violation', 'a stream allows only one pending next() at a time'),
+      );
     }
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
@@ -134,11 +136,11 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     return this;
   }
 
-  #took(cost: number): void {
-    this.#owed += cost;
-    if (this.#owed * 2 < this.#window || this.#end !== undefined) return;
-    const amount = this.#owed;
-    this.#owed = 0;
+  #returnCredit(cost: number): void {
+    this.#takenCredit += cost;
+    if (this.#takenCredit * 2 < this.#window || this.#end !== undefined) return;
+    const amount = this.#takenCredit;
+    this.#takenCredit = 0;
     this.#source.grant(amount);
   }
 

@@ -1,21 +1,21 @@
 import type { Epoch } from '../ids/ids.js';
 
-/** An open stream that can be told that a newer activation of its actor exists. */
+/** An open stream that ends when a newer activation of its actor is seen. */
 export interface EpochStream {
-  /** Under which it runs; 0 for an actor without durable state, which has no newer and older. */
+  /** The epoch it runs under; 0 for an actor without durable state, whose streams are never superseded. */
   readonly epoch: Epoch;
   superseded(by: Epoch): void;
 }
 
 /**
- * The open streams of this process by actor (protocol 4.4). An owner that was cut off may go on sending for a
- * moment while its successor already answers: as soon as anything under a newer epoch arrives here, be it the
- * answer of another call, the older streams of that actor end and are asked for again.
+ * The open streams of this process by actor (protocol 4.4). A cut-off owner may still send for a moment while its
+ * successor already answers. As soon as anything with a newer epoch arrives, including the answer of another call,
+ * the actor's older streams end and are requested again.
  */
 export class StreamEpochs<Stream extends EpochStream> {
   readonly #actors = new Map<string, Set<Stream>>();
 
-  /** How many actors have an open stream here. */
+  /** Number of actors with an open stream here. */
   get size(): number {
     return this.#actors.size;
   }
@@ -39,7 +39,7 @@ export class StreamEpochs<Stream extends EpochStream> {
   }
 
   heard(actor: string, newest: Epoch): void {
-    // A copy: a stream that is told leaves the set, and may be back in it before this loop ends.
+    // Iterates over a copy: a superseded stream leaves the set, and may be added again during this loop.
     for (const stream of Array.from(this.#actors.get(actor) ?? [])) {
       if (stream.epoch < newest) stream.superseded(newest);
     }

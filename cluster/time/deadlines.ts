@@ -1,24 +1,24 @@
 import type { Time, Timer } from './time.js';
 
-/** Something with an end in time, kept in the list of its bucket so that taking it out costs nothing. */
+/** An entry with a deadline, linked into the list of its bucket so that removal is cheap. */
 export interface Deadlined {
   /** By the monotonic clock. */
   readonly deadlineAtMs: number;
-  /** Links of the bucket's list, kept by `Deadlines` alone. */
+  /** List links, written only by `Deadlines`. */
   deadlineNext: Deadlined | undefined;
   deadlinePrevious: Deadlined | undefined;
   onDeadline(): void;
 }
 
 /**
- * A timing wheel for the deadlines of calls: one timer for all of them. A timer of the platform for each
- * call costs more than the call. Deadlines fire up to one tick late, never early.
+ * A timing wheel for the deadlines of calls: one timer for all of them, because a platform timer per call costs more
+ * than the call. Deadlines fire up to one tick late, never early.
  */
 const tickMs = 16;
 const buckets = 1_024;
 /**
- * The timer is never armed further ahead, and never taken back when the last deadline is met: calls that
- * follow each other would else set and clear a timer each.
+ * The timer is never armed further ahead, and not cancelled when the last deadline is removed: otherwise each of
+ * several consecutive calls would set and clear a timer.
  */
 const aheadTicks = 64;
 
@@ -33,7 +33,7 @@ export class Deadlines {
   readonly #time: Time;
   readonly #wheel: readonly Head[] = Array.from({ length: buckets }, () => new Head());
   #count = 0;
-  /** The last tick whose bucket was emptied. */
+  /** The last tick whose bucket was processed. */
   #done: number;
   #timer: Timer | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
@@ -48,7 +48,7 @@ export class Deadlines {
   }
 
   add(entry: Deadlined): void {
-    // A passed deadline still goes through the wheel: its owner is never called back from within `add`.
+    // A past deadline also goes through the wheel: `add` never calls its owner back.
     const tick = Math.max(this.#done + 1, Math.ceil(entry.deadlineAtMs / tickMs));
     const head = this.#head(tick);
     entry.deadlineNext = head.deadlineNext;
@@ -90,7 +90,7 @@ export class Deadlines {
     this.#timer = undefined;
     this.#armedFor = Number.POSITIVE_INFINITY;
     const now = this.#time.monotonicMs();
-    // Timers of the platform may fire a fraction of a millisecond early.
+    // Platform timers may fire a fraction of a millisecond early.
     const until = Math.floor((now + 1) / tickMs);
     const due: Deadlined[] = [];
     const last = Math.min(until, this.#done + buckets);
@@ -101,7 +101,7 @@ export class Deadlines {
     }
     this.#done = Math.max(this.#done, until);
     for (const entry of due) {
-      // An earlier one may have ended this one too.
+      // An earlier entry may have removed this one.
       if (entry.deadlinePrevious === undefined) continue;
       this.remove(entry);
       entry.onDeadline();

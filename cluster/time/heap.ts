@@ -1,4 +1,4 @@
-/** A binary heap; the least item first. */
+/** A binary heap with the least item on top. */
 export class Heap<Item> {
   readonly #items: Item[] = [];
   readonly #before: (one: Item, other: Item) => boolean;

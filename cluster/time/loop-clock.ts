@@ -1,8 +1,8 @@
 import type { Time } from './time.js';
 
 /**
- * The monotonic clock in whole milliseconds, read once in each turn of the event loop: for measures of every message,
- * where asking the clock itself, and a fraction in every message, would cost a good part of what the message costs.
+ * The monotonic clock in whole milliseconds, read once per turn of the event loop. It is for per-message
+ * measurements, where reading the real clock would cost a considerable part of handling a message.
  */
 export class LoopClock {
   readonly #time: Time;

@@ -11,10 +11,10 @@ export interface LoopLag {
 }
 
 const resolutionMs = 10;
-/** Old news is dropped at the first reading after so long, so that one bad moment does not stand for ever. */
+/** The first reading after this time resets the histogram, so that one stall is not reported for ever. */
 const windowMs = 60_000;
 
-/** How late the event loop of this process is, measured by the platform outside of it. Does not keep it alive. */
+/** Lag of this process's event loop, measured by Node outside of JavaScript. Does not keep the process alive. */
 export class SystemLoopLag implements LoopLag {
   readonly #delays: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
   #sinceMs = performance.now();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Random, Time, Timer } from './time.js';
 
-/** The machine's own clocks and timers. */
+/** The real clocks and timers. */
 export const systemTime: Time = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),

@@ -1,15 +1,15 @@
 /**
- * Time and chance as values that are handed in. Only `cluster/time/` touches the global clock, timers and
- * randomness, so that a whole cluster can run on a clock that a test moves.
+ * Time and randomness as parameters. Only `cluster/time/` uses the global clock, timers and random source, so that a
+ * whole cluster can run on a virtual clock.
  */
 export interface Time {
-  /** Milliseconds that only rise; may stand still while the machine is paused. */
+  /** Never decreases; may stand still while the machine is paused. */
   monotonicMs(): number;
-  /** Milliseconds since 1970; runs on through a pause, but may be set back or forth. */
+  /** Milliseconds since 1970. Continues during a pause, but may be set back or forward. */
   wallMs(): number;
   /** Runs `action` once, not before `delayMs` has passed. */
   after(delayMs: number, action: () => void): Timer;
-  /** Runs `action` once what the event loop holds now is done; everything asked for in between is a batch. */
+  /** Runs `action` after the current events of the event loop; requests made in between form one batch. */
   soon(action: () => void): void;
 }
 
@@ -20,11 +20,11 @@ export interface Timer {
 export interface Random {
   /** Uniform in [0, 1). */
   fraction(): number;
-  /** 128 bits that nobody can guess (in a simulation: that repeat with the seed), as 32 hex digits. */
+  /** 128 unpredictable bits (in a simulation: determined by the seed), as 32 hex digits. */
   id(): string;
 }
 
-/** Waits, or ends at once with the signal's reason. */
+/** Waits; rejects at once with the signal's reason on abort. */
 export function sleep(time: Time, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {

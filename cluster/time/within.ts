@@ -1,7 +1,10 @@
 import { ClusterError } from '../errors.js';
 import type { Time } from './time.js';
 
-/** The outcome of `work`, or `deadline_exceeded`. The work itself goes on; use it where nothing can be cancelled. */
+/**
+ * The outcome of `work`, or `deadline_exceeded`. The work itself is not cancelled; use it where cancelling is
+ * impossible.
+ */
 export function within<Result>(
   time: Time,
   boundMs: number,

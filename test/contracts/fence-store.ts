@@ -1,5 +1,5 @@
-// What every fence store must do. The tables behind it count: a write adds one row and sets a sum, a negative
-// sum breaks a rule.
+// The contract of every fence store. Its test tables keep sums: a write adds one row and sets a sum, and a negative
+// sum is rejected.
 
 import type { ExecutionContext, TestFn } from 'ava';
 import type { Fence, FencedWrite, FenceStore, WriteOutcome } from '../../cluster/fencing/fence.js';
@@ -26,7 +26,7 @@ export interface SumWrite {
 
 export type SumStore = FenceStore<SumLoad, number, SumWrite, number>;
 
-/** Two ways to one store, as two processes have them. */
+/** Two clients of one store, as in two processes. */
 export interface FenceStoreRig {
   readonly one: SumStore;
   readonly other: SumStore;
@@ -75,17 +75,17 @@ async function outcomes(store: SumStore, ...batch: FencedWrite<SumWrite>[]): Pro
   return (await store.write(batch)).map((outcome) => outcome.outcome);
 }
 
-/** As the next write of the activation must name it. */
+/** The fence that the activation's next write must carry. */
 function after(fence: Fence, writes = 1): Fence {
   return { ...fence, revision: revision(fence.revision + writes) };
 }
 
 export function fenceStoreContract(
   test: TestFn,
-  what: string,
+  implementation: string,
   open: (t: ExecutionContext) => Promise<FenceStoreRig>,
 ): void {
-  test(`${what}: a first activation has epoch 1 and loads what is there`, async (t) => {
+  test(`${implementation}: a first activation has epoch 1 and loads the stored state`, async (t) => {
     const { one } = await open(t);
     const { fence, loaded } = await activated(one, counterAddress(), 'a');
     t.is(Number(fence.epoch), 1);
@@ -93,7 +93,7 @@ export function fenceStoreContract(
     t.is(loaded, 0);
   });
 
-  test(`${what}: writes follow each other by revision and are there for the next activation`, async (t) => {
+  test(`${implementation}: consecutive writes raise the revision and are loaded by the next activation`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     const { fence } = await activated(one, address, 'a');
@@ -105,7 +105,7 @@ export function fenceStoreContract(
     t.is(Number(next.fence.revision), 2);
   });
 
-  test(`${what}: an older activation writes nothing any more`, async (t) => {
+  test(`${implementation}: an older activation can no longer write`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     const old = await activated(one, address, 'a');
@@ -115,20 +115,20 @@ export function fenceStoreContract(
     t.is((await activated(one, address, 'c')).loaded, 6);
   });
 
-  test(`${what}: an activation of the same epoch under another id writes nothing`, async (t) => {
+  test(`${implementation}: an activation with the same epoch but another id cannot write`, async (t) => {
     const { one } = await open(t);
     const { fence } = await activated(one, counterAddress(), 'a');
     const twin = { ...fence, activationId: activationId('twin') };
     t.deepEqual(await outcomes(one, adding(twin, 5)), ['fenced']);
   });
 
-  test(`${what}: a revision that the store has not heard of ends the activation`, async (t) => {
+  test(`${implementation}: a revision that the store does not have is fenced`, async (t) => {
     const { one } = await open(t);
     const { fence } = await activated(one, counterAddress(), 'a');
     t.deepEqual(await outcomes(one, adding(after(fence, 3), 5)), ['fenced']);
   });
 
-  test(`${what}: a batch writes those that still match and names the others`, async (t) => {
+  test(`${implementation}: a batch writes the rows that still match and reports the others as fenced`, async (t) => {
     const { one, other } = await open(t);
     const addresses = [counterAddress('z'), counterAddress('y'), counterAddress('x')];
     const owned = await Promise.all(addresses.map((address) => activated(one, address, 'a')));
@@ -142,7 +142,7 @@ export function fenceStoreContract(
     ] satisfies WriteOutcome<number>[]);
   });
 
-  test(`${what}: a write that breaks a rule is rejected alone, and its actor may go on`, async (t) => {
+  test(`${implementation}: a write that violates a rule is rejected alone, and its actor can write again`, async (t) => {
     const { one } = await open(t);
     const owned = await Promise.all(
       [counterAddress(), counterAddress()].map((address) => activated(one, address, 'a')),
@@ -154,10 +154,10 @@ export function fenceStoreContract(
       answers.map((answer) => answer.outcome),
       ['rejected', 'written'],
     );
-    t.deepEqual(await outcomes(one, adding(bad.fence, 2, 'mended')), ['written']);
+    t.deepEqual(await outcomes(one, adding(bad.fence, 2, 'corrected')), ['written']);
   });
 
-  test(`${what}: a batch that is handed in again is written once and answered`, async (t) => {
+  test(`${implementation}: a batch that is submitted again is written once and reported as written`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     const { fence } = await activated(one, address, 'a');
@@ -169,7 +169,7 @@ export function fenceStoreContract(
     t.is(Number(next.fence.revision), 1);
   });
 
-  test(`${what}: a turn's stamp holds off activations until it is taken away`, async (t) => {
+  test(`${implementation}: the stamp of a turn blocks activations until it is cleared`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     const { fence } = await activated(one, address, 'a');
@@ -179,7 +179,11 @@ export function fenceStoreContract(
     if (refused.outcome !== 'busy') throw new Error('not busy');
     t.is(refused.process, processId('p1'));
     t.true(refused.remainingMs > 50_000 && refused.remainingMs <= 60_000);
-    t.deepEqual(await outcomes(one, adding(after(fence), 5)), ['written'], 'the runner goes on');
+    t.deepEqual(
+      await outcomes(one, adding(after(fence), 5)),
+      ['written'],
+      'the stamped activation can still write',
+    );
     t.is(
       (await other.activate(activation(address, 'b'))).outcome,
       'busy',
@@ -189,7 +193,7 @@ export function fenceStoreContract(
     t.is((await activated(other, address, 'b')).loaded, 5);
   });
 
-  test(`${what}: a stamp is passed over when its process is surely gone, or when its time is up`, async (t) => {
+  test(`${implementation}: a stamp is ignored when its process is surely gone or its time is over`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     const { fence } = await activated(one, address, 'a');
@@ -210,12 +214,12 @@ export function fenceStoreContract(
         const answer = await one.activate(activation(address, 'c'));
         return answer.outcome === 'activated' ? answer : undefined;
       },
-      { what: 'the stamp has run out' },
+      { what: 'the stamp has expired' },
     );
     t.is(Number(third.fence.epoch), 3);
   });
 
-  test(`${what}: of many activations at once each has its own epoch, and the last alone may write`, async (t) => {
+  test(`${implementation}: concurrent activations get different epochs, and only the newest can write`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     const all = await Promise.all(
@@ -233,7 +237,7 @@ export function fenceStoreContract(
     }
   });
 
-  test(`${what}: a write and an activation at once leave no step unseen and none too late`, async (t) => {
+  test(`${implementation}: an activation concurrent with a write loads it if acknowledged, and never sees a fenced one`, async (t) => {
     const { one, other } = await open(t);
     const address = counterAddress();
     let { fence, loaded: sum } = await activated(one, address, 'a0');
@@ -244,13 +248,13 @@ export function fenceStoreContract(
         activated(other, address, `a${round}`),
       ]);
       if (written?.outcome === 'written') won += 1;
-      // What was acknowledged is loaded; what was fenced is not there, now or later.
+      // An acknowledged write is loaded; a fenced write never appears.
       const expected = written?.outcome === 'written' ? sum + 1 : sum;
       t.is(next.loaded, expected, `round ${round}`);
       ({ fence } = next);
       sum = next.loaded;
     }
     t.is((await activated(one, address, 'last')).loaded, sum);
-    t.log(`${won} of 60 writes came first`);
+    t.log(`${won} of 60 writes committed before the activation`);
   });
 }

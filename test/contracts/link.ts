@@ -1,4 +1,4 @@
-// What every link must do, whatever carries its frames: a simulated network or gRPC.
+// The contract of every link, over a simulated network and over gRPC.
 
 import type { ExecutionContext, TestFn } from 'ava';
 import { methodsOf } from '../../cluster/activation/method.js';
@@ -14,18 +14,18 @@ import type { Member } from '../../cluster/membership/membership.js';
 import type { Random, Time } from '../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../generated/troupe/examples/v1/counter.js';
 
-/** One process on the network of the rig. */
+/** One process on the test network. */
 export interface LinkProcess {
   readonly time: Time;
   readonly random: Random;
   readonly transport: Transport;
-  /** It is gone in this instant, and its connections with it. */
+  /** Ends the process at once, with its connections. */
   vanish(): Promise<void>;
 }
 
 export interface LinkRig {
   process(name: string, secret: string): LinkProcess;
-  /** Lets time pass until it holds. */
+  /** Advances time until the condition holds. */
   until(what: string, holds: () => boolean): Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ export const linkConfig = clusterConfig({ connectTimeoutMs: 10_000, messageBytes
 const method = [...methodsOf(CounterServiceDefinition, {}).values()][0];
 const itemBytes = 1_000;
 
-/** A process whose links take calls and remember what became of them. */
+/** A process whose links accept calls and record them. */
 class End {
   readonly id: ProcessId;
   readonly links: Links;
@@ -65,7 +65,7 @@ class End {
   #receive(call: IncomingCall): IncomingHandle {
     const incoming = new Incoming(call);
     this.calls.push(incoming);
-    // The key says what is asked for; `wait` is answered by the test itself.
+    // The key selects the behaviour; the test itself answers `wait`.
     if (call.key === 'echo') call.answer.reply(call.body, epoch(3));
     if (call.key === 'fail')
       call.answer.fail(new ActorError('full', 'no room', { detail: 'of seats', retryable: true }));
@@ -74,7 +74,7 @@ class End {
   }
 }
 
-/** A call at the answering end; as a producer it sends while it has credit. */
+/** A call at the receiving end; as a stream producer it sends while it has credit. */
 class Incoming implements IncomingHandle {
   readonly call: IncomingCall;
   readonly events: string[] = [];
@@ -110,11 +110,11 @@ class Incoming implements IncomingHandle {
 
 let answered = 0;
 
-/** A call at the calling end, and everything that came back. */
+/** A call at the calling end, with everything that it received. */
 class Outgoing {
   readonly items: Uint8Array[] = [];
   readonly ends: string[] = [];
-  /** Its place among all calls that have ended. */
+  /** Its position in the order in which calls ended. */
   endedAs = Number.POSITIVE_INFINITY;
   body: Uint8Array | undefined;
   error: ClusterError | undefined;
@@ -157,7 +157,7 @@ class Outgoing {
 
 export function linkContract(
   test: TestFn,
-  what: string,
+  implementation: string,
   open: (t: ExecutionContext) => Promise<LinkRig>,
 ): void {
   const end = async (t: ExecutionContext, rig: LinkRig, name: string, secret = 'secret'): Promise<End> => {
@@ -178,7 +178,7 @@ export function linkContract(
   const ended = (rig: LinkRig, call: Outgoing): Promise<unknown> =>
     rig.until('the call has ended', () => call.ends.length > 0);
 
-  test(`${what}: calls are answered, each its own, and one link carries them all`, async (t) => {
+  test(`${implementation}: each call gets its own answer, and one link carries all calls`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const calls = Array.from({ length: 200 }, (_, index) => {
       const body = new Uint8Array([index, 7]);
@@ -193,29 +193,29 @@ export function linkContract(
     t.is(caller.links.inFlight, 0);
   });
 
-  test(`${what}: a typed failure arrives as it was thrown`, async (t) => {
+  test(`${implementation}: a typed failure arrives unchanged`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const call = new Outgoing(caller, server.member(), 'fail');
     await ended(rig, call);
     const { error } = call;
-    if (!(error instanceof ActorError)) throw new TypeError('an error of the actor kind');
+    if (!(error instanceof ActorError)) throw new TypeError('expected an ActorError');
     t.deepEqual(
       [error.code, error.detail, error.retry, error.message],
       ['full', 'of seats', 'later', 'application: no room'],
     );
   });
 
-  test(`${what}: a stream goes no further than its credit, in order, and ends once`, async (t) => {
+  test(`${implementation}: a stream is limited by its credit, keeps its order and ends once`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const call = new Outgoing(caller, server.member(), 'stream', { credit: itemBytes * 5 });
     await rig.until('the first credit is used up', () => call.items.length === 5);
-    // Whatever was on its way behind them would arrive before this call's answer.
+    // Any further message would arrive before the answer of this call.
     const after = new Outgoing(caller, server.member(), 'echo');
     await ended(rig, after);
     t.is(call.items.length, 5);
     t.is(server.calls[0]?.sent, 5);
     call.remote.grant(itemBytes * 3);
-    await rig.until('three more', () => call.items.length === 8);
+    await rig.until('three more messages have arrived', () => call.items.length === 8);
     call.remote.grant(itemBytes * 100);
     await ended(rig, call);
     t.deepEqual(call.ends, ['end']);
@@ -225,20 +225,20 @@ export function linkContract(
     );
   });
 
-  test(`${what}: a cancelled call reaches its handler, and nothing of it comes back`, async (t) => {
+  test(`${implementation}: a cancel reaches the handler, and the caller receives nothing more`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const call = new Outgoing(caller, server.member(), 'wait');
     await rig.until('it runs', () => server.calls.length === 1);
     call.remote.cancel();
     const [incoming] = server.calls;
-    await rig.until('its handler is told', () => incoming?.events.length === 1);
+    await rig.until('its handler is cancelled', () => incoming?.events.length === 1);
     incoming?.call.answer.reply(new Uint8Array(1), epoch(0));
     await ended(rig, new Outgoing(caller, server.member(), 'echo'));
     t.deepEqual(incoming?.events, ['cancelled']);
     t.deepEqual(call.ends, []);
   });
 
-  test(`${what}: a stream that its producer gives up ends once at the reader, behind its messages`, async (t) => {
+  test(`${implementation}: a stream that its producer fails ends once at the reader, after its messages`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const call = new Outgoing(caller, server.member(), 'wait', { credit: itemBytes });
     await rig.until('it runs', () => server.calls.length === 1);
@@ -254,19 +254,19 @@ export function linkContract(
     t.deepEqual(server.calls[0]?.events, []);
   });
 
-  test(`${what}: long bodies arrive whole, and short calls pass them on the way`, async (t) => {
+  test(`${implementation}: long bodies arrive complete, and short calls overtake them`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const body = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251);
     const long = new Outgoing(caller, server.member(), 'echo', { body });
     const short = new Outgoing(caller, server.member(), 'echo');
     await ended(rig, short);
     await ended(rig, long);
-    t.true(short.endedAs < long.endedAs, 'the short call was held up');
+    t.true(short.endedAs < long.endedAs, 'the long call delayed the short one');
     t.deepEqual(long.ends, ['reply']);
     t.true(Buffer.from(long.body ?? []).equals(Buffer.from(body)));
   });
 
-  test(`${what}: a body above the limit is refused before it is sent, and by a receiver all the same`, async (t) => {
+  test(`${implementation}: a body above the limit is refused before sending, and also by the receiver`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const codec = {
       encode: () => ({ finish: () => new Uint8Array(linkConfig.messageBytesMax + 1) }),
@@ -279,11 +279,11 @@ export function linkContract(
     const body = new Uint8Array(linkConfig.messageBytesMax + linkConfig.chunkBytes);
     const call = new Outgoing(caller, server.member(), 'echo', { body });
     await ended(rig, call);
-    t.deepEqual(call.ends, ['peer_lost'], 'a peer that breaks the rules loses its link');
+    t.deepEqual(call.ends, ['peer_lost'], 'a peer that violates the protocol loses its link');
     t.is(server.calls.length, 0);
-    // The link is dialed anew after its pause.
+    // The link is dialed again after a pause.
     const next: { call?: Outgoing } = {};
-    await rig.until('calls go through again', () => {
+    await rig.until('calls succeed again', () => {
       if (next.call === undefined || next.call.ends[0] === 'peer_lost') {
         next.call = new Outgoing(caller, server.member(), 'echo');
       }
@@ -291,7 +291,7 @@ export function linkContract(
     });
   });
 
-  test(`${what}: calls to a process that vanishes fail at once and may be repeated`, async (t) => {
+  test(`${implementation}: calls to a process that vanishes fail at once with a retryable error`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const calls = Array.from({ length: 3 }, () => new Outgoing(caller, server.member(), 'wait'));
     await rig.until('they run', () => server.calls.length === 3);
@@ -307,28 +307,28 @@ export function linkContract(
     t.true(tookMs < linkConfig.linkSilenceMs, `${tookMs} ms`);
   });
 
-  test(`${what}: a caller that vanishes leaves its streams, and their producers are told`, async (t) => {
+  test(`${implementation}: when a caller vanishes, the producers of its streams are detached`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const call = new Outgoing(caller, server.member(), 'wait', { credit: itemBytes });
     await rig.until('it runs', () => server.calls.length === 1);
     caller.links.lose(server.id);
-    await rig.until('its producer is told', () => server.calls[0]?.events.length === 1);
+    await rig.until('its producer is detached', () => server.calls[0]?.events.length === 1);
     t.deepEqual(server.calls[0]?.events, ['detached']);
     t.deepEqual(call.ends, ['peer_lost']);
   });
 
-  test(`${what}: another process at the address is refused by that name, and told as a refusal`, async (t) => {
+  test(`${implementation}: another process at the address fails the call with wrong_process and is reported as a refusal`, async (t) => {
     const { rig, caller, server } = await pair(t);
-    const meant = processId('who-was-here-before');
-    const call = new Outgoing(caller, server.member(meant), 'echo');
+    const expected = processId('former-process');
+    const call = new Outgoing(caller, server.member(expected), 'echo');
     await ended(rig, call);
     t.deepEqual(call.ends, ['wrong_process']);
     t.true(call.error?.notBegun);
-    t.deepEqual(caller.refused, [meant]);
+    t.deepEqual(caller.refused, [expected]);
     t.is(server.calls.length, 0);
   });
 
-  test(`${what}: nobody at the address is a refusal as well`, async (t) => {
+  test(`${implementation}: an address without a listener is reported as a refusal`, async (t) => {
     const { rig, caller, server } = await pair(t);
     await server.process.vanish();
     const call = new Outgoing(caller, server.member(), 'echo');
@@ -338,7 +338,7 @@ export function linkContract(
     t.deepEqual(caller.refused, [server.id]);
   });
 
-  test(`${what}: a process that does not know the secret is refused by that name`, async (t) => {
+  test(`${implementation}: a process with a wrong secret is refused with wrong_secret`, async (t) => {
     const rig = await open(t);
     const caller = await end(t, rig, 'caller', 'a guess');
     const server = await end(t, rig, 'server');
@@ -346,11 +346,11 @@ export function linkContract(
     await ended(rig, call);
     t.deepEqual(call.ends, ['wrong_secret']);
     t.is(call.error?.retry, 'never');
-    t.deepEqual(caller.refused, [], 'the process is there');
+    t.deepEqual(caller.refused, [], 'the process is running, so it is not reported as refused');
     t.is(server.calls.length, 0);
   });
 
-  test(`${what}: versions that do not meet are refused by that name`, async (t) => {
+  test(`${implementation}: protocol versions without overlap are refused with protocol_mismatch`, async (t) => {
     const { rig, caller, server } = await pair(t);
     const { transport, time, random } = caller.process;
     const settings = {

@@ -1,4 +1,4 @@
-// What every member store must do, whatever keeps it. Each test gets a store that is empty.
+// The contract of every member store. Each test gets an empty store.
 
 import type { ExecutionContext, TestFn } from 'ava';
 import { processId, viewNumber } from '../../cluster/ids/ids.js';
@@ -8,7 +8,7 @@ import { emptyView, makeView } from '../../cluster/membership/view.js';
 import { eventually } from '../support/eventually.js';
 
 export interface MemberStoreRig {
-  /** Two processes' ways to the same store. */
+  /** Two clients of one store, as in two processes. */
   readonly one: MemberStore;
   readonly other: MemberStore;
   flush(): Promise<void>;
@@ -33,14 +33,14 @@ export function left(name: string, promisedMs = 0): Departed {
   return { process: processId(name), promisedMs };
 }
 
-const removal = { voices: 1, voiceMs: 60_000, silenceMs: 0 };
+const removal = { votesNeeded: 1, voteMs: 60_000, silenceMs: 0 };
 
 export function memberStoreContract(
   test: TestFn,
-  what: string,
+  implementation: string,
   open: (t: ExecutionContext) => Promise<MemberStoreRig>,
 ): void {
-  test(`${what}: a lease is made, and seen by others as its process described it`, async (t) => {
+  test(`${implementation}: a new lease is visible to other processes exactly as its process described it`, async (t) => {
     const { one, other } = await open(t);
     const described = lease('p1', 3, { promisedMs: 1_200, holds: viewNumber(9), leaving: true });
     const renewal = await one.renew(described, undefined);
@@ -56,19 +56,19 @@ export function memberStoreContract(
     });
   });
 
-  test(`${what}: a lease that was removed is refused to a process that has renewed under the mark`, async (t) => {
+  test(`${implementation}: renewing a removed lease is refused if the process has renewed under the current mark`, async (t) => {
     const { one, other } = await open(t);
     const { generation } = await one.renew(lease('p1', 1), undefined);
     const process = processId('p1');
-    const voice = processId('p2');
-    const outcome = await other.remove({ generation, process, renewals: 1, voice, ...removal });
+    const voter = processId('p2');
+    const outcome = await other.remove({ generation, process, renewals: 1, voter, ...removal });
     t.is(outcome.outcome, 'removed');
     const again = await one.renew(lease('p1', 2), generation);
     t.false(again.renewed);
     t.deepEqual(again.leases, []);
   });
 
-  test(`${what}: after everything was forgotten the mark is new and a lease is made again`, async (t) => {
+  test(`${implementation}: after a flush the mark is new and a renewal creates the lease again`, async (t) => {
     const { one, other, flush } = await open(t);
     const { generation } = await one.renew(lease('p1', 1), undefined);
     await flush();
@@ -78,19 +78,19 @@ export function memberStoreContract(
     t.is((await other.snapshot()).generation, again.generation);
   });
 
-  test(`${what}: whoever comes to an old mark is told how old it is`, async (t) => {
+  test(`${implementation}: a snapshot contains the age of the mark`, async (t) => {
     const { one, other, flush } = await open(t);
     await one.renew(lease('p1', 1), undefined);
     await eventually(async () => (await other.snapshot()).generationAgeMs > 50, {
-      what: 'the mark grows older',
+      what: 'the mark is older',
     });
     t.true((await one.renew(lease('p1', 2), undefined)).generationAgeMs > 50);
     await flush();
     const { generationAgeMs } = await one.renew(lease('p1', 3), undefined);
-    t.true(generationAgeMs < 50, `${generationAgeMs} ms after it was made anew`);
+    t.true(generationAgeMs < 50, `${generationAgeMs} ms after the new mark was made`);
   });
 
-  test(`${what}: a renewal that was overtaken by a later one changes nothing`, async (t) => {
+  test(`${implementation}: a renewal that arrives after a later one changes nothing`, async (t) => {
     const { one } = await open(t);
     const { generation } = await one.renew(lease('p1', 5), undefined);
     const late = await one.renew(lease('p1', 4, { promisedMs: 9 }), generation);
@@ -98,40 +98,40 @@ export function memberStoreContract(
     t.deepEqual(late.leases, [lease('p1', 5)]);
   });
 
-  test(`${what}: a voice is refuted by a renewal that it had not seen, and by another mark`, async (t) => {
+  test(`${implementation}: a vote is refuted by a renewal that the voter had not seen, and by another mark`, async (t) => {
     const { one } = await open(t);
     const { generation } = await one.renew(lease('p1', 5), undefined);
     const process = processId('p1');
-    const voice = processId('p2');
-    t.is((await one.remove({ generation, process, renewals: 4, voice, ...removal })).outcome, 'refuted');
-    const stale = { generation: 'another', process, renewals: 5, voice, ...removal };
+    const voter = processId('p2');
+    t.is((await one.remove({ generation, process, renewals: 4, voter, ...removal })).outcome, 'refuted');
+    const stale = { generation: 'another', process, renewals: 5, voter, ...removal };
     t.is((await one.remove(stale)).outcome, 'refuted');
     t.is((await one.snapshot()).leases.length, 1);
   });
 
-  test(`${what}: two voices are two processes, and both must speak of the same renewal`, async (t) => {
+  test(`${implementation}: two votes must come from two processes and refer to the same renewal`, async (t) => {
     const { one, other } = await open(t);
     const { generation } = await one.renew(lease('p1', 1), undefined);
-    const request = { generation, process: processId('p1'), ...removal, voices: 2 };
+    const request = { generation, process: processId('p1'), ...removal, votesNeeded: 2 };
     const first = processId('p2');
-    t.is((await one.remove({ ...request, renewals: 1, voice: first })).outcome, 'more_voices');
-    t.is((await one.remove({ ...request, renewals: 1, voice: first })).outcome, 'more_voices');
+    t.is((await one.remove({ ...request, renewals: 1, voter: first })).outcome, 'more_votes');
+    t.is((await one.remove({ ...request, renewals: 1, voter: first })).outcome, 'more_votes');
     await one.renew(lease('p1', 2), generation);
-    t.is((await other.remove({ ...request, renewals: 2, voice: processId('p3') })).outcome, 'more_voices');
-    t.is((await one.remove({ ...request, renewals: 2, voice: first })).outcome, 'removed');
+    t.is((await other.remove({ ...request, renewals: 2, voter: processId('p3') })).outcome, 'more_votes');
+    t.is((await one.remove({ ...request, renewals: 2, voter: first })).outcome, 'removed');
   });
 
-  test(`${what}: voices enough remove nothing before the silence is long enough`, async (t) => {
+  test(`${implementation}: enough votes remove nothing before the silence is long enough`, async (t) => {
     const { one } = await open(t);
     const { generation } = await one.renew(lease('p1', 1), undefined);
-    const request = { generation, process: processId('p1'), renewals: 1, voice: processId('p2'), ...removal };
+    const request = { generation, process: processId('p1'), renewals: 1, voter: processId('p2'), ...removal };
     const early = await one.remove({ ...request, silenceMs: 60_000 });
     t.is(early.outcome, 'too_early');
     t.true(early.silentMs >= 0 && early.silentMs < 60_000);
     t.is((await one.remove(request)).outcome, 'removed');
   });
 
-  test(`${what}: of two first views one is taken`, async (t) => {
+  test(`${implementation}: only one of two concurrent first views is accepted`, async (t) => {
     const { one, other } = await open(t);
     const { generation } = await one.snapshot();
     const publication = { generation, follows: emptyView };
@@ -145,7 +145,7 @@ export function memberStoreContract(
     );
   });
 
-  test(`${what}: a view is taken only on top of exactly the one it follows`, async (t) => {
+  test(`${implementation}: a view is accepted only if the store holds exactly the view that it follows`, async (t) => {
     const { one, other } = await open(t);
     const { generation } = await one.snapshot();
     const first = makeView(viewNumber(1), [member('p1')]);
@@ -153,13 +153,13 @@ export function memberStoreContract(
     const second = makeView(viewNumber(2), [member('p1'), member('p2')]);
     const third = makeView(viewNumber(3), [member('p2')]);
     t.true(await one.publish(first, { generation, follows: emptyView }));
-    t.false(await one.publish(second, { generation, follows: twin }), 'same number, other members');
+    t.false(await one.publish(second, { generation, follows: twin }), 'same number, different members');
     t.true(await one.publish(second, { generation, follows: first }));
     t.false(await other.publish(third, { generation, follows: first }));
     t.deepEqual((await other.snapshot()).view, second);
   });
 
-  test(`${what}: a view is brought back over none and over a lower number, and never under another mark`, async (t) => {
+  test(`${implementation}: a view is restored over no view or a lower number, and never under another mark`, async (t) => {
     const { one, flush } = await open(t);
     const before = await one.snapshot();
     await flush();
@@ -174,7 +174,7 @@ export function memberStoreContract(
     t.deepEqual((await one.snapshot()).view, high);
   });
 
-  test(`${what}: a lease that was given back is gone, and giving back twice does no harm`, async (t) => {
+  test(`${implementation}: a released lease is gone, and a second release has no effect`, async (t) => {
     const { one, other } = await open(t);
     await one.renew(lease('p1', 1), undefined);
     await one.release(left('p1'));
@@ -182,16 +182,16 @@ export function memberStoreContract(
     t.deepEqual((await other.snapshot()).leases, []);
   });
 
-  test(`${what}: who gives its lease back leaves its word, whose lease is taken away leaves none`, async (t) => {
+  test(`${implementation}: a released lease leaves a departure record, a removed lease leaves none`, async (t) => {
     const { one, other, flush } = await open(t);
     const { generation } = await one.renew(lease('p1', 1), undefined);
     await one.renew(lease('p2', 1), undefined);
     await one.renew(lease('p3', 1), undefined);
     await one.release(left('p1', 2_500));
     const process = processId('p2');
-    await other.remove({ generation, process, renewals: 1, voice: processId('p4'), ...removal });
+    await other.remove({ generation, process, renewals: 1, voter: processId('p4'), ...removal });
     t.deepEqual((await other.snapshot()).departed, [left('p1', 2_500)]);
-    // It learned that its lease was taken away, and ended what it did.
+    // The process learns that its lease was removed, ends its work and leaves a record.
     await one.release(left('p2'));
     t.deepEqual(
       (await other.snapshot()).departed.toSorted((a, b) => (a.process < b.process ? -1 : 1)),
@@ -201,24 +201,24 @@ export function memberStoreContract(
       (await other.snapshot()).leases.map(({ member: { process: name } }) => name),
       [processId('p3')],
     );
-    t.false((await one.renew(lease('p1', 2), generation)).renewed, 'a renewal on its way comes too late');
+    t.false((await one.renew(lease('p1', 2), generation)).renewed, 'a renewal still in flight is refused');
     await flush();
     t.deepEqual((await other.snapshot()).departed, []);
   });
 
-  test(`${what}: a new member, a view and a departure are hinted at; a mere renewal is not`, async (t) => {
+  test(`${implementation}: a new member, a view and a departure cause a hint; a mere renewal does not`, async (t) => {
     const { one, other } = await open(t);
     let hints = 0;
     const unsubscribe = other.onChange(() => {
       hints += 1;
     });
     const { generation } = await one.renew(lease('p1', 1), undefined);
-    await eventually(() => hints === 1, { what: 'a hint at a new lease' });
+    await eventually(() => hints === 1, { what: 'a hint for a new lease' });
     await one.renew(lease('p1', 2), generation);
     await one.publish(makeView(viewNumber(1), [member('p1')]), { generation, follows: emptyView });
-    await eventually(() => hints === 2, { what: 'a hint at a view' });
+    await eventually(() => hints === 2, { what: 'a hint for a view' });
     await one.release(left('p1'));
-    await eventually(() => hints === 3, { what: 'a hint at a departure' });
+    await eventually(() => hints === 3, { what: 'a hint for a departure' });
     unsubscribe();
     await one.renew(lease('p2', 1), undefined);
     t.is(hints, 3);

@@ -20,11 +20,11 @@ export interface ActorParts {
   readonly bound: number;
   readonly ackBeforeCommit: boolean;
   effect(effect: Effect): void;
-  /** A failure of a write that nobody waits for: the bug that the plant makes. */
+  /** A write failed without a caller to report it to: the planted bug answered before the commit. */
   unseen(): void;
 }
 
-/** The address of a ledger, as tables know it. */
+/** The address of a ledger as the tables store it. */
 export function ledgerText(key: string): string {
   return addressText({ kind: actorKind('sim.Ledger'), group: 'acme', key });
 }
@@ -37,7 +37,7 @@ const rules = {
   where: { idempotent: true, lane: 'control' },
 } as const;
 
-/** Adds under the fence; the one whose key is `bounded` never goes above its bound. */
+/** Adds under the fence. The ledger with the key `bounded` never exceeds its bound. */
 export function ledger(parts: ActorParts) {
   return durableActor({
     service: CounterServiceDefinition,
@@ -50,7 +50,8 @@ export function ledger(parts: ActorParts) {
       const isBounded = activation.address.key === 'bounded';
       return {
         add: async ({ amount }: { amount: number }, call: Call) => {
-          if (isBounded && sum + amount > parts.bound) throw new ActorError('full', 'the bound is reached');
+          if (isBounded && sum + amount > parts.bound)
+            throw new ActorError('full', 'the bound of this ledger is reached');
           const next = sum + amount;
           if (parts.ackBeforeCommit) {
             sum = next;
@@ -69,7 +70,7 @@ export function ledger(parts: ActorParts) {
   });
 }
 
-/** Long turns that act on the world outside: they stamp their row, and look before each effect. */
+/** Long turns with outside effects: they stamp their row and check the lease before each effect. */
 export function worker(parts: ActorParts) {
   return durableActor({
     service: CounterServiceDefinition,
@@ -87,7 +88,7 @@ export function worker(parts: ActorParts) {
           await activation.effectsClear(call.signal);
           for (let step = 0; step < 10; step += 1) {
             await sleep(parts.time, 250);
-            if (!activation.mayAct()) throw new ClusterError('fenced', 'the right to act is over');
+            if (!activation.mayAct()) throw new ClusterError('fenced', 'the process may no longer act');
             parts.effect({ actor, process, epoch });
           }
           const next = sum + amount;
@@ -112,7 +113,7 @@ async function add(
   const write = { counter: addressText(activation.address), requestId: call.requestId, sum };
   const result = await activation.write(write, free ? { stamp: { set: 'free' } } : {});
   if (result !== undefined) return result;
-  // Whether this id was new is only found by loading again.
+  // Only a fresh load shows whether this request id was new.
   activation.end('failed');
-  throw new ClusterError('outcome_unknown', 'made by this call or an earlier one');
+  throw new ClusterError('outcome_unknown', 'the addition was committed by this call or an earlier one');
 }

@@ -8,7 +8,7 @@ import type {
 import { grantsKind } from './grants.js';
 import type { MemoryTables } from '../../cluster/simulation/fence-store.js';
 
-/** What the durable store saw, judged while it happens. */
+/** Checks the writes of the durable store as they happen. */
 export class CheckedTables implements MemoryTables<CounterLoad, CounterState, CounterWrite, CounterResult> {
   readonly sums = new Map<string, number>();
   readonly additions = new Map<string, number>();
@@ -27,8 +27,8 @@ export class CheckedTables implements MemoryTables<CounterLoad, CounterState, Co
   }
 
   /**
-   * What a replica that lags would hold. Whoever falls back to it has lost what came later: the ids of those
-   * additions are kept, since their callers may have been told of them.
+   * The state that a lagging replica would hold; calling the result fails over to it. The ids of lost additions are
+   * kept, because their callers may have been answered.
    */
   copy(): () => void {
     const [sums, additions, epochs] = [[...this.sums], [...this.additions], [...this.#epochs]];
@@ -41,7 +41,7 @@ export class CheckedTables implements MemoryTables<CounterLoad, CounterState, Co
     };
   }
 
-  /** The epoch that the row holds now, as the store raises it. */
+  /** The epoch that the row holds now. */
   raised(counter: string, epoch: number): void {
     this.#epochs.set(counter, Math.max(epoch, this.#epochs.get(counter) ?? 0));
   }
@@ -69,7 +69,7 @@ export interface Effect {
   readonly epoch: number;
 }
 
-/** Effects on the world outside: none of an older activation after one of a newer. */
+/** Checks outside effects: no effect of an older activation after one of a newer. */
 export class CheckedEffects {
   readonly #newest = new Map<string, Effect>();
   #storeForgot = false;
@@ -82,7 +82,7 @@ export class CheckedEffects {
     this.#now = now;
   }
 
-  /** The store forgot epochs: they are given out again, while activations of before still act. */
+  /** The store lost epochs and issues them again, while activations from before still act. */
   forget(): void {
     this.#storeForgot = true;
   }
@@ -103,17 +103,17 @@ export interface SentCall {
   readonly counter: string;
   readonly origin: { readonly isDead: boolean };
   readonly sentAtMs: number;
-  /** Its answer is a row of its own. */
+  /** Whether its answer is a row of its own. */
   readonly isRecorded: boolean;
   outcome: 'open' | 'failed' | 'answered';
   sum: number | undefined;
   error: string | undefined;
 }
 
-/** Looks at everything that callers were told, once a run is over. */
-export function judgeCalls(calls: readonly SentCall[], tables: CheckedTables, bound: number): string[] {
+/** Checks every answer that callers received, at the end of a run. */
+export function checkCalls(calls: readonly SentCall[], tables: CheckedTables, bound: number): string[] {
   const violations: string[] = [];
-  const told = new Map<string, number>();
+  const answered = new Map<string, number>();
   for (const call of calls) {
     if (call.outcome === 'open' && !call.origin.isDead) {
       violations.push(`call ${call.id}, sent at ${call.sentAtMs}, never ended`);
@@ -123,15 +123,15 @@ export function judgeCalls(calls: readonly SentCall[], tables: CheckedTables, bo
     const key = `${call.counter}\0${call.id}`;
     if (tables.forgotten.has(key)) continue;
     const recorded = tables.additions.get(key);
-    if (recorded === undefined) violations.push(`call ${call.id} was acknowledged and is lost`);
+    if (recorded === undefined) violations.push(`call ${call.id} was acknowledged but is lost`);
     else if (recorded !== call.sum) {
       violations.push(`call ${call.id} was answered ${call.sum}, the row says ${recorded}`);
     }
-    const before = told.get(call.id);
+    const before = answered.get(call.id);
     if (before !== undefined && before !== call.sum) {
       violations.push(`call ${call.id} was answered ${before} and ${call.sum}`);
     }
-    told.set(call.id, call.sum);
+    answered.set(call.id, call.sum);
   }
   for (const [counter, sum] of tables.sums) {
     if (counter.startsWith(grantsKind)) continue;

@@ -1,4 +1,4 @@
-// One process of `runMany`: takes its seeds as an argument and sends back what it found.
+// One process of `runMany`: takes its seeds as an argument and sends back its summary.
 import { runRange, type Range } from './many.js';
 
 const range: Range = JSON.parse(process.argv[2] ?? '{}');

@@ -1,4 +1,4 @@
-// Rows that stand for work and for timers (protocol 6), as one simulated store keeps them.
+// Rows of work and timers (protocol 6) in a simulated store.
 
 import type { Slot } from '../../cluster/ids/ids.js';
 import type { DueTimer, TimerSource } from '../../cluster/recovery/durable-timers.js';
@@ -9,13 +9,13 @@ import type { Transit } from '../../cluster/simulation/member-store.js';
 export interface WorkRow extends UnfinishedWork {
   readonly key: string;
   readonly writtenAtMs: number;
-  /** Whoever takes it up dies of it. */
+  /** Every process that takes it up dies. */
   readonly isPoison: boolean;
   attempts: number;
   givenUp: boolean;
 }
 
-/** Three deaths, each followed by a replacement, a look and a pause that grows. */
+/** Three deaths, each followed by a replacement, a scan and a growing pause. */
 const poisonMaxMs = 60_000;
 
 interface TimerRow {
@@ -29,14 +29,14 @@ interface TimerRow {
 export interface RowParts {
   readonly violations: string[];
   now(): number;
-  /** Whether the work's own row of outcome is there. */
+  /** Whether the row of its result exists. */
   isDone(row: WorkRow): boolean;
   readonly attemptsMax: number;
-  /** Counts that it had acknowledged may be gone (protocol 1.7). */
+  /** The store may have lost attempt counts that it had acknowledged (protocol 1.7). */
   storeForgot(): boolean;
-  /** Bugs that a test plants. */
+  /** Planted bugs. */
   readonly countsNothing: boolean;
-  readonly looksOnce: boolean;
+  readonly scansOnce: boolean;
   readonly firesUnchecked: boolean;
 }
 
@@ -44,10 +44,10 @@ export class DurableRows {
   readonly #parts: RowParts;
   #work = new Map<string, WorkRow>();
   #timers = new Map<string, TimerRow>();
-  readonly #looked = new Set<string>();
+  readonly #scanned = new Set<string>();
   readonly #deaths = new Map<string, number>();
   #last = 0;
-  /** When a process died of poison last. */
+  /** When a process last died of poison. */
   poisonedAtMs = 0;
   finished = 0;
   fired = 0;
@@ -81,7 +81,7 @@ export class DurableRows {
     return { id, slot, dueInMs };
   }
 
-  /** Poison that may still kill is a fault that goes on; it is not waited for without end. */
+  /** Poison that may still kill counts as an active fault, for at most `poisonMaxMs`. */
   get isPoisoned(): boolean {
     const sinceMs = this.#parts.now() - poisonMaxMs;
     return [...this.#work.values()].some((row) => row.isPoison && !row.givenUp && row.writtenAtMs > sinceMs);
@@ -95,8 +95,8 @@ export class DurableRows {
     return {
       unfinished: (slots, limit) =>
         transit(() => {
-          if (this.#parts.looksOnce && this.#looked.has(process)) return [];
-          this.#looked.add(process);
+          if (this.#parts.scansOnce && this.#scanned.has(process)) return [];
+          this.#scanned.add(process);
           return [...this.#work.values()].filter((row) => this.#isOpen(row, slots)).slice(0, limit);
         }),
       takeUp: ({ id }) =>
@@ -158,8 +158,8 @@ export class DurableRows {
     return !row.givenUp && slots.has(row.slot) && !this.#parts.isDone(row);
   }
 
-  /** Once all is calm: what was written so long ago has been finished, given up, or fired. */
-  judge(agoMs: number): void {
+  /** After recovery: checks that every row older than `agoMs` has been finished, given up or fired. */
+  check(agoMs: number): void {
     const before = this.#parts.now() - agoMs;
     for (const row of this.#work.values()) {
       const isDone = this.#parts.isDone(row);

@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../../cluster/simulation/virtual-time.js';
 
-/** One thing that goes wrong. Plain values, so that a failing schedule can be printed and kept. */
+/** One fault. Plain values, so that a failing schedule can be printed and stored. */
 export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill' | 'vanish' | 'drain' | 'lease_removed'; readonly node: number }
   | { readonly kind: 'freeze' | 'pause'; readonly node: number; readonly forMs: number }
@@ -15,13 +15,13 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'unknown_commits' | 'slow_network'; readonly forMs: number }
   | { readonly kind: 'members_flushed' }
   | { readonly kind: 'members_failover'; readonly lagMs: number }
-  /** With a lag the replica had not heard of what came last; without, replication is synchronous. */
+  /** With a lag the replica lacks the latest commits; without one, replication is synchronous. */
   | { readonly kind: 'store_failover'; readonly lagMs: number }
   | { readonly kind: 'poison' }
   | { readonly kind: 'wall_clock'; readonly node: number; readonly offsetMs: number }
 );
 
-/** Faults fall into the first part of a run; the rest shows that everything comes back. */
+/** Faults occur in the first part of a run; the rest shows that everything recovers. */
 export function drawFaults(random: SeededRandom, nodes: number, edges: number, spanMs: number): Fault[] {
   const count = random.between(1, 5);
   const faults = Array.from({ length: count }, () =>
@@ -31,7 +31,7 @@ export function drawFaults(random: SeededRandom, nodes: number, edges: number, s
   return faults.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Most nodes, or all, are struck alike at almost the same moment, as when machines share what fails. */
+/** Most or all nodes fail in the same way at almost the same moment, as when machines share a cause of failure. */
 function drawDisaster(random: SeededRandom, nodes: number, atMs: number): Fault[] {
   const struck = random.chance(0.5) ? nodes : Math.floor(nodes / 2) + 1;
   const kind = random.pick(['kill', 'vanish', 'drain', 'freeze', 'pause', 'lease_removed'] as const);
@@ -87,7 +87,7 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
   }
 }
 
-/** How long no store takes statements while the replica takes over. */
+/** How long no store accepts statements while the replica takes over. */
 export const failoverMs = 1_000;
 
 export function endOf(fault: Fault): number {

@@ -7,12 +7,12 @@ import type { ActorParts } from './actors.js';
 const block = 2;
 export const grantsKind = 'sim.Grants';
 
-/** What was handed out may never be more than its bound, whoever died in between. */
+/** Checks that grants never exceed the bound, whichever processes died. */
 export class CheckedGrants {
   readonly bound: number;
   readonly #given = new Map<string, number>();
   readonly #violations: string[];
-  /** The store forgot blocks that it had acknowledged: then nobody can keep the bound (protocol 1.7). */
+  /** The store lost blocks that it had acknowledged: the bound can then not be kept (protocol 1.7). */
   storeForgot = false;
 
   constructor(violations: string[], bound: number) {
@@ -33,7 +33,7 @@ export class CheckedGrants {
   }
 }
 
-/** Like a quota (protocol 8.1): grants one by one from blocks that it has committed ahead under its epoch. */
+/** Like a quota (protocol 8.1): grants one by one from blocks committed in advance under its epoch. */
 export function grants(parts: ActorParts, checked: CheckedGrants, isEager: boolean) {
   return durableActor({
     service: CounterServiceDefinition,
@@ -46,7 +46,7 @@ export function grants(parts: ActorParts, checked: CheckedGrants, isEager: boole
       let spent = activation.loaded.sum;
       let left = 0;
       const take = async (): Promise<void> => {
-        if (spent + block > checked.bound) throw new ActorError('full', 'nothing is left');
+        if (spent + block > checked.bound) throw new ActorError('full', 'the bound of grants is reached');
         spent += block;
         left = block;
         const requestId = `${activation.epoch}-${spent}`;
@@ -58,7 +58,10 @@ export function grants(parts: ActorParts, checked: CheckedGrants, isEager: boole
         const result = await written;
         if (result?.sum === spent) return;
         activation.end('failed');
-        throw new ClusterError('outcome_unknown', 'the block is loaded anew');
+        throw new ClusterError(
+          'outcome_unknown',
+          'the outcome of the block is unknown; the actor must be loaded again',
+        );
       };
       return {
         add: async () => {

@@ -4,14 +4,14 @@ import type { StoreFaults } from '../../cluster/simulation/fence-store.js';
 import type { SimulatedHost } from '../../cluster/simulation/host.js';
 import type { Transit } from '../../cluster/simulation/member-store.js';
 
-/** Actors of the product on simulated nodes, with rows of their own in the simulated store. */
+/** Actors of the platform on simulated nodes, with rows of their own in the simulated store. */
 export interface Guest {
   join(way: GuestWay): GuestNode;
-  /** What a replica that lags would hold. */
+  /** The state that a lagging replica would hold; calling the result fails over to it. */
   copy(): () => void;
 }
 
-/** A process, and its ways to the store. */
+/** A process and its access to the store. */
 export interface GuestWay {
   readonly host: SimulatedHost;
   readonly faults: StoreFaults;
@@ -21,7 +21,7 @@ export interface GuestWay {
 export interface GuestNode {
   readonly kinds: readonly Kind[];
   started(node: ClusterNode): void;
-  /** Of a process that stops in order: what is done before its actors end, and after. */
+  /** Steps of an orderly stop: before the actors end, and after. */
   stopping(node: ClusterNode): Promise<void>;
   stopped(): Promise<void>;
 }

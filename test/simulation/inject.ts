@@ -1,7 +1,7 @@
 import { failoverMs, type Fault } from './faults.js';
 import type { World } from './world.js';
 
-/** Lets one fault happen now, and end by itself. */
+/** Starts one fault now and schedules its end. */
 export function inject(world: World, fault: Fault): void {
   const later = (forMs: number, action: () => void): void => {
     world.time.after(forMs, action);

@@ -10,7 +10,7 @@ export const ledgerKeys = ['a', 'b', 'c', 'd', 'bounded'];
 export const workerKeys = ['w1', 'w2'];
 export const visitorKeys = ['v1', 'v2', 'v3'];
 const grantKeys = ['q1', 'q2', 'q3'];
-/** Works that run at any moment must have room under their ledgers' names; the bounded one refuses. */
+/** Keys for recovered work. The bounded ledger is left out, because it refuses additions above its bound. */
 const workKeys = ledgerKeys.filter((key) => key !== 'bounded');
 
 interface VolatileCall {
@@ -19,7 +19,7 @@ interface VolatileCall {
   sum: number | undefined;
 }
 
-/** A stream as its reader saw it: numbers from 1 on, each once, to its last or to a typed failure. */
+/** A stream as its reader saw it: numbers from 1 on, each once, up to the last or to a typed failure. */
 interface ReadStream {
   readonly id: string;
   readonly origin: SimulatedHost;
@@ -29,9 +29,8 @@ interface ReadStream {
 }
 
 /**
- * Calls from all living processes, edges too, some of them twice at once from two processes under one request
- * id; streams that are read; rows of work and timers that somebody wrote, half of them without a word to
- * whoever owns their slot.
+ * Calls from all living processes, including edges, some sent twice under one request id by two processes; streams;
+ * rows of work and timers, half of them without a hint to the slot's owner.
  */
 export class Load {
   readonly #world: World;
@@ -62,14 +61,14 @@ export class Load {
     return this.#streams.filter(({ ends }) => ends[0] === 'completed').length;
   }
 
-  judge(): string[] {
+  check(): string[] {
     const violations: string[] = [];
     for (const { id, actor, sum } of this.#volatile) {
       if (sum !== undefined && !this.#world.instances.gave(actor, id, sum)) {
-        violations.push(`${id} was answered ${sum}, which no activation said`);
+        violations.push(`${id} was answered ${sum}, which no activation gave`);
       }
     }
-    for (const stream of this.#streams) violations.push(...judgeStream(stream));
+    for (const stream of this.#streams) violations.push(...checkStream(stream));
     return violations;
   }
 
@@ -78,23 +77,23 @@ export class Load {
     if (this.#world.living.length === 0) return;
     this.#sent += 1;
     const id = `r${this.#sent}`;
-    // Whoever lives when it is sent: a repeat comes later, and the dead call nobody.
-    const anybody = (): SimulatedProcess => random.pick(this.#world.living);
-    const from = anybody();
-    const what = random.fraction();
-    if (what < 0.06) this.#read(from, id);
-    else if (what < 0.18) this.#repeat(() => this.#visit(anybody(), random.pick(visitorKeys), id));
-    else if (what < 0.28) this.#grant(from, id);
-    else if (what < 0.32) this.#work(from);
-    else if (what < 0.36) this.#timer(from);
+    // Pick a living process at send time: a repeat comes later, and dead processes send nothing.
+    const anyProcess = (): SimulatedProcess => random.pick(this.#world.living);
+    const from = anyProcess();
+    const kindOfCall = random.fraction();
+    if (kindOfCall < 0.06) this.#read(from, id);
+    else if (kindOfCall < 0.18) this.#repeat(() => this.#visit(anyProcess(), random.pick(visitorKeys), id));
+    else if (kindOfCall < 0.28) this.#grant(from, id);
+    else if (kindOfCall < 0.32) this.#work(from);
+    else if (kindOfCall < 0.36) this.#timer(from);
     else {
       const isLong = random.chance(0.15);
       const key = random.pick(isLong ? workerKeys : ledgerKeys);
-      this.#repeat(() => this.#call(anybody(), isLong ? 'worker' : 'ledger', key, id));
+      this.#repeat(() => this.#call(anyProcess(), isLong ? 'worker' : 'ledger', key, id));
     }
   }
 
-  /** Now and then the same request again, at once or a little later. */
+  /** Sends the same request again in some cases, at once or a little later. */
   #repeat(send: () => void): void {
     const { random, time } = this.#world;
     send();
@@ -145,7 +144,7 @@ export class Load {
         ({ sum }) => {
           call.sum = sum;
         },
-        // Told in a typed error that it may have run: nothing to hold it to.
+        // A typed error says that the call may have run, so there is nothing to check.
         () => undefined,
       );
   }
@@ -189,14 +188,14 @@ export class Load {
   }
 }
 
-function judgeStream({ id, origin, to, numbers, ends }: ReadStream): string[] {
+function checkStream({ id, origin, to, numbers, ends }: ReadStream): string[] {
   const violations: string[] = [];
   const [how] = ends;
   if (how === undefined && !origin.isDead) violations.push(`stream ${id} never ended`);
   if (ends.length > 1) violations.push(`stream ${id} ended ${ends.length} times`);
   if (how?.startsWith('untyped') === true) violations.push(`stream ${id} ended ${how}`);
   if (numbers.some((number, index) => number !== index + 1)) {
-    violations.push(`stream ${id} brought ${numbers.join(' ')}`);
+    violations.push(`stream ${id} delivered ${numbers.join(' ')}`);
   }
   if (how === 'completed' && numbers.length < to) {
     violations.push(`stream ${id} ended as completed at ${numbers.length} of ${to}`);

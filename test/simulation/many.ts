@@ -51,7 +51,7 @@ function sumsOf(parts: readonly Figures[]): Figures {
   };
 }
 
-/** Shares the seeds between processes: one virtual world uses one core. */
+/** Divides the seeds between processes, because one simulated cluster uses one core. */
 export async function runMany(range: Range, processes: number): Promise<Summary> {
   const share = Math.ceil(range.count / processes);
   const parts = Array.from({ length: processes }, (_, index) => ({
@@ -72,7 +72,7 @@ function inProcess(range: Range): Promise<Summary> {
     child.once('message', (summary: Summary) => resolve(summary));
     child.once('error', reject);
     child.once('exit', (code) => {
-      if (code !== 0) reject(new Error(`a simulation process ended with ${code}`));
+      if (code !== 0) reject(new Error(`a simulation process exited with code ${code}`));
     });
   });
 }
@@ -83,5 +83,5 @@ export function show(verdict: Pick<Verdict, 'seed' | 'nodes' | 'faults' | 'viola
     .slice(0, 10)
     .map((text) => `    ${text}`)
     .join('\n');
-  return `seed ${verdict.seed}, ${verdict.nodes} nodes\n  faults, as few as were found to fail:\n${faults}\n  violations:\n${violations}`;
+  return `seed ${verdict.seed}, ${verdict.nodes} nodes\n  the fewest faults found that still fail:\n${faults}\n  violations:\n${violations}`;
 }

@@ -1,4 +1,4 @@
-// One process of `runQuotas`: takes its seeds as an argument and sends back what it found.
+// One process of `runQuotas`: takes its seeds as an argument and sends back its summary.
 import type { Range } from './many.js';
 import { runQuotaRange } from './quota-many.js';
 

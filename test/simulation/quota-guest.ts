@@ -15,32 +15,32 @@ import { QuotaTables } from './quota-tables.js';
 import type { World } from './world.js';
 
 export type QuotaPlant =
-  /** Grants from a block before its commit is known. */
+  /** Grants from a block before its commit is confirmed. */
   | 'grant_before_commit'
-  /** A row that is closed already is closed, and counted, again. */
+  /** Closes, and counts, a row that is already closed. */
   | 'settled_twice'
-  /** What a lost process had reserved is never let go. */
+  /** Never releases the reservations of a lost process. */
   | 'reserved_for_ever';
 
 type Rows = FenceStore<QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten>;
 
-/** One process's quota. */
+/** The quota of one process. */
 export interface QuotaNode {
   readonly host: SimulatedHost;
   readonly quota: Quota;
   readonly transit: Transit;
   readonly isGone: (process: string) => boolean;
-  /** Takes requests. */
+  /** Whether it accepts requests. */
   isOpen: boolean;
-  /** Calls that it carries. */
+  /** Calls in progress. */
   calls: number;
 }
 
-/** So long a process that stops lets its calls come to their end. */
+/** How long a stopping process waits for its calls to end. */
 const closingMs = 6_000;
 const foreverMs = 2 ** 31;
 
-/** The product's own quota on every simulated node, over a twin of its rows. */
+/** The platform's own quota on every simulated node, over an in-memory version of its rows. */
 export class QuotaGuest implements Guest {
   readonly tables: QuotaTables;
   readonly nodes = new Map<SimulatedHost, QuotaNode>();
@@ -74,7 +74,7 @@ export class QuotaGuest implements Guest {
     const actors: QuotaActors = {
       register: (kind) => void kinds.push(kind),
       references: (kind) => (group, key) => {
-        if (node === undefined) throw new Error('asked before the node was there');
+        if (node === undefined) throw new Error('a reference was requested before the node started');
         return node.actor(kind, group, key);
       },
       process: processId(host.name),
@@ -96,18 +96,18 @@ export class QuotaGuest implements Guest {
         this.reports += 1;
       },
     });
-    const one: QuotaNode = { host, quota, transit, isGone, isOpen: false, calls: 0 };
-    this.nodes.set(host, one);
+    const quotaNode: QuotaNode = { host, quota, transit, isGone, isOpen: false, calls: 0 };
+    this.nodes.set(host, quotaNode);
     return {
       kinds,
       started: (started) => {
         node = started;
-        one.isOpen = true;
+        quotaNode.isOpen = true;
       },
       stopping: async (stopping) => {
-        one.isOpen = false;
+        quotaNode.isOpen = false;
         await stopping.beginLeave();
-        for (let waitedMs = 0; one.calls > 0 && waitedMs < closingMs; waitedMs += 50) {
+        for (let waitedMs = 0; quotaNode.calls > 0 && waitedMs < closingMs; waitedMs += 50) {
           await sleep(host.time, 50);
         }
         await quota.flush();
@@ -116,7 +116,7 @@ export class QuotaGuest implements Guest {
     };
   }
 
-  /** How long an attempt may last, as its reservation says. */
+  /** The reservation time of an attempt. */
   withinMs(deadlineMs: number): number {
     return this.#plants.has('reserved_for_ever') ? foreverMs : deadlineMs;
   }
@@ -131,7 +131,7 @@ export class QuotaGuest implements Guest {
         return Promise.resolve(
           batch.map(({ write }) => ({
             outcome: 'written' as const,
-            result: write === undefined ? undefined : this.tables.foretold(write),
+            result: write === undefined ? undefined : this.tables.resultOf(write),
           })),
         );
       },

@@ -12,11 +12,11 @@ export interface SimulatedTenant {
   readonly caller: KeyCaller;
 }
 
-/** By the clock of the simulation; no run goes over midnight. */
+/** On the simulation's clock; no run crosses midnight. */
 const day = '2023-11-14';
 const estimateMax = 20;
 const attemptMs = 8_000;
-/** What a call may take at most: two questions of the quota, two reservations, two attempts, their rows. */
+/** The longest a call may take: two quota requests, two reservations, two attempts and their rows. */
 const callMsMax = 90_000;
 
 function tenant(
@@ -59,9 +59,9 @@ interface Sent {
   ended: boolean;
 }
 
-/** Model calls from all nodes, as the edge and the books make them, and all that is to hold of them. */
+/** Model calls from all nodes, made as the edge and the ledger make them, with all checks. */
 export class QuotaLoad {
-  /** Works that were let in, by tenant. */
+  /** Admitted model calls by tenant. */
   readonly begun = new Map<SimulatedTenant, number>();
   refused = 0;
   unavailable = 0;
@@ -92,7 +92,7 @@ export class QuotaLoad {
     this.#isOn = false;
   }
 
-  /** Each process closes what lost processes left open, as its ledger does. */
+  /** Each process closes the rows that lost processes left open, as its ledger does. */
   sweep(): void {
     this.#world.time.after(3_000, () => {
       const [any] = this.#open();
@@ -162,7 +162,7 @@ export class QuotaLoad {
     }
   }
 
-  /** False where it was refused. */
+  /** False if the reservation was refused. */
   async #attempt(node: QuotaNode, { scope, caller }: SimulatedTenant, attemptId: string): Promise<boolean> {
     const { random } = this.#world;
     const { host, quota, transit } = node;
@@ -203,7 +203,7 @@ export class QuotaLoad {
     try {
       await transit(() => tables.open(row));
     } catch {
-      // Whether it was opened is not known: then it is closed as one that was never sent.
+      // It is unknown whether the row was opened, so it is closed as never sent.
       await this.#closed(node, attemptId, 0);
       settle(0);
       return false;
@@ -216,35 +216,35 @@ export class QuotaLoad {
     return host.time.monotonicMs() < untilMs;
   }
 
-  /** Repeated until it is known, as the ledger does. */
+  /** Repeated until confirmed, as the ledger does. */
   async #closed({ host, transit }: QuotaNode, attemptId: string, used: number): Promise<void> {
     for (;;) {
       try {
         await transit(() => this.#guest.tables.close(attemptId, used));
         return;
       } catch {
-        // Made or not: once more, which counts once.
+        // The outcome is unknown: repeat it; it counts only once.
         await sleep(host.time, 300);
       }
     }
   }
 
-  /** Once all is calm. `isGentle`: nothing happened but orderly stops and a slow network. */
-  async judge({ isPatient, isGentle }: { isPatient: boolean; isGentle: boolean }): Promise<void> {
+  /** Checks after recovery. `isGentle`: the only faults were orderly stops and a slow network. */
+  async check({ isPatient, isGentle }: { isPatient: boolean; isGentle: boolean }): Promise<void> {
     const { violations, time } = this.#world;
     const { tables } = this.#guest;
     const now = time.monotonicMs();
     for (const { id, origin, atMs, ended } of this.#sent) {
       if (!ended && !origin.isDead && now - atMs > callMsMax) violations.push(`call ${id} never ended`);
     }
-    if (tables.openRows() > 0) violations.push(`${tables.openRows()} attempts are open for ever`);
+    if (tables.openRows() > 0) violations.push(`${tables.openRows()} attempts are never closed`);
     for (const node of this.#open()) {
-      for (const by of tenants) await this.#judgeMonth(node, by, isPatient);
+      for (const by of tenants) await this.#checkMonth(node, by, isPatient);
     }
-    for (const by of tenants) this.#judgeCounts(by, isGentle);
+    for (const by of tenants) this.#checkCounts(by, isGentle);
   }
 
-  async #judgeMonth(
+  async #checkMonth(
     { host, quota }: QuotaNode,
     { name, scope, caller }: SimulatedTenant,
     isPatient: boolean,
@@ -260,21 +260,21 @@ export class QuotaLoad {
       (error: unknown) => (shown = error),
     );
     await time.advance(500);
-    if (shown !== sum) violations.push(`${where}: used is ${String(shown)}, the rows say ${sum}`);
-    if (isPatient && !(await this.#findsRoom(quota, `${name}-${host.name}`, { scope, caller, sum }))) {
-      violations.push(`${where}: something is reserved for ever`);
+    if (shown !== sum) violations.push(`${where}: used is ${String(shown)}, the rows sum to ${sum}`);
+    if (isPatient && !(await this.#hasRoom(quota, `${name}-${host.name}`, { scope, caller, sum }))) {
+      violations.push(`${where}: a reservation is never released`);
     }
   }
 
-  /** One token below the limit there is room for one more, unless something is reserved for ever. */
-  async #findsRoom(
+  /** One token below the limit there is room for one more, unless a reservation is never released. */
+  async #hasRoom(
     quota: QuotaNode['quota'],
     name: string,
     { scope, caller, sum }: Pick<SimulatedTenant, 'scope' | 'caller'> & { readonly sum: number },
   ): Promise<boolean> {
     const { time } = this.#world;
     const limits = { ...caller.limits, monthlyTokens: sum + 1 };
-    // Whoever counts anew after a loss hears from the rows what is under way only when all that is has its row.
+    // An owner that rebuilds its counts after a loss learns of running attempts only once each has its row.
     for (const untilMs = time.monotonicMs() + 45_000; time.monotonicMs() < untilMs;) {
       const attemptId = `probe-${name}-${time.monotonicMs()}`;
       const answers: unknown[] = [];
@@ -292,7 +292,7 @@ export class QuotaLoad {
     return false;
   }
 
-  #judgeCounts(by: SimulatedTenant, gentle: boolean): void {
+  #checkCounts(by: SimulatedTenant, gentle: boolean): void {
     if (this.#guest.storeForgot) return;
     const { violations } = this.#world;
     const { tables } = this.#guest;
@@ -308,7 +308,7 @@ export class QuotaLoad {
     for (const [kind, subject] of counts) {
       const granted = tables.granted.get(countName(scope.tenantId, kind, subject)) ?? 0;
       if (gentle ? granted !== begun : granted < begun) {
-        violations.push(`${by.name}: ${begun} began, and the ${kind} says ${granted}`);
+        violations.push(`${by.name}: ${begun} began, but the count of the ${kind} is ${granted}`);
       }
     }
   }

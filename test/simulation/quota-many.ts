@@ -32,7 +32,7 @@ function sumsOf(parts: readonly Pick<QuotaSummary, 'begun' | 'refused' | 'reserv
   };
 }
 
-/** Shares the seeds between processes: one virtual world uses one core. */
+/** Divides the seeds between processes, because one simulated cluster uses one core. */
 export async function runQuotas({ from, count }: Range, processes: number): Promise<QuotaSummary> {
   const share = Math.ceil(count / processes);
   const ranges = Array.from({ length: processes }, (_, index) => ({
@@ -53,7 +53,7 @@ function inProcess(range: Range): Promise<QuotaSummary> {
     child.once('message', (summary: QuotaSummary) => resolve(summary));
     child.once('error', reject);
     child.once('exit', (code) => {
-      if (code !== 0) reject(new Error(`a simulation process ended with ${code}`));
+      if (code !== 0) reject(new Error(`a simulation process exited with code ${code}`));
     });
   });
 }

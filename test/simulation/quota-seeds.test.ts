@@ -1,14 +1,14 @@
-// The quota actor itself, on simulated nodes that die, freeze, are cut off and lose their store: nobody is let in beyond
-// a cap, what is used is what the rows say, and nothing stays reserved.
+// The real quota actor on simulated nodes that die, freeze, are cut off and lose their store: no call is admitted
+// beyond a cap, usage equals the rows, and no reservation stays.
 import test from 'ava';
 import type { QuotaPlant } from './quota-guest.js';
 import { runQuotas } from './quota-many.js';
 import { runQuota } from './quota-run.js';
 
-/** `scripts/simulate.mjs --of quota` runs as many as one likes. */
+/** Use `scripts/simulate.mjs --of quota` for more. */
 const seeds = 200;
 
-test('quotas hold their promises on every drawn schedule', async (t) => {
+test('quotas keep their guarantees on every drawn schedule', async (t) => {
   t.timeout(600_000);
   const { failures, ...summary } = await runQuotas({ from: 1, count: seeds }, 2);
   t.deepEqual(
@@ -16,12 +16,12 @@ test('quotas hold their promises on every drawn schedule', async (t) => {
     [],
   );
   t.is(summary.seeds, seeds);
-  t.true(summary.begun > seeds * 40, `only ${summary.begun} works began`);
+  t.true(summary.begun > seeds * 40, `only ${summary.begun} calls began`);
   t.true(summary.refused > seeds * 5, `only ${summary.refused} were refused`);
   t.true(summary.reserved > seeds * 40, `only ${summary.reserved} attempts were reserved`);
 });
 
-test('owners that stop in order while answers are slow to arrive leave every count exact', async (t) => {
+test('every count stays exact when owners stop in order while answers arrive slowly', async (t) => {
   t.timeout(300_000);
   for (let seed = 1; seed <= 12; seed += 1) {
     const faults = [
@@ -34,11 +34,11 @@ test('owners that stop in order while answers are slow to arrive leave every cou
   }
 });
 
-/** A checker that never finds anything proves nothing. */
+/** A checker that finds nothing proves nothing. */
 const plants: readonly (readonly [QuotaPlant, RegExp])[] = [
-  ['grant_before_commit', /began, and the .* says|were admitted of/],
-  ['settled_twice', /used is .*, the rows say/],
-  ['reserved_for_ever', /something is reserved for ever/],
+  ['grant_before_commit', /began, but the count of|were admitted of/],
+  ['settled_twice', /used is .*, the rows sum to/],
+  ['reserved_for_ever', /a reservation is never released/],
 ];
 
 for (const [plant, found] of plants) {

@@ -1,4 +1,4 @@
-// The rows of quota and of model calls' attempts, as one simulated store keeps them.
+// The rows of quotas and of model call attempts in a simulated store.
 import type { Fence } from '../../cluster/fencing/fence.js';
 import type { MemoryTables } from '../../cluster/simulation/fence-store.js';
 import type { Transit } from '../../cluster/simulation/member-store.js';
@@ -16,7 +16,7 @@ export interface AttemptRow {
   used: number | undefined;
 }
 
-/** Bugs of the store's side that a test plants. */
+/** Planted bugs of the store. */
 export interface TablePlants {
   readonly closesTwice: boolean;
 }
@@ -43,10 +43,10 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
   copy(): () => void {
     const attempts = [...this.attempts].map(([id, row]) => [id, { ...row }] as const);
     const restores = [
-      kept(this.granted, [...this.granted]),
-      kept(this.months, [...this.months]),
-      kept(this.#holds, [...this.#holds]),
-      kept(this.attempts, attempts),
+      restorer(this.granted, [...this.granted]),
+      restorer(this.months, [...this.months]),
+      restorer(this.#holds, [...this.#holds]),
+      restorer(this.attempts, attempts),
     ];
     return () => {
       for (const restore of restores) restore();
@@ -66,24 +66,24 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
       this.#holds.set(tenantId, { held, epoch, untilMs: this.#now() + forMs });
       return { block: 0, granted: 0 };
     }
-    const written = this.foretold(write);
+    const written = this.resultOf(write);
     this.granted.set(countName(tenantId, write.kind, write.subject), written.granted);
     return written;
   }
 
-  /** What the write would answer, were it made now. */
-  foretold(write: QuotaWrite): QuotaWritten {
+  /** The result that the write would return now. */
+  resultOf(write: QuotaWrite): QuotaWritten {
     if (write.what === 'hold') return { block: 0, granted: 0 };
     const before = this.granted.get(countName(write.tenantId, write.kind, write.subject)) ?? 0;
     const block = Math.max(0, Math.min(write.wanted, write.limit - before));
     return { block, granted: before + block };
   }
 
-  /** What is written and read without a fence, as one process reaches it. */
+  /** Reads and writes without a fence, as one process performs them. */
   client(transit: Transit): QuotaRows {
     return {
       grants: (kind) => ({
-        take: () => Promise.reject(new Error('blocks are taken under the fence')),
+        take: () => Promise.reject(new Error('blocks must be taken under the fence')),
         clearDaysBefore: () => Promise.resolve(),
         giveBack: ({ tenantId }, subject, rest) =>
           transit(() => this.#giveBack(countName(tenantId, kind, subject), rest)),
@@ -113,7 +113,7 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
 
   close(attemptId: string, used: number): void {
     const row = this.attempts.get(attemptId);
-    // Forgotten by a replica that lagged, or closed before.
+    // Lost by a lagging replica, or already closed.
     if (row === undefined || (row.used !== undefined && !this.#plants.closesTwice)) return;
     row.used = used;
     this.months.set(row.tenantId, (this.months.get(row.tenantId) ?? 0) + used);
@@ -142,7 +142,7 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
   }
 }
 
-function kept<Key, Value>(map: Map<Key, Value>, entries: readonly (readonly [Key, Value])[]): () => void {
+function restorer<Key, Value>(map: Map<Key, Value>, entries: readonly (readonly [Key, Value])[]): () => void {
   return () => {
     map.clear();
     for (const [key, value] of entries) map.set(key, value);

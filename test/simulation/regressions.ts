@@ -1,10 +1,10 @@
 import type { Fault } from './faults.js';
 
-/** Schedules that once failed, with what was wrong. */
+/** Schedules that once failed, with the cause. */
 export const regressions: readonly {
   readonly seed: number;
   readonly faults?: readonly Fault[];
-  readonly why: string;
+  readonly cause: string;
 }[] = [
   {
     seed: 4,
@@ -15,7 +15,7 @@ export const regressions: readonly {
       { atMs: 2_824, kind: 'cut_one_way', node: 0, other: 2, forMs: 6_364 },
       { atMs: 7_214, kind: 'vanish', node: 1 },
     ],
-    why: 'calls that waited for an owner were woken without end while the link to it was down',
+    cause: 'calls that waited for an owner were retried in an endless loop while the link to it was down',
   },
   {
     seed: 3_123,
@@ -23,7 +23,8 @@ export const regressions: readonly {
       { atMs: 7_044, kind: 'kill', node: 2 },
       { atMs: 8_446, kind: 'vanish', node: 0 },
     ],
-    why: 'a newcomer did not hear who was surely gone, and control calls passed to such a process were lost',
+    cause:
+      'a new process did not learn which processes were surely gone, and control calls forwarded to one were lost',
   },
   {
     seed: 188,
@@ -32,7 +33,8 @@ export const regressions: readonly {
       { atMs: 2_718, kind: 'kill', node: 1 },
       { atMs: 5_683, kind: 'vanish', node: 0 },
     ],
-    why: 'nobody seized a number for the sake of a turn whose two possible voters had died one after the other',
+    cause:
+      'no process seized a number to end the wait for a turn whose two possible confirmers had died one after the other',
   },
   {
     seed: 359,
@@ -42,7 +44,8 @@ export const regressions: readonly {
       { atMs: 6_712, kind: 'members_away', node: 'all', forMs: 1_661 },
       { atMs: 8_972, kind: 'vanish', node: 1 },
     ],
-    why: 'a process that had promised something while the store was away held up the seizing of a number after it was back',
+    cause:
+      'a process that had promised while the store was unreachable delayed the seizure of a number after the store was back',
   },
   {
     seed: 890,
@@ -52,7 +55,7 @@ export const regressions: readonly {
       { atMs: 7_354, kind: 'lease_removed', node: 1 },
       { atMs: 7_396, kind: 'lease_removed', node: 0 },
     ],
-    why: 'a turn of a process that had left its word was waited for like that of one that is silent',
+    cause: 'the turn of a process with a departure record was waited for like that of a silent process',
   },
   {
     seed: 1_805,
@@ -62,7 +65,7 @@ export const regressions: readonly {
       { atMs: 7_899, kind: 'wall_clock', node: 0, offsetMs: 7_325 },
       { atMs: 8_516, kind: 'drain', node: 2 },
     ],
-    why: 'the same, where the store had forgotten all leases just before',
+    cause: 'the turn of a departed process was waited for after the store had lost all leases',
   },
   {
     seed: 591,
@@ -70,6 +73,7 @@ export const regressions: readonly {
       { atMs: 307, kind: 'vanish', node: 0 },
       { atMs: 8_135, kind: 'kill', node: 2 },
     ],
-    why: 'the load repeated a call from a process that had died meanwhile, which made an actor in the dead one',
+    cause:
+      'the load repeated a call from a process that had died, which created an actor in the dead process',
   },
 ];

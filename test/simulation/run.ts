@@ -1,6 +1,6 @@
 import type { MembershipEvent } from '../../cluster/membership/perspective.js';
 import { SeededRandom } from '../../cluster/simulation/virtual-time.js';
-import { judgeCalls, type SentCall } from './checkers.js';
+import { checkCalls, type SentCall } from './checkers.js';
 import { drawFaults, endOf, type Fault } from './faults.js';
 import { inject } from './inject.js';
 import { Load, ledgerKeys, visitorKeys, workerKeys } from './load.js';
@@ -9,13 +9,13 @@ import { ledgerBound, World } from './world.js';
 
 export interface RunOptions {
   readonly seed: number;
-  /** In place of those that the seed draws. */
+  /** Replaces the faults that the seed draws. */
   readonly faults?: readonly Fault[];
   readonly plants?: readonly Plant[];
-  /** In place of what the seed draws. */
+  /** Replace the numbers that the seed draws. */
   readonly nodes?: number;
   readonly edges?: number;
-  /** Told each event of membership, with its process and time, by whoever looks into a failing schedule. */
+  /** Receives each membership event with its process and time, for debugging a failing schedule. */
   readonly trace?: (atMs: number, process: string, event: MembershipEvent) => void;
 }
 
@@ -27,7 +27,7 @@ export interface Verdict {
   readonly calls: number;
   readonly answered: number;
   readonly effects: number;
-  /** Streams read to their end, rows of work finished, timers fired, grants given. */
+  /** Streams read to the end, rows of work finished, timers fired, grants given. */
   readonly streams: number;
   readonly finished: number;
   readonly fired: number;
@@ -37,15 +37,15 @@ export interface Verdict {
 
 const settleMs = 4_000;
 const faultSpanMs = 9_000;
-/** The promise: so long after the last fault every actor is served again, from every node. */
+/** The guarantee: this long after the last fault every actor is served again, from every node. */
 const recoverMs = 10_000;
-/** The calls that show it; they end within the promised time. */
+/** The calls that check it; they end within the guaranteed time. */
 const probeMs = 1_000;
-/** A sweep and what it finds; rows that are younger may still wait for it. */
+/** A sweep and the work it finds; younger rows may still wait for it. */
 const rowsMs = 10_000;
 const drainMs = 12_000;
 
-/** One life of a simulated cluster under load and faults, and everything that was found wrong with it. */
+/** One run of a simulated cluster under load and faults, with all violations found. */
 export async function run(options: RunOptions): Promise<Verdict> {
   const { seed, plants = [], trace } = options;
   const draw = new SeededRandom(seed ^ 0x5eed);
@@ -65,11 +65,11 @@ export async function run(options: RunOptions): Promise<Verdict> {
   for (const fault of faults) world.time.after(fault.atMs, () => inject(world, fault));
   await world.time.advance(Math.max(0, ...faults.map(endOf)));
   await untilRecovered(world, world.time.monotonicMs());
-  world.violations.push(...(await probeAll(world)), ...(await judgeInstances(world)));
+  world.violations.push(...(await probeAll(world)), ...(await checkInstances(world)));
   load.stop();
   await world.time.advance(drainMs);
-  world.rows.judge(rowsMs);
-  world.violations.push(...judgeCalls(calls, world.tables, ledgerBound), ...load.judge());
+  world.rows.check(rowsMs);
+  world.violations.push(...checkCalls(calls, world.tables, ledgerBound), ...load.check());
   return {
     seed,
     nodes,
@@ -87,9 +87,9 @@ export async function run(options: RunOptions): Promise<Verdict> {
 }
 
 /**
- * A drain lasts until its process has ended, poison until nobody can die of it. The last fault is over, too, only when some process runs: a
- * cluster whose processes have all ended, some by themselves when they found their leases lost, serves nobody
- * until its supervisor starts one.
+ * A drain lasts until its process has ended, and poison until it can kill no more. A fault also lasts until a process
+ * runs: a cluster whose processes have all ended, some of them after losing their leases, serves no calls until its
+ * supervisor starts one.
  */
 async function untilRecovered(world: World, endedMs: number): Promise<void> {
   const lastFaultMs = (): number =>
@@ -100,14 +100,14 @@ async function untilRecovered(world: World, endedMs: number): Promise<void> {
     const isRestart = world.aloneSinceMs <= lastFaultMs() + recoverMs;
     return Math.max(lastFaultMs(), isRestart ? world.aloneSinceMs : 0) + recoverMs - probeMs;
   };
-  // Poison that nobody counts kills for ever; its own checker says so.
+  // Uncounted poison kills for ever; its own checker reports that.
   const latestMs = endedMs + 90_000;
   while (world.time.monotonicMs() < Math.min(untilMs(), latestMs)) {
     await world.time.advance(Math.min(500, untilMs() - world.time.monotonicMs()));
   }
 }
 
-/** Promise 5: every actor is served, from every node. Says which are not. */
+/** Guarantee 5: every actor is served from every node. Returns the actors that are not. */
 async function probeAll(world: World): Promise<string[]> {
   const unserved: string[] = [];
   let asked = 0;
@@ -124,21 +124,21 @@ async function probeAll(world: World): Promise<string[]> {
           .actor(kind, 'acme', key)
           .where({}, { deadlineMs: probeMs })
           .catch((error: unknown) => {
-            const what = `${key} was not served from ${host.name} in time after the last fault`;
-            unserved.push(`${startedAtMs}: ${what}: ${String(error)}`);
+            const failure = `${key} was not served from ${host.name} in time after the last fault`;
+            unserved.push(`${startedAtMs}: ${failure}: ${String(error)}`);
           });
       }
     }
   }
-  if (asked === 0) unserved.push(`${world.time.monotonicMs()}: no node serves`);
+  if (asked === 0) unserved.push(`${world.time.monotonicMs()}: no node is running`);
   await world.time.advance(probeMs + 100);
   return unserved;
 }
 
-/** Volatile actors may exist twice for a moment, but not once the cluster is calm. */
-async function judgeInstances(world: World): Promise<string[]> {
-  for (let tries = 0; !world.isCalm && tries < 20; tries += 1) await world.time.advance(500);
-  if (!world.isCalm) return ['the cluster did not become calm'];
+/** Volatile actors may exist twice for a moment, but not once the cluster is stable. */
+async function checkInstances(world: World): Promise<string[]> {
+  for (let tries = 0; !world.isStable && tries < 20; tries += 1) await world.time.advance(500);
+  if (!world.isStable) return ['the cluster did not become stable'];
   return [...world.instances.actors].flatMap((actor) => {
     const living = world.instances.livingOf(actor).filter(({ streams }) => streams === 0);
     const processes = living.map(({ process }) => process);

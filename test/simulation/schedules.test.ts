@@ -3,7 +3,7 @@ import type { Fault } from './faults.js';
 import { run } from './run.js';
 import { World, type SimulatedProcess } from './world.js';
 
-/** Each schedule that broke an earlier draft of the protocol, played on several seeds of timing. */
+/** Each schedule that broke an earlier draft of the protocol, run with several seeds. */
 const schedules: readonly {
   readonly title: string;
   readonly faults: readonly Fault[];
@@ -11,15 +11,15 @@ const schedules: readonly {
   readonly edges?: number;
 }[] = [
   {
-    title: 'an owner is killed in the middle of everything',
+    title: 'an owner is killed while calls and turns run',
     faults: [{ atMs: 1_500, kind: 'kill', node: 0 }],
   },
   {
-    title: 'a machine vanishes without a word',
+    title: 'a machine vanishes without breaking its connections',
     faults: [{ atMs: 1_500, kind: 'vanish', node: 1 }],
   },
   {
-    title: 'a process stands still longer than its lease and wakes with data before timers',
+    title: 'a process is frozen longer than its lease and handles data before timers when it resumes',
     faults: [{ atMs: 1_500, kind: 'freeze', node: 0, forMs: 8_500 }],
   },
   {
@@ -27,14 +27,14 @@ const schedules: readonly {
     faults: [{ atMs: 1_500, kind: 'pause', node: 0, forMs: 8_500 }],
   },
   {
-    title: 'a statement under way reaches the store after its process lost the lease',
+    title: 'a statement reaches the store after its process lost the lease',
     faults: [
       { atMs: 500, kind: 'slow_store', node: 0, forMs: 4_000, delayMs: 16_000 },
       { atMs: 2_500, kind: 'members_away', node: 0, forMs: 9_000 },
     ],
   },
   {
-    title: 'peers take the lease of a process that lives and is cut off',
+    title: 'peers remove the lease of a live process that is cut off',
     faults: [
       { atMs: 3_500, kind: 'members_away', node: 0, forMs: 7_000 },
       { atMs: 3_500, kind: 'cut', node: 0, other: 1, forMs: 7_000 },
@@ -47,14 +47,14 @@ const schedules: readonly {
     faults: [{ atMs: 2_000, kind: 'members_flushed' }],
   },
   {
-    title: 'the member store fails over to a copy that lags, while a node dies',
+    title: 'the member store fails over to a lagging replica while a node dies',
     faults: [
       { atMs: 1_000, kind: 'members_failover', lagMs: 2_500 },
       { atMs: 3_000, kind: 'kill', node: 2 },
     ],
   },
   {
-    title: 'the member store is away for all, and comes back for some later than for others',
+    title: 'the member store is unreachable for all nodes, and for one longer than for the others',
     faults: [
       { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 6_000 },
       { atMs: 1_000, kind: 'members_away', node: 2, forMs: 9_000 },
@@ -68,7 +68,7 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'the durable store is away for all',
+    title: 'the durable store is unreachable for all nodes',
     faults: [{ atMs: 1_000, kind: 'store_away', node: 'all', forMs: 4_000 }],
   },
   {
@@ -79,7 +79,7 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'two nodes hear one another in one direction only',
+    title: 'the network between two nodes works in one direction only',
     faults: [{ atMs: 1_000, kind: 'cut_one_way', node: 0, other: 1, forMs: 8_000 }],
   },
   {
@@ -98,7 +98,7 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'two of three lose the member store, and the third keeps it',
+    title: 'two of three nodes cannot reach the member store, and the third can',
     nodes: 3,
     faults: [
       { atMs: 1_000, kind: 'members_away', node: 0, forMs: 5_000 },
@@ -106,7 +106,8 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'two of three lose the member store and the third, which alone may change the view',
+    title:
+      'two of three nodes can reach neither the member store nor the third node, which alone may change the view',
     nodes: 3,
     faults: [
       { atMs: 1_000, kind: 'members_away', node: 0, forMs: 9_000 },
@@ -116,7 +117,7 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'a member dies while the member store is away for all',
+    title: 'a member dies while the member store is unreachable for all nodes',
     nodes: 3,
     faults: [
       { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 6_000 },
@@ -124,12 +125,12 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'one process alone loses the member store',
+    title: 'a single process cannot reach the member store',
     nodes: 1,
     faults: [{ atMs: 1_000, kind: 'members_away', node: 'all', forMs: 8_000 }],
   },
   {
-    title: 'two processes lose the member store and, for a while, each other',
+    title: 'two processes cannot reach the member store and, for a while, each other',
     nodes: 2,
     faults: [
       { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 8_000 },
@@ -137,7 +138,7 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'both stores are away for all',
+    title: 'both stores are unreachable for all nodes',
     faults: [
       { atMs: 1_000, kind: 'members_away', node: 'all', forMs: 6_000 },
       { atMs: 1_000, kind: 'store_away', node: 'all', forMs: 6_000 },
@@ -173,14 +174,14 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'the durable store falls back to a replica that lags, and has forgotten epochs and view numbers',
+    title: 'the durable store fails over to a lagging replica and loses epochs and view numbers',
     faults: [
       { atMs: 2_000, kind: 'store_failover', lagMs: 2_000 },
       { atMs: 2_500, kind: 'kill', node: 1 },
     ],
   },
   {
-    title: 'work kills whoever takes it up',
+    title: 'work kills every process that takes it up',
     faults: [{ atMs: 1_500, kind: 'poison' }],
   },
   {
@@ -192,7 +193,7 @@ const schedules: readonly {
     ],
   },
   {
-    title: 'a process that only calls is stopped, cut off and left alone by the member store',
+    title: 'an edge-only process is frozen, cut off and cannot reach the member store',
     nodes: 3,
     edges: 1,
     faults: [
@@ -205,8 +206,8 @@ const schedules: readonly {
 ];
 
 for (const { title, ...given } of schedules) {
-  test(`no promise is broken when ${title}`, async (t) => {
-    // All run side by side in one process, so that even the first ends late on a slow machine.
+  test(`every guarantee holds when ${title}`, async (t) => {
+    // The tests share one process, so even the first may end late on a slow machine.
     t.timeout(600_000);
     for (const seed of [2, 3, 6]) {
       const verdict = await run({ seed, ...given });
@@ -223,7 +224,7 @@ test('a killed process is replaced within 2 seconds', async (t) => {
   }
 });
 
-test('a process that hangs is replaced within 8 seconds, and so is one that vanished', async (t) => {
+test('a hung process and a vanished one are replaced within 8 seconds', async (t) => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const hungMs = await timeToReplace(t, seed, (world) => world.places[0]?.host.freeze());
     t.true(hungMs <= 8_000, `seed ${seed}: ${hungMs} ms`);
@@ -232,7 +233,7 @@ test('a process that hangs is replaced within 8 seconds, and so is one that vani
   }
 });
 
-test('a minute without the member store costs no call to a living actor', async (t) => {
+test('no call to a live actor fails during a minute without the member store', async (t) => {
   const world = new World(5, 3);
   world.startAll();
   await world.time.advance(4_000);
@@ -257,7 +258,7 @@ test('a minute without the member store costs no call to a living actor', async 
   t.is(world.living.length, 3);
 });
 
-/** Until an actor of the first node is served from both others. */
+/** The time until an actor of the first node is served from both other nodes. */
 async function timeToReplace(
   t: ExecutionContext,
   seed: number,

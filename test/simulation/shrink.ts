@@ -1,7 +1,7 @@
 import type { Fault } from './faults.js';
 import { run, type RunOptions, type Verdict } from './run.js';
 
-/** The same failure with as few and as short faults as can be found within the tries. */
+/** The same failure with the fewest and shortest faults found within `tries` runs. */
 export async function shrink(options: RunOptions, failed: Verdict, tries = 60): Promise<Verdict> {
   let best = failed;
   let left = tries;

@@ -4,20 +4,20 @@ import { addressText } from '../../cluster/ids/ids.js';
 import { sleep, type Time } from '../../cluster/time/time.js';
 import { CounterServiceDefinition, type CountRequest } from '../../generated/troupe/examples/v1/counter.js';
 
-/** What a stream's handler does wrong, if anything. */
+/** The planted bug of a stream handler, if any. */
 export type StreamBug = 'ends_early' | 'repeats' | undefined;
 
-/** One actor in the memory of one process. */
+/** One activation of a volatile actor. */
 export interface VolatileInstance {
   readonly actor: string;
   readonly process: string;
   readonly sums: Map<string, number>;
-  /** Streams that it still answers: one that moved finishes them where it is. */
+  /** Streams that it still answers: an activation that moves finishes them first. */
   streams: number;
   hasEnded: boolean;
 }
 
-/** Watches volatile actors: whatever they forget, one activation answers one request once. */
+/** Checks volatile actors: one activation handles each request at most once. */
 export class CheckedInstances {
   readonly all: VolatileInstance[] = [];
   readonly #dead = new Set<string>();
@@ -29,16 +29,16 @@ export class CheckedInstances {
 
   made(actor: string, process: string): VolatileInstance {
     if (this.#dead.has(process))
-      this.#violations.push(`${show(actor)} was made in ${process}, which is dead`);
+      this.#violations.push(`${show(actor)} was activated in ${process}, which is dead`);
     const instance: VolatileInstance = { actor, process, sums: new Map(), streams: 0, hasEnded: false };
     if (this.livingOf(actor).some((other) => other.process === process)) {
-      this.#violations.push(`${show(actor)} lives twice in ${process}`);
+      this.#violations.push(`${show(actor)} has two activations in ${process}`);
     }
     this.all.push(instance);
     return instance;
   }
 
-  /** Its memory has gone with it. */
+  /** The process died with all its activations. */
   died(process: string): void {
     this.#dead.add(process);
     for (const one of this.all) if (one.process === process) one.hasEnded = true;
@@ -51,7 +51,7 @@ export class CheckedInstances {
     instance.sums.set(requestId, sum);
   }
 
-  /** Whether some activation gave this answer to this request. */
+  /** Whether an activation gave this answer to this request. */
   gave(actor: string, requestId: string, sum: number): boolean {
     return this.all.some((one) => one.actor === actor && one.sums.get(requestId) === sum);
   }
@@ -75,7 +75,7 @@ const rules = {
   },
 } as const;
 
-/** Counts its visitors and forgets them with its process; its streams count aloud. */
+/** Counts its visitors in memory only; its streams count upwards. */
 export function visitors(instances: CheckedInstances, time: Time, bug: StreamBug) {
   return volatileActor({
     service: CounterServiceDefinition,
@@ -109,7 +109,7 @@ export function visitors(instances: CheckedInstances, time: Time, bug: StreamBug
 }
 
 async function* countAloud({ after, to, pauseMs }: CountRequest, call: Call, time: Time, bug: StreamBug) {
-  // One that goes on begins with what its reader has seen last.
+  // The planted bug repeats the last number that the reader has seen.
   const first = bug === 'repeats' && after > 0 ? after : after + 1;
   for (let number = first; number <= to; number += 1) {
     if (bug === 'ends_early' && number > first + 4) return;

@@ -36,7 +36,7 @@ export const ledgerBound = 12;
 export const grantsBound = 6;
 const buildRing = sharedRings();
 
-/** A cluster with its stores and network, all on one virtual clock. Places stay, processes come and go. */
+/** A cluster with its stores and network on one virtual clock. Places are fixed; processes start and end in them. */
 export class World {
   readonly time = new VirtualTime();
   readonly random: SeededRandom;
@@ -52,25 +52,25 @@ export class World {
   readonly store: MemoryFenceStore<CounterLoad, CounterState, CounterWrite, CounterResult>;
   readonly config: ClusterConfig;
   readonly places: (SimulatedProcess | undefined)[];
-  /** Places, by number, that cannot reach the member store or the durable store now; -1 stands for all. */
+  /** Places that currently cannot reach the member store or the durable store; -1 means all. */
   readonly membersAway = new Map<number, number>();
   readonly storeAway = new Map<number, number>();
-  /** Statements of these places take so long to reach the store, and are not given up on the way. */
+  /** Delay of statements from these places; the store still runs them. */
   readonly storeDelayMs = new Map<number, number>();
   unknownCommits = 0;
   unseenFailures = 0;
-  /** Of recovery and timers, which ask again: the store was away. */
+  /** Failed requests of recovery and timers while the store was unreachable; they are retried. */
   sourceFailures = 0;
-  /** Told what memberships say of themselves, by whoever looks into a failing schedule. */
+  /** Receives membership events, for debugging a failing schedule. */
   trace: ((process: string, event: MembershipEvent) => void) | undefined;
-  /** Processes that drain now, and when one last had. */
+  /** The number of draining processes, and when the last drain ended. */
   draining = 0;
   drainedAtMs = 0;
-  /** When a process was started last while no other ran. */
+  /** When a process last started while no other worker was running. */
   aloneSinceMs = 0;
   readonly #plants: ReadonlySet<Plant>;
   readonly #guest: Guest | undefined;
-  /** Places from this number on are edges, which only call. */
+  /** Places from this number on are edge-only. */
   readonly #workers: number;
   readonly #edges = new Set<string>();
   #viewChangedMs = 0;
@@ -107,14 +107,14 @@ export class World {
       attemptsMax: this.config.recoveryAttempts,
       storeForgot: () => this.grants.storeForgot,
       countsNothing: this.#plants.has('attempts_uncounted'),
-      looksOnce: this.#plants.has('looks_once'),
+      scansOnce: this.#plants.has('scans_once'),
       firesUnchecked: this.#plants.has('timer_unchecked'),
     });
     this.places = Array.from({ length: workers + edges }, () => undefined);
     this.#guest = guest?.(this);
   }
 
-  /** Nothing starts any more by itself. */
+  /** Stops automatic restarts. */
   stopRestarts(): void {
     this.#restarting = false;
   }
@@ -129,8 +129,8 @@ export class World {
     return this.living.filter(({ host }) => !this.#edges.has(host.name));
   }
 
-  /** Every worker goes by one view, and has for a while. */
-  get isCalm(): boolean {
+  /** All workers have had the same view for a while. */
+  get isStable(): boolean {
     const views = new Set(this.livingWorkers.map(({ membership }) => membership.view().number));
     return views.size === 1 && this.time.monotonicMs() - this.#viewChangedMs > 1_000;
   }
@@ -218,7 +218,7 @@ export class World {
     return started;
   }
 
-  /** Dead at once; another process takes its place after a while. */
+  /** Kills the process at once; another one takes its place later. */
   kill(place: number, options: { readonly vanish?: boolean } = {}): void {
     const process = this.places[place];
     if (process === undefined || process.host.isDead) return;
@@ -248,13 +248,13 @@ export class World {
     });
   }
 
-  /** As peers do who were refused by the process's address, though it lives (protocol 2.4). */
+  /** Removes the lease of a live process, as peers do whose connections it refused (protocol 2.4). */
   removeLease(place: number): void {
     const process = this.places[place];
     if (process !== undefined) this.members.takeAway(process.membership.self.process);
   }
 
-  /** The durable store falls back to a replica; what was on its way gets no answer. */
+  /** The durable store fails over to a replica; statements in flight get no answer. */
   failOver(lagMs: number, awayMs: number): void {
     const restores = [this.store, this.tables, this.rows, this.numbers, this.#guest].map((one) =>
       one?.copy(),
@@ -270,10 +270,11 @@ export class World {
     });
   }
 
-  /** Somebody writes work of which whoever takes it up dies. */
+  /** Writes work that kills every process that takes it up. */
   poison(): void {
-    const [any] = this.livingWorkers;
-    if (any !== undefined) this.rows.writeWork('a', any.node.slotOf(any.ledger, 'acme', 'a'), true);
+    const [anyWorker] = this.livingWorkers;
+    if (anyWorker !== undefined)
+      this.rows.writeWork('a', anyWorker.node.slotOf(anyWorker.ledger, 'acme', 'a'), true);
   }
 
   restartLater(place: number): void {
@@ -286,7 +287,7 @@ export class World {
     return (away.get(place) ?? 0) > 0 || (away.get(-1) ?? 0) > 0;
   }
 
-  /** A process whose lease was lost ends, as its supervisor would see to. */
+  /** A process whose lease was lost exits and is restarted, as by a supervisor. */
   #exit(place: number, host: SimulatedHost): void {
     this.time.after(20, () => {
       if (host.isDead) return;
@@ -308,7 +309,7 @@ export class World {
   #onView(members: readonly Member[]): void {
     this.#viewChangedMs = this.time.monotonicMs();
     for (const { process } of members) {
-      if (this.#edges.has(process)) this.violations.push(`${process} is an edge and in a view`);
+      if (this.#edges.has(process)) this.violations.push(`${process} is edge-only but a member of a view`);
     }
   }
 
@@ -341,14 +342,14 @@ export class World {
     return membership;
   }
 
-  /** `loses`: the step is made, and its answer lost. */
+  /** `loses`: the step is made, but its answer is lost. */
   #transit(host: SimulatedHost, reaches: () => boolean, loses = (): boolean => false): Transit {
     return (step) =>
       new Promise((resolve, reject) => {
         const fail = (): void => {
           this.time.after(this.network.delayMs(), () =>
             host.deliver(() =>
-              reject(new ClusterError('membership_unavailable', 'the store does not answer')),
+              reject(new ClusterError('membership_unavailable', 'the store is unreachable')),
             ),
           );
         };

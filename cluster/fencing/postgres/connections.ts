@@ -3,7 +3,7 @@ import { ClusterError } from '../../errors.js';
 
 export interface ConnectionsOptions {
   readonly databaseUrl: string;
-  /** Entered by each connection; its policies let one batch hold rows of many groups. */
+  /** Role set on each connection; its policies let one batch write rows of many groups. */
   readonly role?: string;
   readonly connectionsMax: number;
   readonly statementTimeoutMs: number;
@@ -11,7 +11,7 @@ export interface ConnectionsOptions {
 }
 
 export interface Statement {
-  /** Unique in the program: PostgreSQL keeps the plan under it. */
+  /** Unique in the program: PostgreSQL caches the plan under this name. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
@@ -20,9 +20,9 @@ export interface Statement {
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Left to itself PostgreSQL plans a statement anew for a while, which costs more than it runs; the plan never differs.
- * One that was made for a small table is kept for a minute and more, and would read it whole: every row is found by its
- * key.
+ * Without these settings PostgreSQL replans a statement several times, which costs more than running it, for the same
+ * plan. It also keeps a plan made for a small table for a minute or more, which would scan the whole table: every row
+ * is found by its key.
  */
 const planning = [
   '-c plan_cache_mode=force_generic_plan',
@@ -31,12 +31,12 @@ const planning = [
   '-c enable_mergejoin=off',
 ];
 
-/** The server ends a statement at its time-out; past this it cannot be heard any more. */
-const silenceMs = 2_000;
+/** Time beyond the server's statement time-out after which the connection counts as dead. */
+const timeoutMarginMs = 2_000;
 
 /**
- * A few connections, each with one transaction at a time, whose statements are sent without waiting for the
- * answers of those before. A connection on which anything but a refused statement went wrong is thrown away.
+ * A few connections. Each runs one transaction at a time and pipelines its statements. A connection is discarded
+ * after any failure except a refused statement.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -57,7 +57,7 @@ export class Connections {
       isSound = true;
       return result;
     } catch (error) {
-      // A refused statement leaves the connection whole, and perhaps a transaction open.
+      // A refused statement leaves the connection usable, possibly with an open transaction.
       if (error instanceof pg.DatabaseError && error.severity === 'ERROR') isSound = await rolledBack(client);
       throw error;
     } finally {
@@ -89,7 +89,7 @@ export class Connections {
     }
     this.#open -= 1;
     this.#end(client);
-    // Whoever waited makes a connection of its own.
+    // A waiting caller opens a connection of its own.
     this.#waiting.shift()?.(undefined);
   }
 
@@ -104,7 +104,7 @@ export class Connections {
       statement_timeout: statementTimeoutMs,
       lock_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs,
-      query_timeout: statementTimeoutMs + silenceMs,
+      query_timeout: statementTimeoutMs + timeoutMarginMs,
       keepAlive: true,
       pipeline: true,
     });
@@ -120,7 +120,7 @@ export class Connections {
     }
   }
 
-  /** Lost while nobody used it; a statement in flight has been told by pg. */
+  /** An idle connection was lost. pg rejects statements in flight by itself. */
   #drop(client: pg.Client): void {
     const index = this.#idle.indexOf(client);
     if (index < 0) return;
@@ -130,7 +130,7 @@ export class Connections {
   }
 
   #end(client: pg.Client): void {
-    // Already broken, or about to be: there is nobody left who could do something about it.
+    // The connection is broken or about to break; there is nothing left to handle.
     client.end().catch(() => undefined);
   }
 }
@@ -142,13 +142,13 @@ function rolledBack(client: pg.Client): Promise<boolean> {
   );
 }
 
-/** All are sent at once; all answers are awaited, and the first failure is thrown. */
+/** Sends all statements at once, waits for all answers and throws the first failure. */
 export async function pipelined(
   client: pg.Client,
   statements: readonly (Statement | string)[],
 ): Promise<pg.QueryResult[]> {
   const { stream } = client.connection;
-  // In one write: the server would else be woken by each statement, and wake this process with each answer.
+  // One write: otherwise each statement wakes the server, and each answer wakes this process.
   stream.cork();
   const asked = statements.map((statement) =>
     typeof statement === 'string'

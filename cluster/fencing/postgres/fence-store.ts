@@ -6,15 +6,15 @@ import type { Activated, ActivateRequest, Fence, FencedWrite, FenceStore, WriteO
 import { Connections, pipelined, type ConnectionsOptions, type Row, type Statement } from './connections.js';
 import { answersOf, type Claim, OneStatement, type WritingStatement } from './one-statement.js';
 
-/** The SQL of one platform: what its loads and writes mean. Everything runs in the fence's transaction. */
+/** The SQL of one platform: its loads and writes. Everything runs in the fence's transaction. */
 export interface PostgresTables<Load, Loaded, Write, Result> {
   load(load: Load): Statement;
   loaded(rows: readonly Row[], load: Load): Loaded;
-  /** For writes of different actors, in one go; ids are fixed, so that a repeat inserts nothing twice. */
+  /** Statements for the writes of different actors. Ids are fixed, so that a repeat inserts nothing twice. */
   write(writes: readonly Write[]): readonly WritingStatement[];
-  /** In the order of the writes, from the rows that each statement gave. */
+  /** Results in the order of the writes, from the rows that each statement returned. */
   results(writes: readonly Write[], answers: readonly (readonly Row[])[]): readonly Result[];
-  /** Left out where each write of an actor is to stand by itself; see `FenceStore`. */
+  /** Omit it if each write of an actor must commit separately; see `FenceStore`. */
   readonly combine?: (earlier: Write, later: Write) => Write;
 }
 
@@ -33,14 +33,15 @@ interface LockedRow {
 const begin = 'begin isolation level read committed';
 
 /**
- * Not waited for on the disk: what an activation does durably is committed after its epoch, and so never without it. An
- * epoch that a crash of the database takes back is one under which nothing was written, and its fence holds no more.
+ * Activations do not wait for the disk. A durable write of an activation commits after its epoch, and so is never
+ * kept without it. If a crash of the database loses an epoch, nothing was written under it, and its fence no longer
+ * matches.
  */
 const beginActivation = `${begin}; set local synchronous_commit = off`;
 
 /**
- * The stamp is judged and the epoch raised in one statement, which waits for the commit of an older owner; the
- * load is the next statement, in a later snapshot, and so sees what that owner committed (protocol 1.2).
+ * One statement checks the stamp and raises the epoch; it waits for the commit of an older owner. The load is the
+ * next statement, in a later snapshot, and so sees what that owner committed (protocol 1.2).
  */
 const raise = {
   name: 'troupe_actor_raise',
@@ -58,7 +59,7 @@ const stamp = {
     from actors where tenant_id = $1 and kind = $2 and key = $3 and busy_process is not null`,
 };
 
-/** Locked in the order of their keys, so that two batches never wait for each other in a circle. */
+/** Locks in key order, so that two batches cannot deadlock. */
 const lock = {
   name: 'troupe_actors_lock',
   text: `select w.place, a.epoch, a.activation_id, a.revision
@@ -80,8 +81,8 @@ const advance = {
 };
 
 /**
- * The usual case: every row still matches. Locked in the order of their keys under the whole fence, then advanced;
- * where one is missing the division fails, and with it the transaction.
+ * The usual case: every row still matches its fence. Locks the rows in key order, then advances them. If a row does
+ * not match, the division by zero aborts the transaction.
  */
 const claim = {
   name: 'troupe_actors_claim',
@@ -107,7 +108,7 @@ const claim = {
     )`,
 };
 
-/** The same for a batch of one, which has no order to keep and is what a caller alone waits for. */
+/** The same for a batch of one write: no lock order is needed. Optimized because a single caller waits for it. */
 const claimOne = {
   name: 'troupe_actor_claim',
   parts: `advanced as (
@@ -132,7 +133,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
   Result
 > {
   readonly #tables: PostgresTables<Load, Loaded, Write, Result>;
-  /** Apart from each other, so that a storm of activations does not hold up those who are at work. */
+  /** Separate pools, so that a burst of activations does not delay writes. */
   readonly #activations: Connections;
   readonly #batches: Connections;
   readonly #oneStatement = new OneStatement();
@@ -164,8 +165,8 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
         }
       });
     } catch (error) {
-      // Whether the epoch was raised does not matter: the next attempt takes a new activation id.
-      throw unavailable('activating an actor', error);
+      // The next attempt uses a new activation id, so it does not matter whether the epoch was raised.
+      throw storeUnavailable('PostgreSQL failed to activate an actor', error);
     }
   }
 
@@ -197,13 +198,13 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     if (batch.length === 0) return [];
     try {
       return await this.#batches.use(
-        async (client) => (await this.#writeAtOnce(client, batch)) ?? this.#writeJudged(client, batch),
+        async (client) => (await this.#writeClaimed(client, batch)) ?? this.#writeChecked(client, batch),
       );
     } catch (error) {
-      if (!isRuleBroken(error)) throw error instanceof ClusterError ? error : unknownOutcome(error);
+      if (!isRejected(error)) throw error instanceof ClusterError ? error : unknownOutcome(error);
       if (batch.length === 1) return [{ outcome: 'rejected', error }];
     }
-    // Nothing of the batch was written. One by one, the culprit is found and its neighbours are spared.
+    // Nothing of the batch was written. Writing one by one isolates the rejected write.
     const outcomes: WriteOutcome<Result>[] = [];
     for (const one of batch) {
       for (const outcome of await this.write([one])) outcomes.push(outcome);
@@ -211,8 +212,8 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     return outcomes;
   }
 
-  /** In one round trip where every actor still matches; undefined, with nothing written, where one does not. */
-  async #writeAtOnce(
+  /** Writes the batch in one round trip if every fence matches; otherwise returns undefined and writes nothing. */
+  async #writeClaimed(
     client: pg.Client,
     batch: readonly FencedWrite<Write>[],
   ): Promise<WriteOutcome<Result>[] | undefined> {
@@ -228,13 +229,13 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
         return { outcome: 'written', result: results[place - 1] };
       });
     } catch (error) {
-      // One of the writes may have divided by zero as well: the other way finds that out.
+      // A write may also have divided by zero; the checked path finds that out.
       if (error instanceof pg.DatabaseError && error.code === divisionByZero) return undefined;
       throw error;
     }
   }
 
-  /** What each of the statements answered, after the commit. */
+  /** The rows of each statement, after the commit. */
   async #claimAndWrite(
     client: pg.Client,
     claiming: Claim,
@@ -246,14 +247,14 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
       return answersOf(statements, answer?.rows[0]);
     }
     const first = this.#oneStatement.of(claiming, []);
-    if (first === undefined) throw new Error('a claim can stand alone');
+    if (first === undefined) throw new Error('a claim without writes always forms one statement');
     const answers = await pipelined(client, [begin, first, ...statements, 'commit']);
     if (answers.at(-1)?.command !== 'COMMIT') throw unknownOutcome(new Error('COMMIT was not confirmed'));
     return answers.slice(2, -1).map((answer): readonly Row[] => answer.rows);
   }
 
-  /** Looks at each row first: writes those that match, and says what became of the others. */
-  async #writeJudged(
+  /** Locks and checks each row first: writes those that match and reports the outcome of the others. */
+  async #writeChecked(
     client: pg.Client,
     batch: readonly FencedWrite<Write>[],
   ): Promise<WriteOutcome<Result>[]> {
@@ -264,7 +265,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     const [, locked] = await pipelined(client, [begin, { ...lock, values: keys }]);
     const rows = new Map<number, LockedRow>();
     for (const row of (locked?.rows ?? []) as LockedRow[]) rows.set(Number(row.place) - 1, row);
-    const verdicts = batch.map(({ fence }, place) => judge(fence, rows.get(place)));
+    const verdicts = batch.map(({ fence }, place) => compareFence(fence, rows.get(place)));
     const due = batch.filter((_, place) => verdicts[place] === 'due');
     if (due.length === 0) {
       await client.query('rollback');
@@ -275,7 +276,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     const writes = due.flatMap(({ write }) => (write === undefined ? [] : [write]));
     const statements = writes.length === 0 ? [] : this.#tables.write(writes);
     const answers = await pipelined(client, [advanceStatement(due), ...statements, 'commit']);
-    // A COMMIT of a transaction in which something failed answers ROLLBACK; that failure was thrown before.
+    // COMMIT of a failed transaction answers ROLLBACK; the failure itself was thrown before.
     if (answers.at(-1)?.command !== 'COMMIT') throw unknownOutcome(new Error('COMMIT was not confirmed'));
     const written = answers.slice(1, -1).map((answer): readonly Row[] => answer.rows);
     const results = writes.length === 0 ? [] : this.#tables.results(writes, written);
@@ -291,10 +292,11 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
 }
 
 /**
- * Only the activation that holds the id raises the revision: one above the expected is this very write, made
- * in an attempt whose answer was lost. Any other was made by an owner that this database has forgotten.
+ * Only the activation that holds the id raises the revision. One above the expected revision is this write, committed
+ * by an attempt whose answer was lost. Any other difference means that the database lost or restored writes in a
+ * failover.
  */
-function judge(fence: Fence, row: LockedRow | undefined): 'due' | 'made' | 'fenced' {
+function compareFence(fence: Fence, row: LockedRow | undefined): 'due' | 'made' | 'fenced' {
   if (row === undefined || Number(row.epoch) !== fence.epoch || row.activation_id !== fence.activationId) {
     return 'fenced';
   }
@@ -339,7 +341,7 @@ async function readStamp(
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** A group that is no UUID stands under the hash of its name: tables are distributed by a column of that type. */
+/** A group that is not a UUID is stored under a hash of its name: the tables are partitioned by a UUID column. */
 export function groupId(group: string): string {
   if (uuid.test(group)) return group;
   const hex = createHash('sha256').update(group).digest('hex');
@@ -356,19 +358,19 @@ function columns<Value>(rows: readonly (readonly Value[])[], count: number): Val
   return Array.from({ length: count }, (_, column) => rows.flatMap((row) => row.slice(column, column + 1)));
 }
 
-/** A constraint, a check, a value out of range: the same write would fail again. */
-function isRuleBroken(error: unknown): error is pg.DatabaseError {
+/** A constraint, check or value out of range: the same write would fail again. */
+function isRejected(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && /^(?:22|23|42|44|P0)/.test(error.code ?? '');
 }
 
-function unavailable(what: string, cause: unknown): ClusterError {
+function storeUnavailable(message: string, cause: unknown): ClusterError {
   if (cause instanceof ClusterError) return cause;
-  return new ClusterError('store_unavailable', what, { cause });
+  return new ClusterError('store_unavailable', message, { cause });
 }
 
 function unknownOutcome(cause: unknown): ClusterError {
   const reason = cause instanceof Error ? `: ${cause.message}` : '';
-  return new ClusterError('outcome_unknown', `whether the batch was written is not known${reason}`, {
+  return new ClusterError('outcome_unknown', `the commit of a batch was not confirmed${reason}`, {
     cause,
   });
 }

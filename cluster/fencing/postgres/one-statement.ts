@@ -1,27 +1,26 @@
 /**
- * Claim and writes as one statement, which is a transaction by itself: one message there and one back, where a
- * transaction of many statements wakes both processes with each of them. Each part refers to the claim, so that every
- * row is locked under its fence before anything is written; where a fence does not hold, the claim fails and with it
- * everything.
+ * Joins the claim and the writes into one statement, which is a transaction by itself: one message each way, where a
+ * transaction of several statements wakes both processes for each. Every part refers to the claim, so each row is
+ * locked under its fence before anything is written; if one fence does not match, the whole statement fails.
  */
 import type { Row, Statement } from './connections.js';
 
-/** How a statement stands as a part of a larger one. */
+/** A statement's form as a part of a larger statement. */
 export interface Part {
   /** Unique among the parts of one write. */
   readonly name: string;
-  /** With its parameters numbered from there on, and a condition that its writing must be under. */
+  /** The SQL, with parameters numbered from `firstParameter`. Its write must be conditional on `condition`. */
   text(firstParameter: number, condition: string): string;
-  /** Whether it answers rows. */
+  /** Whether it returns rows. */
   readonly answers: boolean;
 }
 
 export interface WritingStatement extends Statement {
-  /** Left out where it must be a statement of its own, as one that the others must come before. */
+  /** Omitted if it must be a statement of its own, for example one that must run after the others. */
   readonly part?: Part;
 }
 
-/** The claim as parts: it ends with `claimed`, whose one row exists only where every fence held. */
+/** The claim as common table expressions. The last is `claimed`; its row exists only if every fence matched. */
 export interface Claim {
   readonly name: string;
   readonly parts: string;
@@ -31,10 +30,10 @@ export interface Claim {
 const underClaim = '(select all_match from claimed) = 1';
 
 export class OneStatement {
-  /** By what they are made of: a few, each planned once on each connection. */
+  /** Cached by the names of the parts: a few texts, each planned once per connection. */
   readonly #texts = new Map<string, { readonly name: string; readonly text: string }>();
 
-  /** Undefined where one of the statements must stand by itself. */
+  /** Undefined if one of the statements must run separately. */
   of(claim: Claim, statements: readonly WritingStatement[]): Statement | undefined {
     const parts: PlacedPart[] = [];
     const values = [...claim.values];
@@ -69,7 +68,7 @@ function textOf(claim: Claim, parts: readonly PlacedPart[]): string {
     select ${['(select all_match from claimed) as all_match', ...answers].join(', ')}`;
 }
 
-/** What each statement would have answered by itself. */
+/** The rows that each statement would have returned by itself. */
 export function answersOf(
   statements: readonly WritingStatement[],
   row: Row | undefined,

@@ -4,7 +4,7 @@ import type { ViewNumbers } from '../../membership/member-store.js';
 import { Connections, type ConnectionsOptions, type Statement } from './connections.js';
 
 export interface PostgresNumbersOptions extends Omit<ConnectionsOptions, 'connectionsMax'> {
-  /** Clusters that share a database have different names. */
+  /** Clusters that share a database need different names. */
   readonly cluster: string;
 }
 
@@ -29,7 +29,7 @@ const seized = {
   text: 'select coalesce(max(seized_number), 0) as number from cluster_views where cluster = $1',
 };
 
-/** Numbers of views from PostgreSQL: one row for each cluster. */
+/** View numbers from PostgreSQL: one row per cluster. */
 export class PostgresNumbers implements ViewNumbers {
   readonly #connections: Connections;
   readonly #cluster: string;
@@ -59,7 +59,7 @@ export class PostgresNumbers implements ViewNumbers {
     const answer = await this.#connections
       .use((client) => client.query<{ number: string }>({ name, text, values: [...values] }))
       .catch((error: unknown) => {
-        throw new ClusterError('store_unavailable', 'no view number from PostgreSQL', { cause: error });
+        throw new ClusterError('store_unavailable', 'PostgreSQL returned no view number', { cause: error });
       });
     return viewNumber(Number(answer.rows[0]?.number));
   }

@@ -3,7 +3,7 @@ import { viewNumber, type ProcessId } from '../../ids/ids.js';
 import type { Member, Membership, Standing, View } from '../membership.js';
 import { emptyView, makeView } from '../view.js';
 
-/** One node that needs nobody: a view of itself, and no lease that could be lost. */
+/** Membership of a single node: a view of itself, and no lease to lose. */
 export class LocalMembership implements Membership {
   readonly self: Member;
   readonly #listeners = new Set<(view: View) => void>();
@@ -39,7 +39,7 @@ export class LocalMembership implements Membership {
     return true;
   }
 
-  /** Any other process is one of an earlier start: this node is the only one that ever runs at a time. */
+  /** Only one node runs at a time, so any other process id belongs to an earlier start. */
   surelyGone(process: ProcessId): boolean {
     return process !== this.self.process;
   }
@@ -47,7 +47,7 @@ export class LocalMembership implements Membership {
   whenSurelyGone(process: ProcessId): Promise<void> {
     return this.surelyGone(process)
       ? Promise.resolve()
-      : Promise.reject(new ClusterError('not_serving', 'a process does not outlive itself'));
+      : Promise.reject(new ClusterError('not_serving', 'a process cannot wait for its own end'));
   }
 
   reportRefused(): void {}
@@ -64,7 +64,7 @@ export class LocalMembership implements Membership {
     return Promise.resolve();
   }
 
-  /** Stays in its own view: there is nobody to hand over to, and what is under way must be able to end. */
+  /** Stays in its own view: no other node takes over, and running work must be able to end. */
   beginLeave(): Promise<void> {
     this.#standing = 'left';
     return Promise.resolve();

@@ -1,4 +1,4 @@
-/** Where a Redis is: one server, a set of sentinels that know it, or a cluster. */
+/** The address of Redis: one server, a set of sentinels, or a cluster. */
 export type RedisAddress =
   | { readonly form: 'single'; readonly url: string }
   | {
@@ -31,13 +31,12 @@ const forms =
 const pattern =
   /^(?<scheme>redis|rediss)(?:\+(?<form>sentinel|cluster))?:\/\/(?:(?<username>[^:@/]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^/?]+)(?<path>\/[^?]*)?$/;
 
-/** Never names the password in what it throws. */
+/** Its errors never contain the password. */
 export function parseRedisAddress(text: string): RedisAddress {
   const groups = pattern.exec(text)?.groups;
   const form = groups?.['form'] ?? 'single';
   if (form === 'single') {
-    if (!/^rediss?:\/\/./.test(text))
-      throw new RedisAddressError(`not an address of a Redis; expected ${forms}`);
+    if (!/^rediss?:\/\/./.test(text)) throw new RedisAddressError(`invalid Redis address; expected ${forms}`);
     return { form, url: text };
   }
   const [name, db] = (groups?.['path'] ?? '').split('/').slice(1);
@@ -48,19 +47,20 @@ export function parseRedisAddress(text: string): RedisAddress {
     isEncrypted: groups?.['scheme'] === 'rediss',
   };
   if (!Number.isInteger(access.db))
-    throw new RedisAddressError(`the database must be a number; expected ${forms}`);
+    throw new RedisAddressError(`the database in the Redis address must be a number; expected ${forms}`);
   const fallbackPort = form === 'sentinel' ? 26_379 : 6_379;
   const hosts = (groups?.['hosts'] ?? '').split(',').map((host) => parseHost(host, fallbackPort));
   if (form === 'cluster') return { form, nodes: hosts, access };
   if (name === undefined || name === '')
-    throw new RedisAddressError(`the name of the master is missing; expected ${forms}`);
+    throw new RedisAddressError(`the Redis address lacks the name of the master; expected ${forms}`);
   return { form: 'sentinel', name, sentinels: hosts, access };
 }
 
 function parseHost(text: string, fallbackPort: number): Host {
   const match = /^(?<host>\[[0-9a-fA-F:]+\]|[^:]+)(?::(?<port>\d+))?$/.exec(text);
   const host = match?.groups?.['host'];
-  if (host === undefined) throw new RedisAddressError(`not a host and port: ${text}; expected ${forms}`);
+  if (host === undefined)
+    throw new RedisAddressError(`invalid host and port in the Redis address: ${text}; expected ${forms}`);
   return { host: host.replaceAll(/[[\]]/g, ''), port: Number(match?.groups?.['port'] ?? fallbackPort) };
 }
 

@@ -14,9 +14,8 @@ export interface ConnectionSettings {
 }
 
 /**
- * One connection. Nothing is queued while it is down and nothing is sent again: a renewal that executes
- * late would say of a process what is not true any more. A server that answers nothing, with its socket
- * still open, is taken for gone after a few commands.
+ * One connection. Commands are neither queued while it is down nor resent: a renewal that executes late would report
+ * an outdated state. A server that answers nothing while its socket is open counts as lost after a few commands.
  */
 export function connectRedis(settings: ConnectionSettings, purpose: 'commands' | 'hints'): RedisConnection {
   const address = parseRedisAddress(settings.url);
@@ -76,7 +75,7 @@ function connectTo(
   );
 }
 
-/** Waits until commands can be sent; at start a store that cannot be reached is said to be so. */
+/** Waits until commands can be sent; throws if the store cannot be reached at start. */
 export async function whenReady(connection: RedisConnection, boundMs: number): Promise<void> {
   let lastError: unknown;
   const remember = (error: unknown): void => {
@@ -88,7 +87,7 @@ export async function whenReady(connection: RedisConnection, boundMs: number): P
       const bound = AbortSignal.timeout(boundMs);
       const fail = (): void => {
         reject(
-          new ClusterError('membership_unavailable', `Redis does not answer within ${boundMs} ms`, {
+          new ClusterError('membership_unavailable', `Redis did not answer within ${boundMs} ms`, {
             cause: lastError,
           }),
         );
@@ -98,7 +97,7 @@ export async function whenReady(connection: RedisConnection, boundMs: number): P
         bound.removeEventListener('abort', fail);
         resolve();
       });
-      // It goes on trying by itself; the bound above decides.
+      // ioredis keeps retrying; the bound above decides.
       connection.connect().catch(remember);
     });
   } finally {

@@ -18,19 +18,21 @@ import { Script } from './scripts.js';
 
 export interface RedisMembersOptions {
   readonly url: string;
-  /** Clusters that share a Redis have different names. */
+  /** Clusters that share a Redis need different names. */
   readonly cluster: string;
   readonly config: ClusterConfig;
   readonly random: Random;
-  /** Losing the connection is no failure of its own; the next command fails by itself. */
+  /** A lost connection is not an error of its own: the next command fails. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Longer than any view goes on naming a process that left. */
+/** Longer than any view names a process that has left. */
 const departedKeptMs = 600_000;
-const outcomes = ['removed', 'refuted', 'more_voices', 'too_early'] as const;
+const removalOutcomes = ['removed', 'refuted', 'more_votes', 'too_early'] as const;
 
-/** Three connections: nothing may stand in the way of a renewal, and one that listens can do nothing else. */
+/**
+ * Three connections: other commands must not delay a renewal, and a subscribed connection can send no other command.
+ */
 export async function openRedisMembers(options: RedisMembersOptions): Promise<MemberStore> {
   const { url, config } = options;
   const settings = {
@@ -63,7 +65,7 @@ class RedisMemberStore implements MemberStore {
   readonly #hints: RedisConnection;
   readonly #listeners = new Set<() => void>();
   readonly #members: string;
-  readonly #voices: string;
+  readonly #votes: string;
   readonly #channel: string;
   readonly #renew = new Script('renew');
   readonly #snapshot = new Script('snapshot');
@@ -81,9 +83,9 @@ class RedisMemberStore implements MemberStore {
     this.#leases = leases;
     this.#others = others;
     this.#hints = hints;
-    // One hash tag, so that all keys of a cluster lie in one slot of a Redis Cluster.
+    // One hash tag, so that all keys of a cluster are in one slot of a Redis Cluster.
     this.#members = `{troupe:${cluster}}:members`;
-    this.#voices = `{troupe:${cluster}}:voices`;
+    this.#votes = `{troupe:${cluster}}:voices`;
     this.#channel = `{troupe:${cluster}}:changed`;
   }
 
@@ -123,14 +125,14 @@ class RedisMemberStore implements MemberStore {
   }
 
   async remove(request: RemovalRequest): Promise<RemovalOutcome> {
-    const { generation, process, renewals, voice, voices, voiceMs, silenceMs } = request;
+    const { generation, process, renewals, voter, votesNeeded, voteMs, silenceMs } = request;
     const answer = await this.#remove.run(
       this.#others,
-      [this.#members, this.#voices],
-      [generation, process, renewals, voice, voices, voiceMs, silenceMs, this.#channel],
+      [this.#members, this.#votes],
+      [generation, process, renewals, voter, votesNeeded, voteMs, silenceMs, this.#channel],
     );
     if (!Array.isArray(answer)) throw unexpected('remove');
-    const outcome = outcomes.find((one) => one === answer[0]);
+    const outcome = removalOutcomes.find((one) => one === answer[0]);
     if (outcome === undefined) throw unexpected('remove');
     return { outcome, silentMs: Number(answer[1]) };
   }
@@ -153,5 +155,5 @@ class RedisMemberStore implements MemberStore {
 }
 
 function unexpected(script: string): ClusterError {
-  return new ClusterError('membership_unavailable', `${script}.lua answered something else than it says`);
+  return new ClusterError('membership_unavailable', `${script}.lua returned an unexpected result`);
 }

@@ -1,13 +1,13 @@
 --[[
-Publishes a view on top of the one that it was made from, or brings a forgotten one back.
+Publishes a view on top of the one that it was made from, or restores a view that the store has lost.
 
 Keys:
   1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
-  1  mark under which the maker looked
+  1  generation mark that the maker read
   2  the view: `<number> <hash> <members as JSON>`
-  3  `<number> <hash>` of the view that it follows, `none` if there must be none yet, or empty to bring a
-     view back where there is none or one of a lower number
+  3  `<number> <hash>` of the view that it follows; `none` if the store must hold no view; empty to restore
+     a view if the store holds none or one with a lower number
   4  channel for hints
 Result:
   1 if published, else 0

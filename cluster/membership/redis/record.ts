@@ -4,7 +4,7 @@ import type { Departed, Lease, Snapshot } from '../member-store.js';
 import type { Member, Role, View } from '../membership.js';
 import { makeView } from '../view.js';
 
-/** What stands behind the count of renewals in the record of a lease; `renew.lua` reads its first word. */
+/** The part of a lease record after the renewal count; `renew.lua` reads its first word. */
 export function leaseText(lease: Lease): string {
   const { leaving, promisedMs, holds, member } = lease;
   return `${leaving ? 1 : 0} ${promisedMs} ${holds} ${JSON.stringify(member)}`;
@@ -18,9 +18,9 @@ const leasePattern = /^(\d+) \d+ ([01]) (\d+) (\d+) (\{.*\})$/;
 const departedPattern = /^(\d+) \d+$/;
 const viewPattern = /^(\d+) ([0-9a-f]+) (\[.*\])$/;
 
-/** Fields and values of the hash, in turn. */
+/** Alternating fields and values of the hash. */
 export function parseSnapshot(answer: unknown): Snapshot {
-  if (!Array.isArray(answer)) throw badRecord('the answer is no list');
+  if (!Array.isArray(answer)) throw badRecord('the answer is not a list');
   let generation: string | undefined;
   let generationAgeMs = 0;
   let view: View | undefined;
@@ -29,26 +29,27 @@ export function parseSnapshot(answer: unknown): Snapshot {
   for (let index = 0; index + 1 < answer.length; index += 2) {
     const field: unknown = answer[index];
     const value: unknown = answer[index + 1];
-    if (typeof field !== 'string' || typeof value !== 'string') throw badRecord('a field is no text');
+    if (typeof field !== 'string' || typeof value !== 'string')
+      throw badRecord('a field or value is not a string');
     if (field === 'mark') generation = value;
     else if (field === 'mark-age') generationAgeMs = parseAge(value);
     else if (field === 'view') view = parseView(value);
     else if (field.startsWith('lease:')) leases.push(parseLease(value));
     else if (field.startsWith('left:')) departed.push(parseDeparted(field.slice('left:'.length), value));
   }
-  if (generation === undefined) throw badRecord('there is no mark');
+  if (generation === undefined) throw badRecord('the generation mark is missing');
   return { generation, generationAgeMs, leases, departed, view };
 }
 
 function parseAge(text: string): number {
   const ageMs = Number(text);
-  // A clock that was set back says nothing.
+  // After the clock was set back the age is unknown.
   return Number.isFinite(ageMs) && ageMs > 0 ? ageMs : 0;
 }
 
 function parseLease(text: string): Lease {
   const [, renewals, leaving, promisedMs, holds, member] = leasePattern.exec(text) ?? [];
-  if (member === undefined) throw badRecord(`not a lease: ${text.slice(0, 80)}`);
+  if (member === undefined) throw badRecord(`invalid lease: ${text.slice(0, 80)}`);
   return {
     member: parseMember(JSON.parse(member)),
     renewals: Number(renewals),
@@ -60,21 +61,21 @@ function parseLease(text: string): Lease {
 
 function parseDeparted(process: string, text: string): Departed {
   const [, promisedMs] = departedPattern.exec(text) ?? [];
-  if (promisedMs === undefined) throw badRecord(`not the word of one that left: ${text.slice(0, 80)}`);
+  if (promisedMs === undefined) throw badRecord(`invalid departure record: ${text.slice(0, 80)}`);
   return { process: processId(process), promisedMs: Number(promisedMs) };
 }
 
 function parseView(text: string): View {
   const [, number, hash, members] = viewPattern.exec(text) ?? [];
   const list: unknown = members === undefined ? undefined : JSON.parse(members);
-  if (!Array.isArray(list)) throw badRecord(`not a view: ${text.slice(0, 80)}`);
+  if (!Array.isArray(list)) throw badRecord(`invalid view: ${text.slice(0, 80)}`);
   const view = makeView(viewNumber(Number(number)), list.map(parseMember));
-  if (view.hash !== hash) throw badRecord(`view ${number}: the hash is not that of its members`);
+  if (view.hash !== hash) throw badRecord(`view ${number}: the hash does not match its members`);
   return view;
 }
 
 function parseMember(value: unknown): Member {
-  if (typeof value !== 'object' || value === null) throw badRecord('a member is no object');
+  if (typeof value !== 'object' || value === null) throw badRecord('a member is not an object');
   const { process, address, weight, roles, host, pid } = value as Partial<Record<keyof Member, unknown>>;
   if (
     typeof process !== 'string' ||
@@ -84,16 +85,19 @@ function parseMember(value: unknown): Member {
     typeof pid !== 'number' ||
     !Array.isArray(roles)
   ) {
-    throw badRecord('a member lacks a part');
+    throw badRecord('a member lacks a field or has one of the wrong type');
   }
   return { process: processId(process), address, weight, roles: roles.filter(isRole), host, pid };
 }
 
-/** A newer version may know further roles; this one leaves them alone. */
+/** Ignores roles that only a newer version knows. */
 function isRole(value: unknown): value is Role {
   return value === 'edge' || value === 'worker';
 }
 
-function badRecord(why: string): ClusterError {
-  return new ClusterError('membership_unavailable', `the member store holds something else: ${why}`);
+function badRecord(reason: string): ClusterError {
+  return new ClusterError(
+    'membership_unavailable',
+    `the member store (Redis) holds an invalid record: ${reason}`,
+  );
 }

@@ -1,18 +1,18 @@
 --[[
-A process gives its own lease back and leaves its word that it is gone.
+Releases the lease of the calling process and stores its departure record.
 
 Keys:
   1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  process id
   2  how long its confirmations of others still bind it, in ms
-  3  how long such a word is kept, in ms
+  3  how long a departure record is kept, in ms
   4  channel for hints
 Result:
   1 if there was a lease, else 0
 
-A new process reads from these words that it need not wait for the old ones. Older words are dropped here: a
-view that names their processes cannot be the newest any more.
+New processes read these records and do not wait for the departed ones. Records older than argument 3 are
+deleted here: no current view can still name their processes.
 ]]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,21 +1,21 @@
 --[[
-One voice for taking a lease away; takes it away once voices and silence are enough.
+One vote to remove a lease. Removes it once there are enough votes and the silence is long enough.
 
 Keys:
   1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
-  2  voices: hash of `<process> <renewals> <voice>` to the time at which it was raised
+  2  votes: hash of `<process> <renewals> <voter>` to the time of the vote
 Arguments:
-  1  mark under which the voice looked
+  1  generation mark that the voter read
   2  process id
-  3  count of renewals that the voice saw
-  4  process id of the voice
-  5  voices needed
-  6  how long a voice counts, in ms
-  7  silence needed, in ms
+  3  renewal count that the voter saw
+  4  process id of the voter
+  5  votes needed
+  6  how long a vote counts, in ms
+  7  required time since the last renewal, in ms
   8  channel for hints
 Result:
   { outcome, ms since the last renewal }; the outcome is one of
-  removed, refuted (another mark, no such lease, or renewed since), more_voices, too_early
+  removed, refuted (another mark, no such lease, or renewed since), more_votes, too_early
 ]]
 local lease = redis.call('HGET', KEYS[1], 'lease:' .. ARGV[2])
 if not lease or redis.call('HGET', KEYS[1], 'mark') ~= ARGV[1] then
@@ -33,16 +33,16 @@ end
 local subject = ARGV[2] .. ' ' .. ARGV[3] .. ' '
 redis.call('HSET', KEYS[2], subject .. ARGV[4], string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
-local voices = 0
+local votes = 0
 local raised = redis.call('HGETALL', KEYS[2])
 for index = 1, #raised, 2 do
   local counts = string.sub(raised[index], 1, #subject) == subject
   if counts and now - tonumber(raised[index + 1]) <= tonumber(ARGV[6]) then
-    voices = voices + 1
+    votes = votes + 1
   end
 end
-if voices < tonumber(ARGV[5]) then
-  return { 'more_voices', silent }
+if votes < tonumber(ARGV[5]) then
+  return { 'more_votes', silent }
 end
 if silent < tonumber(ARGV[7]) then
   return { 'too_early', silent }

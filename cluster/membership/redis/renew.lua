@@ -1,21 +1,21 @@
 --[[
-Makes or renews the lease of one process, and tells what is there now.
+Creates or renews the lease of one process and returns the whole state.
 
 Keys:
   1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  process id
-  2  how often it has renewed, by its own count
+  2  its own renewal count
   3  the rest of the lease: `<leaving 0 or 1> <promised ms> <held view> <member as JSON>`
-  4  mark under which the process last renewed; empty if none
-  5  a fresh random mark, taken if there is none
+  4  generation mark under which the process last renewed; empty if none
+  5  a new random mark, stored if there is none
   6  channel for hints
 Result:
-  { 1 if renewed, else 0; field, value, field, value, … of the whole hash, and `mark-age`, the ms since the mark
-    was made }
+  { 1 if renewed, else 0; field, value, field, value, … of the whole hash; `mark-age`, the age of the mark
+    in ms }
 
-A lease that is missing under the mark that the process knows was taken away. Under another mark it was
-forgotten with everything else, and is made anew. A renewal that was overtaken by a later one changes nothing.
+A lease that is missing under the mark that the process knows was removed. Under another mark the store lost
+it with all its data, and it is created again. A renewal that arrives after a later one changes nothing.
 ]]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

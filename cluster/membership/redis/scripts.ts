@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RedisConnection } from './connection.js';
 
-/** The Lua files stand beside this file's source; each names its keys, arguments and result. */
+/** The Lua files are in the source folder; each documents its keys, arguments and result. */
 const folder = new URL('../../../../cluster/membership/redis/', import.meta.url);
 
 export class Script {
@@ -22,7 +22,7 @@ export class Script {
     try {
       return await connection.evalsha(this.#sha, keys.length, ...keys, ...values);
     } catch (error) {
-      // A restarted server has forgotten its scripts.
+      // A restarted server has lost its scripts.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       return connection.eval(this.#text, keys.length, ...keys, ...values);
     }

@@ -1,12 +1,12 @@
 --[[
-Tells what is there now.
+Returns the whole state.
 
 Keys:
   1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
-  1  a fresh random mark, taken if there is none
+  1  a new random mark, stored if there is none
 Result:
-  { field, value, field, value, … of the whole hash, and `mark-age`, the ms since the mark was made }
+  { field, value, field, value, … of the whole hash; `mark-age`, the age of the mark in ms }
 ]]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

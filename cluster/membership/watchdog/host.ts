@@ -3,25 +3,25 @@ import { hostname } from 'node:os';
 import type { Member } from '../membership.js';
 
 /**
- * Names the process table that this process is in. Machines may share a name and containers a machine; where
- * boot id and process namespace are known they tell tables apart, and pids of one name mean one process.
+ * Identifies the process table of this process. Machines may share a name and containers a machine; boot id and
+ * process namespace, where known, separate the tables, so that a pid under one name means one process.
  */
 export function hostName(): string {
   if (process.platform !== 'linux') return hostname();
   const bootId = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
   const namespace = attempt(() => readlinkSync('/proc/self/ns/pid'));
-  // Without both a pid may be another process's in another table: then no exit is ever taken as seen.
+  // Without both, a pid may belong to another table; a unique name then prevents any exit from being reported.
   if (bootId === undefined || namespace === undefined) return `${hostname()}/${process.pid}`;
   return `${hostname()}/${bootId}/${namespace}`;
 }
 
-/** Whether a process of this table has ended. An exited one that nobody has collected yet still counts as there. */
+/** Whether a process of this table has ended. A zombie that its parent has not reaped still counts as running. */
 export function hasExited(member: Member): boolean {
   try {
     process.kill(member.pid, 0);
     return false;
   } catch (error) {
-    // EPERM: it is there, and somebody else's.
+    // EPERM: the process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH';
   }
 }
@@ -30,7 +30,7 @@ function attempt<Result>(read: () => Result): Result | undefined {
   try {
     return read();
   } catch {
-    // A system without this file: the caller does without.
+    // The caller handles a system without this file.
     return undefined;
   }
 }

@@ -11,18 +11,18 @@ const { memory, boundMs, everyMs } = workerData as WatchdogSettings;
 const ticks = new Int32Array(memory);
 let seen = Atomics.load(ticks, 0);
 let silentMs = 0;
-let lookedAtMs = performance.now();
+let checkedAtMs = performance.now();
 
-function look(): void {
+function check(): void {
   const nowMs = performance.now();
-  // A longer gap is one in which this thread did not run either.
-  const passedMs = Math.min(nowMs - lookedAtMs, everyMs * 2);
-  lookedAtMs = nowMs;
+  // A longer gap means that this thread did not run either.
+  const passedMs = Math.min(nowMs - checkedAtMs, everyMs * 2);
+  checkedAtMs = nowMs;
   const found = Atomics.load(ticks, 0);
   silentMs = found === seen ? silentMs + passedMs : 0;
   seen = found;
   if (silentMs < boundMs) return;
-  // Not through the main thread, which does not listen; and not by its exit handlers, which it would not run.
+  // The main thread is blocked, so neither its output nor its exit handlers can be used.
   writeSync(
     2,
     `watchdog: the main loop has not run for ${Math.round(silentMs)} ms; ending process ${process.pid}\n`,
@@ -30,4 +30,4 @@ function look(): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-setInterval(look, everyMs);
+setInterval(check, everyMs);

@@ -2,14 +2,13 @@ import { Worker } from 'node:worker_threads';
 import type { Time, Timer } from '../../time/time.js';
 import type { WatchdogSettings } from './watchdog-thread.js';
 
-/** Enough ticks in the bound that one late timer means nothing. */
+/** Enough ticks within the bound for one late timer not to matter. */
 const ticksPerBound = 15;
 
 /**
- * Ends the process when its main loop has not ticked for so long (protocol 2): a process that hangs cannot
- * renew its lease and cannot answer anybody, but it could come to itself and go on where it was. The thread
- * does nothing else. It counts only time in which it ran itself, so that a process that was stopped as a
- * whole, or a machine that slept, is left to the look at the lease.
+ * Ends the process when its main loop has not ticked for `boundMs` (protocol 2). A hung process cannot renew its
+ * lease or answer, but it could recover and continue where it was. The thread does nothing else. It counts only time
+ * in which it ran itself: a stopped process or a sleeping machine is left to the lease check.
  */
 export class Watchdog {
   readonly #time: Time;
@@ -25,7 +24,7 @@ export class Watchdog {
     this.#ticks = new Int32Array(memory);
     const workerData: WatchdogSettings = { memory, boundMs, everyMs: this.#everyMs };
     this.#worker = new Worker(new URL('watchdog-thread.js', import.meta.url), { workerData, execArgv: [] });
-    // A process that has nothing else to do may end.
+    // The thread does not keep an otherwise finished process alive.
     this.#worker.unref();
     this.#tick();
   }

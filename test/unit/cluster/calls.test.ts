@@ -15,11 +15,11 @@ async function threeNodes(changes: object = {}) {
 
 function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
   const node = cluster.nodes[index];
-  if (node === undefined) throw new Error(`there is no node ${index}`);
+  if (node === undefined) throw new Error(`node ${index} does not exist`);
   return node;
 }
 
-test('a call reaches the one owner of its actor from every node', async (t) => {
+test('calls from every node reach the single owner of an actor', async (t) => {
   const { cluster, kind } = await threeNodes();
   for (let key = 0; key < 20; key += 1) {
     const places = new Set<string>();
@@ -33,14 +33,14 @@ test('a call reaches the one owner of its actor from every node', async (t) => {
   }
 });
 
-test('the same key in two groups is two actors', async (t) => {
+test('the same key in two groups addresses two actors', async (t) => {
   const { cluster, kind } = await threeNodes();
   const { node } = nodeAt(cluster, 0);
   await cluster.settle(node.actor(kind, 'one', 'k').add({ amount: 5 }));
   t.is((await cluster.settle(node.actor(kind, 'two', 'k').read({}))).sum, 0);
 });
 
-test('a stream crosses nodes in order and ends once, here and there', async (t) => {
+test('local and remote streams arrive in order and end once', async (t) => {
   const { cluster, kind } = await threeNodes();
   for (const { node } of cluster.nodes) {
     const stream = node.actor(kind, 'acme', 'streamed').count({ after: 0, to: 1_000, pauseMs: 0 });
@@ -57,7 +57,7 @@ test('a stream crosses nodes in order and ends once, here and there', async (t) 
   }
 });
 
-test('a reader that stops reading a remote stream holds its producer, and cancels it by leaving', async (t) => {
+test('a reader that stops reading pauses the producer, and cancelling the stream stops it', async (t) => {
   let made = 0;
   let stopped = false;
   const cluster = new SimulatedCluster({ callCreditBytes: 20_000 });
@@ -88,7 +88,7 @@ test('a reader that stops reading a remote stream holds its producer, and cancel
     const stream = node.actor(kind, 'acme', 'held').count({ after: 0, to: 0, pauseMs: 0 });
     await cluster.settle(stream.next());
     await cluster.time.advance(1_000);
-    t.true(made < 1_000, `${made} messages were made for one that was read`);
+    t.true(made < 1_000, `${made} messages were produced for one that was read`);
     stream.cancel();
     await cluster.time.advance(100);
     t.true(stopped);
@@ -96,7 +96,7 @@ test('a reader that stops reading a remote stream holds its producer, and cancel
   }
 });
 
-test('long messages go in chunks and come out whole', async (t) => {
+test('long messages are sent in chunks and arrive complete', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileActor({
     service: CounterServiceDefinition,
@@ -117,7 +117,7 @@ test('long messages go in chunks and come out whole', async (t) => {
   }
 });
 
-test('trace context and request id reach the handler, nested calls inherit them with the deadline', async (t) => {
+test('the trace context reaches the handler, and nested calls inherit it with the deadline', async (t) => {
   const seen: unknown[] = [];
   const cluster = new SimulatedCluster();
   const kind = volatileActor({

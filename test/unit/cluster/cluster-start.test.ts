@@ -14,13 +14,13 @@ async function refused(t: ExecutionContext, redisUrl: string, databaseUrl: strin
   return t.throwsAsync(opening, { instanceOf: ClusterError });
 }
 
-test('a node that cannot reach Redis at its start says so', async (t) => {
+test('the start fails with an error that names Redis if Redis cannot be reached', async (t) => {
   const error = await refused(t, `redis://127.0.0.1:${await freePort()}`, database.url);
   t.is(error?.tag, 'membership_unavailable');
   t.regex(error?.message ?? '', /Redis/);
 });
 
-test('a node that cannot reach PostgreSQL at its start says so', async (t) => {
+test('the start fails with an error that names PostgreSQL if it cannot be reached', async (t) => {
   const redis = await PrivateRedis.start({ persist: false });
   t.teardown(() => redis.stop());
   const error = await refused(t, redis.url, `postgres://nobody@127.0.0.1:${await freePort()}/nothing`);

@@ -7,7 +7,7 @@ test('the defaults satisfy every relation between settings', (t) => {
   t.true(Object.isFrozen(config));
 });
 
-test('a setting that breaks a relation is refused by name', (t) => {
+test('a setting that violates a relation is refused with its name', (t) => {
   t.throws(() => clusterConfig({ leaseActMs: 5_000 }), {
     instanceOf: ClusterConfigError,
     message: /leaseActMs < leaseMs/,
@@ -16,6 +16,6 @@ test('a setting that breaks a relation is refused by name', (t) => {
 });
 
 test('a setting that is not a positive number is refused', (t) => {
-  t.throws(() => clusterConfig({ hopsMax: 0 }), { message: /hopsMax must be above 0/ });
+  t.throws(() => clusterConfig({ hopsMax: 0 }), { message: /hopsMax must be a finite number above 0/ });
   t.throws(() => clusterConfig({ hopsMax: Number.NaN }), { message: /hopsMax/ });
 });

@@ -24,7 +24,7 @@ class Entry implements Deadlined {
   }
 }
 
-test('each deadline fires once, at most two ticks late, those beyond one turn of the wheel too', async (t) => {
+test('each deadline fires once and at most two ticks late, also beyond one turn of the wheel', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 50_000 }), { maxLength: 40 }), async (delays) => {
       const time = new VirtualTime();
@@ -42,7 +42,7 @@ test('each deadline fires once, at most two ticks late, those beyond one turn of
   );
 });
 
-test('a deadline that was taken out does not fire, and no timer is left', async (t) => {
+test('a removed deadline does not fire, and no timer remains', async (t) => {
   const time = new VirtualTime();
   const deadlines = new Deadlines(time);
   const kept = new Entry(time, 100);
@@ -59,7 +59,7 @@ test('a deadline that was taken out does not fire, and no timer is left', async 
   t.is(time.eventsRun, before);
 });
 
-test('one that ends another of the same instant keeps it from firing', async (t) => {
+test('a deadline that removes another one of the same instant prevents it from firing', async (t) => {
   const time = new VirtualTime();
   const deadlines = new Deadlines(time);
   const one = new Entry(time, 50, () => deadlines.remove(other));
@@ -70,7 +70,7 @@ test('one that ends another of the same instant keeps it from firing', async (t)
   t.is([one, other].filter((entry) => entry.firedAtMs !== undefined).length, 1);
 });
 
-test('after a long stop of the loop every passed deadline fires', async (t) => {
+test('a deadline that is already past when it is added fires', async (t) => {
   const time = new VirtualTime();
   const deadlines = new Deadlines(time);
   await time.advance(100_000);

@@ -12,7 +12,7 @@ import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
 
-/** Turns that take as many ms as they add; `count` waits 50 ms before its first message. */
+/** A turn takes as many ms as it adds; `count` waits 50 ms before its first message. */
 function slowKind(cluster: SimulatedCluster) {
   return volatileActor({
     service: CounterServiceDefinition,
@@ -53,15 +53,15 @@ async function nodes(names: readonly string[], changes: Partial<ClusterConfig> =
   return { cluster, slow, counter, one, added };
 }
 
-/** A key whose actors that node owns. */
+/** A key whose actor the node owns. */
 function keyOf({ node }: SimulatedNode, kind: Parameters<typeof node.slotOf>[0]): string {
   for (let index = 0; index < 1_000; index += 1) {
     if (node.owns(node.slotOf(kind, 'acme', `k${index}`))) return `k${index}`;
   }
-  throw new Error('no such key');
+  throw new Error('no key is owned by that node');
 }
 
-test('a description tells how many calls wait and how long the oldest has, and forgets those that gave up', async (t) => {
+test('a description shows the number and age of waiting calls, without cancelled ones', async (t) => {
   const { cluster, slow, one } = await nodes(['n1']);
   const reference = one.node.actor(slow, 'acme', 'k');
   const first = reference.add({ amount: 1_000 });
@@ -79,7 +79,7 @@ test('a description tells how many calls wait and how long the oldest has, and f
   t.like(one.node.describe(), { waiting: 0, oldestWaitingMs: 0, busy: 0 });
 });
 
-test('turns are measured in their waiting and their running, streams to their first message', async (t) => {
+test('waiting and running times of turns are measured, and the time to the first message of streams', async (t) => {
   const { cluster, slow, one } = await nodes(['n1']);
   const reference = one.node.actor(slow, 'acme', 'k');
   await cluster.settle(Promise.all([reference.add({ amount: 400 }), reference.add({ amount: 30 })]));
@@ -91,7 +91,7 @@ test('turns are measured in their waiting and their running, streams to their fi
   t.deepEqual([firstMessage.count, firstMessage.sumMs], [1, 50]);
 });
 
-test('the busy actors are counted rightly through both lanes, streams, cancels and a lost lease', async (t) => {
+test('the count of busy actors is correct with both lanes, streams, cancels and a lost lease', async (t) => {
   const { cluster, slow, one } = await nodes(['n1']);
   const [a, b] = ['a', 'b'].map((key) => one.node.actor(slow, 'acme', key));
   if (a === undefined || b === undefined) throw new Error('two');
@@ -100,9 +100,9 @@ test('the busy actors are counted rightly through both lanes, streams, cancels a
   await cluster.time.advance(10);
   t.is(one.node.describe().busy, 2);
   await cluster.time.advance(25);
-  t.is(one.node.describe().busy, 2, 'a runs its turn, b its stream');
+  t.is(one.node.describe().busy, 2, 'a runs a turn and b a stream');
   await cluster.time.advance(30);
-  t.is(one.node.describe().busy, 1, 'a runs its turn');
+  t.is(one.node.describe().busy, 1, 'a runs a turn');
   await cluster.settle(Promise.all(calls));
   t.is(one.node.describe().busy, 0);
   t.deepEqual(await cluster.settle(stream.next()), { done: false, value: { number: 1 } });
@@ -115,7 +115,7 @@ test('the busy actors are counted rightly through both lanes, streams, cancels a
   t.is(one.node.describe().counts.selfFences, 1);
 });
 
-test('overload, repeats and moved answers are counted where they happen', async (t) => {
+test('overload, repeats and moved answers are counted on the node where they occur', async (t) => {
   const { cluster, slow, added } = await nodes(['n1', 'n2'], { mailboxCountMax: 1 });
   const [one, two] = added;
   if (one === undefined || two === undefined) throw new Error('two nodes');
@@ -130,7 +130,7 @@ test('overload, repeats and moved answers are counted where they happen', async 
   t.regex(refused?.message ?? '', /overloaded/);
   await cluster.settle(Promise.all(calls));
   t.like(one.node.describe().counts, { shed: 1, repeats: 1, localCalls: 4, movedGiven: 0 });
-  // The one that calls has not heard that the owner left; it is told so, and where to go.
+  // The caller does not know yet that the owner has left; the receiver answers "moved" with the newer view.
   const key = keyOf(two, slow);
   cluster.members.publish([one.member.process], [two.member.process]);
   await cluster.time.advance(200);
@@ -139,7 +139,7 @@ test('overload, repeats and moved answers are counted where they happen', async 
   t.is(two.node.describe().counts.movedGiven, 1);
 });
 
-test('a description shows the links, and each peer of them', async (t) => {
+test('a description shows the links and each peer', async (t) => {
   const { cluster, slow, added } = await nodes(['n1', 'n2']);
   const [one, two] = added;
   if (one === undefined || two === undefined) throw new Error('two nodes');
@@ -153,7 +153,7 @@ test('a description shows the links, and each peer of them', async (t) => {
   await cluster.settle(call);
 });
 
-test('an actor is located from anywhere, and its epoch is told where it lives', async (t) => {
+test('any node can locate an actor, and its owner shows its epoch', async (t) => {
   const { cluster, counter, added } = await nodes(['n1', 'n2']);
   const [one, two] = added;
   if (one === undefined || two === undefined) throw new Error('two nodes');
@@ -167,7 +167,7 @@ test('an actor is located from anywhere, and its epoch is told where it lives', 
   t.is(Number(resident?.epoch), 1);
 });
 
-test('the members of a view describe themselves to one that asks, and one that cannot is named', async (t) => {
+test('describeCluster returns the description of each member, or an error for one that does not answer', async (t) => {
   const { cluster, slow, added } = await nodes(['n1', 'n2', 'n3']);
   const [one, two, three] = added;
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -187,7 +187,7 @@ test('the members of a view describe themselves to one that asks, and one that c
   ]);
 });
 
-test('the measures of a description are plain numbers, each name of one type, each series once', async (t) => {
+test('measures are finite numbers, each name has one type, and each series occurs once', async (t) => {
   const { cluster, slow, one } = await nodes(['n1', 'n2']);
   await cluster.settle(one.node.actor(slow, 'acme', 'k').add({ amount: 3 }));
   const measures = measuresOf(one.node.describe());

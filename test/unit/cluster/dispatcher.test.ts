@@ -5,7 +5,7 @@ import { volatileCounter } from '../../../cluster/example/counter.js';
 import { slot } from '../../../cluster/ids/ids.js';
 import { systemTime } from '../../../cluster/time/system.js';
 
-/** A loop whose turns the test takes, and whose clock moves by as much as each start takes. */
+/** An event loop whose turns the test runs, with a clock that each start advances by `startMs`. */
 function loop(startMs: number) {
   const turns: (() => void)[] = [];
   let nowMs = 0;
@@ -26,7 +26,7 @@ function loop(startMs: number) {
       for (let index = 0; index < count; index += 1)
         dispatcher.enqueue(new Cell(kind, `g\0k${index}`, slot(0)));
     },
-    /** Starts until the end of this turn of the loop. */
+    /** The number of starts in this turn of the loop. */
     async startsOfTurn(): Promise<number> {
       const before = starts;
       await Promise.resolve();
@@ -36,13 +36,13 @@ function loop(startMs: number) {
   };
 }
 
-test('a burst of slow handlers gives way to the loop after a few milliseconds, and all of them start in the end', async (t) => {
+test('a burst of slow handlers yields to the event loop after a few milliseconds, and all of them start eventually', async (t) => {
   const { burst, startsOfTurn } = loop(0.1);
   burst(2_000);
   let total = 0;
   for (let turn = 0; total < 2_000; turn += 1) {
     const starts = await startsOfTurn();
-    // The first turn ends with the start of the next, whose look comes after so many starts at the latest.
+    // This counts the end of one turn and the start of the next, each at most 256 starts between clock reads.
     t.true(starts <= 2 * 256, `${starts} in turn ${turn}`);
     total += starts;
     t.true(turn < 20);
@@ -50,7 +50,7 @@ test('a burst of slow handlers gives way to the loop after a few milliseconds, a
   t.is(total, 2_000);
 });
 
-test('a burst on a clock that stands still gives way after a number of starts', async (t) => {
+test('a burst on a stopped clock yields after a fixed number of starts', async (t) => {
   const { burst, startsOfTurn } = loop(0);
   burst(20_000);
   let total = 0;

@@ -20,7 +20,7 @@ test.serial.before('the tables of the counter', async () => {
   await client.end();
 });
 
-test('an addition that is repeated after its owner was replaced adds nothing and finds the first sum', async (t) => {
+test('an addition repeated after its owner was replaced adds nothing and returns the first sum', async (t) => {
   const config = clusterConfig();
   const store = new PostgresFenceStore(postgresCounterTables, {
     databaseUrl: database.url,

@@ -9,11 +9,11 @@ import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cl
 
 function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
   const node = cluster.nodes[index];
-  if (node === undefined) throw new Error(`there is no node ${index}`);
+  if (node === undefined) throw new Error(`node ${index} does not exist`);
   return node;
 }
 
-test('every kind of failure crosses the link typed', async (t) => {
+test('every kind of failure keeps its type over a link', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileActor({
     service: CounterServiceDefinition,
@@ -62,7 +62,7 @@ test('every kind of failure crosses the link typed', async (t) => {
   );
 });
 
-test('a method that the owner does not have, as one of an older version, is refused by name', async (t) => {
+test('a method that an owner of an older version lacks is refused with its name', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileCounter(cluster.time);
   const { read } = CounterServiceDefinition.methods;
@@ -82,7 +82,7 @@ test('a method that the owner does not have, as one of an older version, is refu
   t.regex(error?.message ?? '', /^unknown_method: \S+ has no method add$/);
 });
 
-test('a kind that the owner does not have is refused by name', async (t) => {
+test('a kind that the owner does not have is refused with unknown_kind', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileCounter(cluster.time);
   await cluster.add(cluster.host('n1'), [kind]);
@@ -123,7 +123,7 @@ test('a message above the size limit is refused before it is sent', async (t) =>
   t.deepEqual(tags.sort(), ['message_too_large', 'ok']);
 });
 
-test('a call whose handler never answers ends at its deadline, here and there, and its signal is aborted', async (t) => {
+test('a local or remote call without an answer ends at its deadline, and its signal is aborted', async (t) => {
   let aborted = 0;
   const cluster = new SimulatedCluster();
   const kind = volatileActor({
@@ -157,7 +157,7 @@ test('a call whose handler never answers ends at its deadline, here and there, a
   }
 });
 
-test('a caller that gives up ends its call at once and the handler is told', async (t) => {
+test('an aborted call ends at once, and its handler is cancelled', async (t) => {
   const seen: string[] = [];
   const cluster = new SimulatedCluster();
   const kind = volatileActor({

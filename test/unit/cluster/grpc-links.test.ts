@@ -21,7 +21,7 @@ import { eventually } from '../../support/eventually.js';
 
 const config = clusterConfig({ connectTimeoutMs: 1_000 });
 const counter = volatileCounter(systemTime);
-/** Its turns end only with their calls. */
+/** Its turns end only when their calls end. */
 const waiting = volatileActor({
   service: CounterServiceDefinition,
   name: 'test.Waiting',
@@ -106,7 +106,7 @@ class RealCluster {
       if (kinds.every((kind) => owner.node.owns(owner.node.slotOf(kind, 'acme', `k${index}`))))
         return `k${index}`;
     }
-    throw new Error('no key of that owner');
+    throw new Error('no key is owned by that node');
   }
 }
 
@@ -121,7 +121,7 @@ async function two(t: ExecutionContext, options: { tls?: GrpcTls } = {}) {
   return { cluster, one, other, key: cluster.keyOf(other) };
 }
 
-test('calls and streams cross real links', async (t) => {
+test('calls and streams work over real links', async (t) => {
   const { one, other, key } = await two(t);
   const reference = one.node.actor(counter, 'acme', key);
   t.is((await reference.where({})).process, other.member.process);
@@ -135,7 +135,7 @@ test('calls and streams cross real links', async (t) => {
   t.is(seen.length, 5_000);
 });
 
-test('mutual TLS carries the link, and a peer without a certificate does not get through', async (t) => {
+test('links work over mutual TLS, and a peer without a certificate cannot connect', async (t) => {
   const read = (name: string) => readFileSync(`test/fixtures/tls/${name}`);
   const tls: GrpcTls = {
     ca: read('ca.crt'),
@@ -155,7 +155,7 @@ test('mutual TLS carries the link, and a peer without a certificate does not get
   t.is(error?.tag, 'deadline_exceeded');
 });
 
-test('a peer with another secret is refused by that name', async (t) => {
+test('a peer with another secret is refused with wrong_secret', async (t) => {
   const cluster = new RealCluster(t);
   const one = await cluster.add('one');
   const other = await cluster.add('other', { secret: 'another' });
@@ -167,16 +167,16 @@ test('a peer with another secret is refused by that name', async (t) => {
   t.is(error?.tag, 'wrong_secret');
 });
 
-test('another process at the address is refused, and counts as a voice against the one that was meant', async (t) => {
+test('another process at the address is refused, and counts as a vote to remove the expected process', async (t) => {
   const { cluster, one, other } = await two(t);
-  const impostor = { ...other.member, process: processId('somebody-else') };
-  cluster.members.join(impostor);
-  cluster.members.publish([one.member.process, impostor.process]);
-  await eventually(() => one.membership.refused.includes(impostor.process));
+  const expected = { ...other.member, process: processId('another-process') };
+  cluster.members.join(expected);
+  cluster.members.publish([one.member.process, expected.process]);
+  await eventually(() => one.membership.refused.includes(expected.process));
   t.pass();
 });
 
-test('a version that is not spoken is refused by that name', async (t) => {
+test('an unsupported protocol version is refused with protocol_mismatch', async (t) => {
   const { one, other } = await two(t);
   const pipe = await one.peers.dial(other.member, new AbortController().signal);
   const settings = {
@@ -195,7 +195,7 @@ test('a version that is not spoken is refused by that name', async (t) => {
   pipe.close();
 });
 
-test('calls to a peer that vanishes fail at once with an error that may be retried', async (t) => {
+test('calls to a peer that vanishes fail at once with a retryable error', async (t) => {
   const { one, other, key } = await two(t);
   const reference = one.node.actor(counter, 'acme', key);
   await reference.where({});
@@ -212,7 +212,7 @@ test('calls to a peer that vanishes fail at once with an error that may be retri
   t.true(systemTime.monotonicMs() - startedAt < 15_000);
 });
 
-test('a process that does not listen counts as refused', async (t) => {
+test('an address without a listener counts as refused', async (t) => {
   const { cluster, one } = await two(t);
   const dead: Member = { ...one.member, process: processId('dead'), address: '127.0.0.1:1' };
   cluster.members.join(dead);
@@ -221,7 +221,7 @@ test('a process that does not listen counts as refused', async (t) => {
   t.pass();
 });
 
-test('probes are answered over their own channel, and refused by another process or a dead address', async (t) => {
+test('probes are answered over their own channel; another process or a dead address refuses them', async (t) => {
   const { one, other } = await two(t);
   const view = makeView(viewNumber(9), [one.member, other.member]);
   const asked: ProbeRequest[] = [];

@@ -21,7 +21,7 @@ function mailbox(changes: object = {}) {
   return new Mailbox<TestMail>(bounds, 'g');
 }
 
-test('a queue gives back what was put in, in order, however the two are mixed', (t) => {
+test('a queue returns its items in order for any mix of pushes and shifts', (t) => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 200 }), (steps) => {
       const fifo = new Fifo<number>();
@@ -37,7 +37,7 @@ test('a queue gives back what was put in, in order, however the two are mixed', 
   );
 });
 
-test('a full mailbox refuses by count, and has room again when one is taken', (t) => {
+test('a mailbox that is full by count refuses, and accepts again after one is taken', (t) => {
   const box = mailbox();
   for (const name of ['a', 'b', 'c']) t.true(box.offer(mail(name)));
   t.false(box.offer(mail('d')));
@@ -45,7 +45,7 @@ test('a full mailbox refuses by count, and has room again when one is taken', (t
   t.true(box.offer(mail('d')));
 });
 
-test('a full mailbox refuses by bytes, but one message above the bound alone is let in', (t) => {
+test('a mailbox that is full by bytes refuses, but an empty one accepts a single message above the bound', (t) => {
   const box = mailbox();
   t.true(box.offer(mail('big', { bytes: 500 })));
   t.false(box.offer(mail('small', { bytes: 1 })));
@@ -54,7 +54,7 @@ test('a full mailbox refuses by bytes, but one message above the bound alone is 
   t.true(box.offer(mail('small', { bytes: 1 })));
 });
 
-test('control mail passes waiting turns and still fits when the turns are full', (t) => {
+test('control messages overtake waiting turns and are accepted when the turn lane is full', (t) => {
   const box = mailbox();
   for (const name of ['a', 'b', 'c']) box.offer(mail(name));
   t.true(box.offer(mail('stop', { lane: 'control' })));
@@ -62,7 +62,7 @@ test('control mail passes waiting turns and still fits when the turns are full',
   t.is(box.take('turn')?.name, 'a');
 });
 
-test('a flood of control mail is bounded by itself', (t) => {
+test('the control lane has a bound of its own', (t) => {
   const box = mailbox();
   t.true(box.offer(mail('1', { lane: 'control' })));
   t.true(box.offer(mail('2', { lane: 'control' })));
@@ -70,7 +70,7 @@ test('a flood of control mail is bounded by itself', (t) => {
   t.true(box.offer(mail('turn')));
 });
 
-test('mail that ends while it waits frees its room at once and is never handed out', (t) => {
+test('a message that ends while it waits frees its place at once and is never returned', (t) => {
   const box = mailbox();
   const second = mail('b');
   box.offer(mail('a'));
@@ -88,7 +88,7 @@ test('mail that ends while it waits frees its room at once and is never handed o
   t.is(box.bytes, 0);
 });
 
-test('a mailbox that several groups write to serves them in turn, each in its own order', (t) => {
+test('a mailbox with several sending groups serves them in turn, each in order', (t) => {
   const box = mailbox({ mailboxCountMax: 100 });
   for (let index = 0; index < 5; index += 1) box.offer(mail(`loud${index}`, { group: 'loud' }));
   box.offer(mail('quiet0', { group: 'quiet' }));
@@ -106,7 +106,7 @@ test('no group waits for more than one item of each other group', (t) => {
   t.is(queue.size, 998);
 });
 
-test('a group alone takes half of a shared bound and a newcomer still finds room', (t) => {
+test('one group alone takes half of a shared bound, and a newcomer still finds room', (t) => {
   const bound = new SharedBound(100);
   let loud = 0;
   while (bound.take('loud')) loud += 1;

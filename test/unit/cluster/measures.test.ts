@@ -7,7 +7,7 @@ import { SystemLoopLag } from '../../../cluster/time/loop-lag.js';
 import { VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 import { eventually } from '../../support/eventually.js';
 
-test('a histogram counts each duration once, under the first bound that holds it', (t) => {
+test('a histogram counts each duration in every bucket whose bound it does not exceed', (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0, max: 5_000_000, noNaN: true }), { maxLength: 60 }),
@@ -27,7 +27,7 @@ test('a histogram counts each duration once, under the first bound that holds it
   t.pass();
 });
 
-test('a quantile lies in the bucket of the value that it stands for', (t) => {
+test('a quantile lies in the bucket of the exact value', (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0, max: 1_000_000, noNaN: true }), { minLength: 1, maxLength: 60 }),
@@ -47,7 +47,7 @@ test('a quantile lies in the bucket of the value that it stands for', (t) => {
   );
 });
 
-test('the oldest of those that wait is told, whichever leaves in between', (t) => {
+test('the oldest waiting entry is correct, whichever entries are removed', (t) => {
   const step = fc.record({ comes: fc.boolean(), which: fc.nat(1_000) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
@@ -64,7 +64,7 @@ test('the oldest of those that wait is told, whichever leaves in between', (t) =
           const [left] = waiting.splice(which % waiting.length, 1);
           if (left === undefined) return false;
           arrivals.remove(left);
-          // Twice is once.
+          // A second removal has no effect.
           arrivals.remove(left);
         }
         return arrivals.oldestMs === waiting[0]?.arrivedAtMs;
@@ -74,7 +74,7 @@ test('the oldest of those that wait is told, whichever leaves in between', (t) =
   t.pass();
 });
 
-test('the clock of the loop stands still within a turn and goes on in the next', async (t) => {
+test('the loop clock is constant within a turn and advances in the next', async (t) => {
   const time = new VirtualTime();
   const clock = new LoopClock(time);
   t.is(clock.nowMs(), time.monotonicMs());
@@ -82,14 +82,14 @@ test('the clock of the loop stands still within a turn and goes on in the next',
   t.is(clock.nowMs(), time.monotonicMs());
 });
 
-test('a loop that was held up shows it as lag', async (t) => {
+test('a blocked event loop shows lag', async (t) => {
   const lag = new SystemLoopLag();
   t.teardown(() => lag.stop());
-  const heldUp = (): boolean => {
+  const blockLoop = (): boolean => {
     const until = performance.now() + 120;
     while (performance.now() < until) continue;
     return lag.read().maxMs >= 60;
   };
-  await eventually(heldUp, { what: 'a lag' });
+  await eventually(blockLoop, { what: 'the lag is measured' });
   t.true(lag.read().p50Ms <= lag.read().maxMs);
 });

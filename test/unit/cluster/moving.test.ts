@@ -10,7 +10,7 @@ import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
 
-/** Nodes with the durable counter, and with a kind whose turns stamp their row and take a while. */
+/** Nodes with the durable counter, and with a kind whose long turns stamp their row. */
 class MovingCluster extends SimulatedCluster {
   readonly tables = new CounterTables();
   storeMs = 1;
@@ -19,7 +19,7 @@ class MovingCluster extends SimulatedCluster {
     fault: () => 'none',
   });
   readonly log: string[] = [];
-  /** The process of each slow actor that was made. */
+  /** The process of each slow actor that was activated. */
   readonly made: string[] = [];
   readonly kinds = new Map<SimulatedNode, ReturnType<MovingCluster['durable']>>();
 
@@ -65,24 +65,24 @@ class MovingCluster extends SimulatedCluster {
 
   slow(from: SimulatedNode, key: string) {
     const kinds = this.kinds.get(from);
-    if (kinds === undefined) throw new Error('that node has no kinds');
+    if (kinds === undefined) throw new Error('the node has no kinds');
     return from.node.actor(kinds.slow, 'acme', key);
   }
 
   counter(from: SimulatedNode, key: string) {
     const kinds = this.kinds.get(from);
-    if (kinds === undefined) throw new Error('that node has no kinds');
+    if (kinds === undefined) throw new Error('the node has no kinds');
     return from.node.actor(kinds.counter, 'acme', key);
   }
 
   /** A key that `before` owns now and `after` owns once `leaving` has left. */
   keyThatMoves(before: SimulatedNode): string {
     const kinds = this.kinds.get(before);
-    if (kinds === undefined) throw new Error('that node has no kinds');
+    if (kinds === undefined) throw new Error('the node has no kinds');
     for (let index = 0; index < 1_000; index += 1) {
       if (before.node.owns(before.node.slotOf(kinds.slow, 'acme', `m${index}`))) return `m${index}`;
     }
-    throw new Error('no such key');
+    throw new Error('no key moves from that node');
   }
 }
 
@@ -94,7 +94,7 @@ async function moving() {
   return { cluster, one, two, key: cluster.keyThatMoves(one) };
 }
 
-test('a durable sum goes on where it was when its idle actor moves', async (t) => {
+test('a durable sum is kept when its idle actor moves', async (t) => {
   const { cluster, one, two } = await moving();
   for (let key = 0; key < 10; key += 1)
     await cluster.settle(cluster.counter(one, `c${key}`).add({ amount: 5 }));
@@ -106,7 +106,7 @@ test('a durable sum goes on where it was when its idle actor moves', async (t) =
   }
 });
 
-test('an actor whose slot moves while the store is asked is not made where it was wanted before', async (t) => {
+test('an actor whose slot moves during its load is not activated on the old owner', async (t) => {
   const { cluster, one, two, key } = await moving();
   cluster.storeMs = 500;
   const asked = cluster.slow(one, key).add({ amount: 1 });
@@ -117,7 +117,7 @@ test('an actor whose slot moves while the store is asked is not made where it wa
   t.deepEqual(cluster.made, ['n2']);
 });
 
-test('a turn that runs while its slot moves ends where it is, and the new owner begins only then', async (t) => {
+test('a turn that runs while its slot moves ends on the old owner before the new owner starts', async (t) => {
   const { cluster, one, two, key } = await moving();
   const first = cluster.slow(one, key).add({ amount: 1 });
   await cluster.time.advance(100);
@@ -129,7 +129,7 @@ test('a turn that runs while its slot moves ends where it is, and the new owner 
   t.is(two.node.describe().counts.fenceRejections + one.node.describe().counts.fenceRejections, 0);
 });
 
-test('control calls reach the running turn through the new owner', async (t) => {
+test('the new owner forwards control calls to the running turn', async (t) => {
   const { cluster, one, two, key } = await moving();
   const first = cluster.slow(one, key).add({ amount: 1 });
   await cluster.time.advance(100);
@@ -153,7 +153,7 @@ test('a slot that moves twice during one turn waits for that turn both times', a
   t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n3', 'end 2 at n3']);
 });
 
-test('a turn whose process is surely gone is waited for no longer', async (t) => {
+test('the wait for a turn ends when its process is surely gone', async (t) => {
   const { cluster, one, two, key } = await moving();
   const lost = cluster.slow(two, key).add({ amount: 1 });
   lost.catch(() => undefined);
@@ -168,7 +168,7 @@ test('a turn whose process is surely gone is waited for no longer', async (t) =>
   t.true(cluster.log.includes('end 2 at n2'));
 });
 
-test('a turn whose process never answers is waited for until the deadline of its stamp', async (t) => {
+test('the wait for a turn whose process never answers ends at the deadline of its stamp', async (t) => {
   const { cluster, one, two, key } = await moving();
   const lost = cluster.slow(two, key).add({ amount: 1 });
   lost.catch(() => undefined);
@@ -181,11 +181,11 @@ test('a turn whose process never answers is waited for until the deadline of its
   t.true(tookMs > 9_000 && tookMs < 14_000, `${tookMs}`);
 });
 
-test('two activations of one actor: the older one is told at its next write and the sum stays right', async (t) => {
+test('of two activations of one actor the older is fenced at its next write, and the sum stays correct', async (t) => {
   const { cluster, one, two } = await moving();
   const key = cluster.keyThatMoves(one);
   await cluster.settle(cluster.counter(one, key).add({ amount: 1 }));
-  // Only the other node hears of the new view: for a moment both serve the actor.
+  // Only the other node receives the new view, so both serve the actor for a moment.
   cluster.members.publish([two.member.process], [two.member.process]);
   await cluster.time.advance(100);
   const sums = await cluster.settle(
@@ -194,7 +194,7 @@ test('two activations of one actor: the older one is told at its next write and 
   t.deepEqual(new Set(sums.map(({ sum }) => sum)), new Set([2, 3]));
 });
 
-test('a call that meets an old owner is told where to go and arrives', async (t) => {
+test('a call to an old owner is redirected and succeeds', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileCounter(cluster.time);
   const nodes: SimulatedNode[] = [];
@@ -202,7 +202,7 @@ test('a call that meets an old owner is told where to go and arrives', async (t)
   const [one, two, three] = nodes;
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
   await cluster.join();
-  // One still has the view of three; the others know that two has left.
+  // Node one still has the view of three members; the others know that two has left.
   const after = [one.member.process, three.member.process];
   cluster.members.publish(after, [two.member.process, three.member.process]);
   await cluster.time.advance(100);
@@ -212,7 +212,7 @@ test('a call that meets an old owner is told where to go and arrives', async (t)
   }
 });
 
-test('a draining node takes nothing new, finishes its turn, and leaves', async (t) => {
+test('a draining node accepts no new work, finishes its turn and leaves', async (t) => {
   const { cluster, one, two, key } = await moving();
   const running = cluster.slow(two, key).add({ amount: 1 });
   await cluster.time.advance(100);
@@ -224,7 +224,7 @@ test('a draining node takes nothing new, finishes its turn, and leaves', async (
   t.true(one.membership.surelyGone(one.member.process));
 });
 
-test('calls to a killed node wait for the next view and none is lost', async (t) => {
+test('calls to a killed node wait for the next view, and none is lost', async (t) => {
   const { cluster, one, two } = await moving();
   const keys = Array.from({ length: 10 }, (_, index) => `c${index}`);
   for (const key of keys) await cluster.settle(cluster.counter(two, key).add({ amount: 1 }));
@@ -240,7 +240,7 @@ test('calls to a killed node wait for the next view and none is lost', async (t)
   t.true(two.membership.refused.includes(one.member.process));
 });
 
-test('a node that loses its lease ends every actor at once, and its calls may be retried', async (t) => {
+test('a node that loses its lease ends every actor at once, and its calls can be retried', async (t) => {
   const { cluster, one, key } = await moving();
   const running = t.throwsAsync(cluster.slow(one, key).add({ amount: 1 }, { deadlineMs: 3_000 }), {
     instanceOf: ClusterError,
@@ -253,7 +253,7 @@ test('a node that loses its lease ends every actor at once, and its calls may be
   t.deepEqual(cluster.log, ['begin 1 at n1']);
 });
 
-test('a stream that says how it resumes goes on behind its last message when the owner dies', async (t) => {
+test('a stream with a resume rule continues after its last message when the owner dies', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileCounter(cluster.time);
   const one = await cluster.add(cluster.host('n1'), [kind]);

@@ -72,7 +72,7 @@ class Rows {
   }
 
   async unfinished(slots: { has(number: ReturnType<typeof slot>): boolean }, limit: number): Promise<Row[]> {
-    if (this.away) throw new Error('away');
+    if (this.away) throw new Error('unreachable');
     return [...this.rows.values()]
       .filter((row) => row.state === 'open' && slots.has(row.slot))
       .slice(0, limit)
@@ -96,7 +96,7 @@ class Rows {
     this.running -= 1;
     const row = this.rows.get(id);
     if (row === undefined) return;
-    if (row.fails >= attempt) throw new Error('it failed');
+    if (row.fails >= attempt) throw new Error('failed as planned');
     row.state = 'done';
   }
 
@@ -121,18 +121,18 @@ const unexpected = (_asked: string, error: unknown): never => {
   throw error;
 };
 
-test('after a cold start nothing is taken up until the view has stood', async (t) => {
+test('after a cold start no work is taken up until the view is stable', async (t) => {
   const { time, node, rows, recovery } = setUp();
   rows.add('w', 5);
   recovery.start();
   node.view('me');
-  await time.advance(config.recoveryStandMs - 100);
+  await time.advance(config.recoveryStableViewMs - 100);
   t.deepEqual(rows.runs, []);
   await time.advance(500);
   t.is(rows.rows.get('w')?.state, 'done');
 });
 
-test('work of slots that are gained is found, of slots of others it is left alone', async (t) => {
+test('work in gained slots is found, and work in slots of other nodes is not touched', async (t) => {
   const { time, node, rows, recovery } = setUp();
   recovery.start();
   node.view('me', 'other');
@@ -146,7 +146,7 @@ test('work of slots that are gained is found, of slots of others it is left alon
   for (const row of rows.rows.values()) t.is(row.state, 'done');
 });
 
-test('work committed just after the first look is found by the second, when every older statement is over', async (t) => {
+test('work committed just after the first scan is found by the second, when every older statement is over', async (t) => {
   const { time, node, rows, recovery } = setUp();
   recovery.start();
   node.view('me', 'other');
@@ -158,7 +158,7 @@ test('work committed just after the first look is found by the second, when ever
   t.is(rows.rows.get('late')?.state, 'done');
 });
 
-test('the slow sweep finds what both looks missed, also after the store was away', async (t) => {
+test('the sweep finds work that both scans missed, also after a store outage', async (t) => {
   const { time, node, rows, recovery, failed } = setUp();
   recovery.start();
   node.view('me');
@@ -175,7 +175,7 @@ test('the slow sweep finds what both looks missed, also after the store was away
   t.true(failed[0]?.[1] instanceof Error);
 });
 
-test('work that fails every time is taken up three times with growing pauses, then given up', async (t) => {
+test('work that always fails is taken up three times with growing pauses, then given up', async (t) => {
   const { time, node, rows, recovery, failed } = setUp();
   rows.add('bad', 5, { fails: 99 });
   recovery.start();
@@ -207,7 +207,7 @@ test('repeats run one at a time, first attempts a few at a time', async (t) => {
   t.is(rows.mostRunning, config.recoveryConcurrency);
 });
 
-test('a node that may not act, or was stopped, takes up nothing', async (t) => {
+test('a node that may not act, or was stopped, takes up no work', async (t) => {
   const { time, node, rows, recovery } = setUp();
   node.acts = false;
   rows.add('w', 5);
@@ -221,7 +221,7 @@ test('a node that may not act, or was stopped, takes up nothing', async (t) => {
   t.deepEqual(rows.runs, []);
 });
 
-test('timers fire once at their time, those armed meanwhile and those already overdue too', async (t) => {
+test('timers fire once at their time, including newly armed and overdue ones', async (t) => {
   const time = new VirtualTime();
   const node = new Node();
   const rows = new Map([
@@ -266,12 +266,12 @@ test('timers fire once at their time, those armed meanwhile and those already ov
     ['far', config.timerHorizonMs * 2],
   ]);
   const { count, sumMs } = timers.lateness.read();
-  t.is(count, 6, 'the one that was armed too early was asked twice');
-  t.true(sumMs >= 1_000 && sumMs < 1_100, `one was a second late when it was found: ${sumMs} ms`);
+  t.is(count, 6, 'the timer that was armed too early was fired twice');
+  t.true(sumMs >= 1_000 && sumMs < 1_100, `one timer was a second late when it was found: ${sumMs} ms`);
   timers.stop();
 });
 
-test('a timer of a slot that was lost is left to its new owner', async (t) => {
+test('a timer of a lost slot is left to the new owner', async (t) => {
   const time = new VirtualTime();
   const node = new Node();
   const fired: string[] = [];
@@ -297,13 +297,13 @@ test('a timer of a slot that was lost is left to its new owner', async (t) => {
   timers.stop();
 });
 
-test('a timer whose source fails says so each time, and fires when the source is back', async (t) => {
+test('each failure of a timer source is reported, and the timer fires once the source is back', async (t) => {
   const time = new VirtualTime();
   const node = new Node();
   const asked: string[] = [];
   let isAway = true;
   const answer = async <Value>(value: Value): Promise<Value> => {
-    if (isAway) throw new Error('away');
+    if (isAway) throw new Error('unreachable');
     return value;
   };
   const timers = new DurableTimers(

@@ -19,7 +19,7 @@ function named(count: number, salt: number): Member[] {
   return Array.from({ length: count }, (_, index) => member(`p-${salt}-${index}`));
 }
 
-test('the frozen hash answers its test vectors', (t) => {
+test('the frozen hash matches its test vectors', (t) => {
   t.deepEqual(
     ['', 'a', 'foobar', 'Zürich', 'troupe.v1.Counter\0acme\0c-1'].map(hashText),
     [2872998923, 444641715, 202221276, 2908468631, 4257799199],
@@ -28,7 +28,7 @@ test('the frozen hash answers its test vectors', (t) => {
   t.is(slotOf(actorAddress(kind, 'acme', 'c-1')), slot(4257799199 >>> 14));
 });
 
-test('the frozen placement of one view answers its test vectors', (t) => {
+test('the frozen placement of a view matches its test vectors', (t) => {
   const ring = buildRing(view([member('a'), member('b', 2), member('c', 0.5)]));
   const owners = Array.from({ length: 16 }, (_, index) => ring.ownerOf(slot(index * 16_384))?.process);
   t.is(owners.join(''), 'bbcaaaababbacbba');
@@ -46,7 +46,7 @@ test('the same members in any order own the same slots', (t) => {
   );
 });
 
-test('a table built from the previous one equals one built anew', (t) => {
+test('a table built from the previous one equals a table built from scratch', (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 8 }),
@@ -72,7 +72,7 @@ for (const count of [3, 5, 10, 30, 64, 100]) {
   });
 }
 
-test('a node that joins takes at most 1.1 of its fair share and nothing moves between the others', (t) => {
+test('a joining node takes at most 1.1 of its fair share, and no slot moves between the others', (t) => {
   for (const count of [3, 10, 40]) {
     const members = named(count, count);
     const before = buildRing(view(members));
@@ -90,7 +90,7 @@ test('a node that joins takes at most 1.1 of its fair share and nothing moves be
   }
 });
 
-test('a node that leaves moves only its own slots', (t) => {
+test('only the slots of a leaving node move', (t) => {
   const members = named(9, 1);
   const before = buildRing(view(members));
   const left = members[4];
@@ -108,7 +108,7 @@ test('a node that leaves moves only its own slots', (t) => {
   t.pass();
 });
 
-test('a node of double weight holds about double the slots', (t) => {
+test('a node of double weight holds about twice the slots', (t) => {
   const ring = buildRing(view([member('a', 2), member('b'), member('c')]));
   const share = ring.slotCountOf(processId('a')) / slotCount;
   t.true(Math.abs(share - 0.5) < 0.01, `${share}`);
@@ -118,7 +118,7 @@ test('a view without members has no owner', (t) => {
   t.is(buildRing(view([])).ownerOf(slot(0)), undefined);
 });
 
-test('a set of slots holds what the ring gives its process, and the sets of all are disjoint', (t) => {
+test('the slot set of a process matches the ring, and the sets of all processes are disjoint', (t) => {
   const members = named(3, 5);
   const ring = buildRing(view(members));
   const sets = members.map((each) => SlotSet.ownedBy(each.process, ring));
@@ -132,11 +132,11 @@ test('a set of slots holds what the ring gives its process, and the sets of all 
   for (const one of [...first].slice(0, 50)) t.is(ring.ownerOf(one)?.process, members[0]?.process);
 });
 
-test('an owner is looked up over five million times in a second of one core', (t) => {
+test('one core looks up an owner over five million times per second', (t) => {
   const ring = buildRing(view(named(20, 3)));
   const kind = actorKind('troupe.v1.Counter');
   const slots = Array.from({ length: 4_096 }, (_, index) => slotOf(actorAddress(kind, 'acme', `c-${index}`)));
-  // By processor time, and the best of many short rounds: whatever else the machine does only makes rounds worse.
+  // CPU time of the best of many short rounds, because other work on the machine only makes rounds slower.
   let best = 0;
   for (let round = 0; round < 60 && best < 5_000_000; round += 1) {
     const before = process.cpuUsage();
@@ -148,5 +148,5 @@ test('an owner is looked up over five million times in a second of one core', (t
     t.is(weight, 500_000);
     best = Math.max(best, (500_000 * 1e6) / (user + system));
   }
-  t.true(best >= 5_000_000, `${Math.round(best)} a second of processor time`);
+  t.true(best >= 5_000_000, `${Math.round(best)} per second of CPU time`);
 });

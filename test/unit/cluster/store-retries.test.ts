@@ -26,7 +26,7 @@ async function overStoreThatIsAway() {
   return { cluster, state, counters };
 }
 
-test('a call whose actor cannot be loaded waits out a short failover of the store, from its own node and from another', async (t) => {
+test('a local or remote call survives a short failover of the store during the load of its actor', async (t) => {
   const { cluster, state, counters } = await overStoreThatIsAway();
   const calls = counters.map((counter) => counter.add({ amount: 1 }));
   await cluster.time.advance(cluster.config.storeRetryMs - 600);
@@ -38,7 +38,7 @@ test('a call whose actor cannot be loaded waits out a short failover of the stor
   );
 });
 
-test('a store that stays away is told as such, long before the deadline and with few questions', async (t) => {
+test('a lasting store outage is reported long before the deadline and after few attempts', async (t) => {
   const { cluster, state, counters } = await overStoreThatIsAway();
   for (const counter of counters) {
     const startedMs = cluster.time.monotonicMs();
@@ -52,11 +52,11 @@ test('a store that stays away is told as such, long before the deadline and with
       tookMs >= cluster.config.storeRetryMs && tookMs < cluster.config.storeRetryMs + 1_000,
       `${tookMs}`,
     );
-    t.true(state.asked > 3 && state.asked < 30, `asked ${state.asked} times`);
+    t.true(state.asked > 3 && state.asked < 30, `the store was asked ${state.asked} times`);
   }
 });
 
-test('a deadline that is sooner than the store ends the call', async (t) => {
+test('a call ends at its deadline if the store is not back before', async (t) => {
   const { cluster, counters } = await overStoreThatIsAway();
   for (const counter of counters) {
     const error = await t.throwsAsync(cluster.settle(counter.add({ amount: 1 }, { deadlineMs: 400 })), {
@@ -67,7 +67,7 @@ test('a deadline that is sooner than the store ends the call', async (t) => {
   }
 });
 
-test('a handler that began and lost its store is repeated only where its method says that this is harmless', async (t) => {
+test('a handler that started and lost its store is repeated only if its method is idempotent', async (t) => {
   const cluster = new SimulatedCluster();
   const runs = { add: 0, read: 0 };
   const kind = volatileActor({
@@ -76,7 +76,7 @@ test('a handler that began and lost its store is repeated only where its method 
     create: () => {
       const fail = (method: keyof typeof runs): never => {
         runs[method] += 1;
-        throw new ClusterError('store_unavailable', 'away');
+        throw new ClusterError('store_unavailable', 'unreachable');
       };
       return {
         add: () => fail('add'),
@@ -89,7 +89,7 @@ test('a handler that began and lost its store is repeated only where its method 
   for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
   await cluster.join();
   const counter = cluster.nodes[0]?.node.actor(kind, 'acme', 'one');
-  if (counter === undefined) throw new Error('there is no node');
+  if (counter === undefined) throw new Error('the node does not exist');
   const error = await t.throwsAsync(cluster.settle(counter.add({ amount: 1 })), { instanceOf: ClusterError });
   t.is(error?.tag, 'store_unavailable');
   t.deepEqual(await cluster.settle(counter.read({})), { sum: 7 });

@@ -10,7 +10,7 @@ import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
 
-/** Three nodes with the durable counter; `owner` owns the key now, and `next` once `owner` has left the view. */
+/** Three nodes with the durable counter. `owner` owns the key; `next` owns it after `owner` has left the view. */
 async function threeNodes() {
   const cluster = new SimulatedCluster();
   const store = new MemoryFenceStore(new CounterTables(), cluster.time, {
@@ -19,7 +19,7 @@ async function threeNodes() {
   });
   const commits = new GroupCommit(store, cluster.config, cluster.time, cluster.random);
   const counter = durableCounter(commits, cluster.time);
-  // The same, but nothing is said of how its streams go on.
+  // The same kind without a resume rule for its streams.
   const plain = durableActor({
     service: CounterServiceDefinition,
     name: 'test.Plain',
@@ -51,14 +51,14 @@ async function* endless(pauseMs: number, signal: AbortSignal, cluster: Simulated
   }
 }
 
-/** All but the owner hear that another took over; the owner, cut off from the news, goes on. */
+/** All nodes except the owner receive the new view; the owner continues without it. */
 async function takenOver(cluster: SimulatedCluster, owner: SimulatedNode, next: SimulatedNode) {
   const told = cluster.nodes.filter((node) => node !== owner).map(({ member }) => member.process);
   cluster.members.publish([next.member.process], told);
   await cluster.time.advance(200);
 }
 
-test('a stream shows under which epoch it runs, here and there', async (t) => {
+test('local and remote streams show their epoch', async (t) => {
   const { cluster, counter, owner, edge } = await threeNodes();
   for (const { node } of [owner, edge]) {
     const stream = node.actor(counter, 'acme', 'shown').count({ after: 0, to: 3, pauseMs: 10 });
@@ -69,12 +69,12 @@ test('a stream shows under which epoch it runs, here and there', async (t) => {
     t.is(Number(stream.epoch), 1);
     t.deepEqual(heard, [1]);
     stream.onEpoch((epoch) => heard.push(Number(epoch)));
-    t.deepEqual(heard, [1, 1], 'one that has begun is told at once');
+    t.deepEqual(heard, [1, 1], 'a listener added after the start is called at once');
     stream.cancel();
   }
 });
 
-test('a stream of an actor without durable state runs under epoch 0', async (t) => {
+test('a stream of an actor without durable state has epoch 0', async (t) => {
   const cluster = new SimulatedCluster();
   const kind = volatileCounter(cluster.time);
   for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
@@ -86,7 +86,7 @@ test('a stream of an actor without durable state runs under epoch 0', async (t) 
   }
 });
 
-test('an epoch is told before the first message, so that a reader knows it while a turn prepares', async (t) => {
+test('the epoch is known before the first message, while a turn is still preparing', async (t) => {
   const { cluster, counter, edge } = await threeNodes();
   const stream = edge.node.actor(counter, 'acme', 'early').count({ after: 0, to: 1, pauseMs: 60_000 });
   let told = -1;
@@ -99,7 +99,7 @@ test('an epoch is told before the first message, so that a reader knows it while
   stream.cancel();
 });
 
-test('a stream of few small messages lasts although its reader has nothing to say', async (t) => {
+test('a stream of few small messages stays open although its reader sends no credit', async (t) => {
   const { cluster, counter, edge } = await threeNodes();
   const stream = edge.node.actor(counter, 'acme', 'lasting').count({ after: 0, to: 10_000, pauseMs: 100 });
   const heard: number[] = [];
@@ -111,7 +111,7 @@ test('a stream of few small messages lasts although its reader has nothing to sa
   stream.cancel();
 });
 
-test('an answer under a newer epoch ends an older stream of the actor, which goes on with its successor', async (t) => {
+test('an answer with a newer epoch ends an older stream of the actor, which continues at the successor', async (t) => {
   const { cluster, counter, owner, next, edge } = await threeNodes();
   const reference = edge.node.actor(counter, 'acme', 'moved');
   const stream = reference.count({ after: 0, to: 1_000, pauseMs: 100 });
@@ -124,11 +124,11 @@ test('an answer under a newer epoch ends an older stream of the actor, which goe
   await cluster.time.advance(1_000);
   await takenOver(cluster, owner, next);
   await cluster.time.advance(1_000);
-  t.deepEqual(heard, [1], 'nothing was heard of a newer one yet');
+  t.deepEqual(heard, [1], 'no newer epoch is known yet');
   await cluster.settle(reference.read({}));
   await cluster.time.advance(3_000);
   t.deepEqual(heard, [1, 2]);
-  t.is(owner.node.describe().busy, 0, 'the older producer was told to stop');
+  t.is(owner.node.describe().busy, 0, 'the older producer was stopped');
   t.is(next.node.describe().busy, 1);
   t.deepEqual(
     seen.map(({ number }) => number),
@@ -139,7 +139,7 @@ test('an answer under a newer epoch ends an older stream of the actor, which goe
   await cluster.settle(reading);
 });
 
-test('an activation in this very process ends the older streams of its actor as well', async (t) => {
+test('a local activation also ends the older streams of its actor', async (t) => {
   const { cluster, counter, owner, next } = await threeNodes();
   const reference = next.node.actor(counter, 'acme', 'taken');
   const stream = reference.count({ after: 0, to: 1_000, pauseMs: 100 });
@@ -151,7 +151,7 @@ test('an activation in this very process ends the older streams of its actor as 
   stream.cancel();
 });
 
-test('a stream that cannot say how it goes on ends as fenced, and is free to be asked for again', async (t) => {
+test('a stream without a resume rule ends as fenced, and can be requested again', async (t) => {
   const { cluster, plain, owner, next, edge } = await threeNodes();
   const reference = edge.node.actor(plain, 'acme', 'cut');
   const stream = reference.count({ after: 0, to: 0, pauseMs: 100 });

@@ -2,7 +2,7 @@ import test from 'ava';
 import { Outflow } from '../../../cluster/streams/outflow.js';
 import { ReplyStream, type StreamEnd } from '../../../cluster/streams/reply-stream.js';
 
-/** A producer and a reader joined in this process, each message costing one. */
+/** A producer and a reader connected in this process; each message costs one credit. */
 function joined(source: AsyncIterator<number>, window: number) {
   const ends: StreamEnd[] = [];
   const reader = new ReplyStream<number>(
@@ -40,7 +40,7 @@ test('messages arrive in order and the stream ends once, as completed', async (t
   t.deepEqual(ends, [{ how: 'completed' }]);
 });
 
-test('a reader that does not read holds the producer at its credit', async (t) => {
+test('a reader that does not read pauses the producer when its credit is used up', async (t) => {
   let made = 0;
   async function* endless() {
     for (;;) {
@@ -59,7 +59,7 @@ test('a reader that does not read holds the producer at its credit', async (t) =
   await done;
 });
 
-test('a reader that leaves the loop stops the producer, whose clean-up runs', async (t) => {
+test('leaving the reader loop stops the producer and runs its clean-up', async (t) => {
   let cleaned = false;
   async function* endless() {
     try {
@@ -76,7 +76,7 @@ test('a reader that leaves the loop stops the producer, whose clean-up runs', as
   t.deepEqual(await reader.next(), { done: true, value: undefined });
 });
 
-test('a failure of the producer reaches the reader behind the messages that came before it', async (t) => {
+test('a failure of the producer reaches the reader after the messages sent before it', async (t) => {
   async function* failing() {
     yield 1;
     throw new RangeError('boom');
@@ -88,7 +88,7 @@ test('a failure of the producer reaches the reader behind the messages that came
   t.is(ends[0]?.how, 'failed');
 });
 
-test('a message larger than the whole credit passes, and the next waits for it to be read', async (t) => {
+test('a message larger than the whole credit is sent, and the next waits until it is read', async (t) => {
   const costs: number[] = [];
   async function* two() {
     yield 100;

@@ -9,11 +9,11 @@ import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cl
 
 function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
   const node = cluster.nodes[index];
-  if (node === undefined) throw new Error(`there is no node ${index}`);
+  if (node === undefined) throw new Error(`node ${index} does not exist`);
   return node;
 }
 
-test('turns run one at a time in order, while control calls pass them', async (t) => {
+test('turns run one at a time in order, while control calls overtake them', async (t) => {
   const order: string[] = [];
   const cluster = new SimulatedCluster();
   const kind = volatileActor({
@@ -44,7 +44,7 @@ test('turns run one at a time in order, while control calls pass them', async (t
   t.deepEqual(order, ['begin1', 'read', 'end1', 'begin2', 'end2', 'begin3', 'end3']);
 });
 
-test('a turn that lets the next in keeps its own answer back until it returns', async (t) => {
+test('a turn that calls letNextIn still answers only when it returns', async (t) => {
   const order: string[] = [];
   const cluster = new SimulatedCluster();
   const kind = volatileActor({
@@ -72,7 +72,7 @@ test('a turn that lets the next in keeps its own answer back until it returns', 
   t.deepEqual(order, ['begin1', 'begin2', 'answer1', 'answer2']);
 });
 
-test('a full mailbox refuses at once and says when to come again', async (t) => {
+test('a full mailbox refuses at once and suggests a retry pause', async (t) => {
   const cluster = new SimulatedCluster({ mailboxCountMax: 5 });
   const kind = volatileActor({
     service: CounterServiceDefinition,
@@ -96,7 +96,7 @@ test('a full mailbox refuses at once and says when to come again', async (t) => 
   await cluster.settle(Promise.all(calls.slice(0, 6)));
 });
 
-test('a turn that comes back to itself through another actor is refused instead of waiting for itself', async (t) => {
+test('a call that returns to a waiting turn through another actor is refused instead of deadlocking', async (t) => {
   const cluster = new SimulatedCluster();
   const kind: ActorKindOf<CounterService> = volatileActor({
     service: CounterServiceDefinition,
@@ -120,7 +120,7 @@ test('a turn that comes back to itself through another actor is refused instead 
   t.is(error?.tag, 'call_cycle');
 });
 
-test('a request id that is repeated gets the first answer, joins a running call, and refuses other payloads', async (t) => {
+test('a repeated request id joins a running call or gets the first answer, and another payload is refused', async (t) => {
   let runs = 0;
   const cluster = new SimulatedCluster();
   const kind = volatileActor({
@@ -148,7 +148,7 @@ test('a request id that is repeated gets the first answer, joins a running call,
     t.deepEqual(both, [{ sum: 4 }, { sum: 4 }]);
     t.deepEqual(await cluster.settle(counter.add({ amount: 4 }, options)), { sum: 4 });
     t.is(runs, 1);
-    // Within a process there are no bytes, over a link there are: it is the same request all the same.
+    // A local request has no bytes and a remote one has; both count as the same request.
     const everywhere = cluster.nodes.map((one) =>
       one.node.actor(kind, 'acme', 'same').add({ amount: 4 }, options),
     );

@@ -15,7 +15,7 @@ test.serial.before('the tables that the fence guards', () => createSumTables(dat
 function tensAndOnes() {
   const config = clusterConfig();
   const store = new PostgresFenceStore(
-    // The order of the writes can be read from what becomes of them.
+    // The result shows the order in which the writes were combined.
     { ...sumTables, combine: (earlier, later) => ({ ...later, sum: earlier.sum * 10 + later.sum }) },
     {
       databaseUrl: database.url,
@@ -27,7 +27,7 @@ function tensAndOnes() {
   return { store, group: new GroupCommit(store, config, systemTime, systemRandom) };
 }
 
-test('writes of one actor that wait together are one write where its tables combine them', async (t) => {
+test('waiting writes of one actor become one write if its tables can combine them', async (t) => {
   const { store, group } = tensAndOnes();
   t.teardown(() => store.close());
   const address = counterAddress();
@@ -40,14 +40,14 @@ test('writes of one actor that wait together are one write where its tables comb
     [124, 124, 124, 124],
   );
   t.is(Number(holder.fence.revision), 1);
-  // What is asked for while that one is under way waits for it, and then goes together.
+  // Writes requested during a write wait for it, and are then combined.
   const first = write(8);
   await new Promise((resolve) => setImmediate(resolve));
   t.deepEqual(await Promise.all([first, write(5), write(6)]), [8, 56, 56]);
   t.is(Number(holder.fence.revision), 3);
 });
 
-test('writes that went together fall together, each of them is told, and the next is made', async (t) => {
+test('combined writes are rejected together, each caller gets the error, and the next write succeeds', async (t) => {
   const { store, group } = tensAndOnes();
   t.teardown(() => store.close());
   const address = counterAddress();
@@ -55,16 +55,18 @@ test('writes that went together fall together, each of them is told, and the nex
   const holder = group.holder(fence);
   const write = (sum: number) =>
     holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, undefined);
-  const fallen = await Promise.allSettled([write(6), write(-100), write(1)]);
+  const rejected = await Promise.allSettled([write(6), write(-100), write(1)]);
   t.deepEqual(
-    fallen.map((each) => each.status === 'rejected' && /broke a rule/.test(String(each.reason))),
+    rejected.map(
+      (each) => each.status === 'rejected' && /was rejected by the store/.test(String(each.reason)),
+    ),
     [true, true, true],
   );
   t.is(await write(5), 5);
   t.is(Number(holder.fence.revision), 1);
 });
 
-test('a stamp among writes that go together holds, whichever of them brought it', async (t) => {
+test('the latest stamp among combined writes takes effect', async (t) => {
   const { store, group } = tensAndOnes();
   t.teardown(() => store.close());
   const address = counterAddress();

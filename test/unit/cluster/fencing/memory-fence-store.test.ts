@@ -11,7 +11,7 @@ class Sums implements MemoryTables<SumLoad, number, SumWrite, number> {
   }
 
   apply({ counter, sum }: SumWrite): number {
-    if (sum < 0) throw new RangeError('a sum is not negative');
+    if (sum < 0) throw new RangeError('a sum must not be negative');
     this.#sums.set(counter, sum);
     return sum;
   }

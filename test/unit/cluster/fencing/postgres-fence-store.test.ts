@@ -43,7 +43,7 @@ fenceStoreContract(test, 'PostgreSQL, claim and write in one statement', (t) => 
   return Promise.resolve({ one, other });
 });
 
-/** How many statements on the actors' connections wait for a lock right now. */
+/** The number of statements on actor connections that are waiting for a lock. */
 async function waiting(client: pg.Client, address: ActorAddress): Promise<number> {
   const answer = await client.query<{ count: string }>(
     `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'troupe actors'
@@ -61,7 +61,7 @@ test.serial(
     await activated(store, address, 'old');
     const owner = await connected(t);
     const watcher = await connected(t, 'none');
-    // The older owner's transaction, opened up: the row is locked under its fence, the step is not committed yet.
+    // The older owner's transaction: the row is locked under its fence, but the step is not committed yet.
     await owner.query('begin');
     const locked = await owner.query(
       'select 1 from actors where tenant_id = $1 and kind = $2 and key = $3 for no key update',
@@ -76,14 +76,14 @@ test.serial(
   },
 );
 
-test.serial("an epoch cannot be raised between a write's look at the fence and its commit", async (t) => {
+test.serial('an epoch cannot be raised between the fence check of a write and its commit', async (t) => {
   const [one, other] = [open(t), open(t)];
   const address = counterAddress();
   const { fence } = await activated(one, address, 'old');
   const blocker = await connected(t);
   const watcher = await connected(t, 'none');
   await one.write([adding(fence, 1)]);
-  // The write has looked at the fence and now waits for the row that it is to change.
+  // The write has checked the fence and now waits for the row that it changes.
   await blocker.query('begin');
   await blocker.query('select 1 from sums where counter = $1 for update', [address.key]);
   const writing = one.write([adding({ ...fence, revision: revision(fence.revision + 1) }, 2)]);
@@ -100,7 +100,7 @@ test.serial("an epoch cannot be raised between a write's look at the fence and i
   t.is((await activating).loaded, 2);
 });
 
-test('a connection that is lost during the batch leaves the outcome unknown, and the repeat tells it', async (t) => {
+test('a connection lost during a batch leaves the outcome unknown, and a repeat settles it', async (t) => {
   const store = open(t);
   const address = counterAddress();
   const { fence } = await activated(store, address, 'a');
@@ -121,7 +121,7 @@ test('a connection that is lost during the batch leaves the outcome unknown, and
   t.deepEqual(await store.write(batch), [{ outcome: 'written', result: undefined }]);
 });
 
-test('batches that hold the same actors in opposite orders do not wait for each other in a circle', async (t) => {
+test('batches with the same actors in opposite orders do not deadlock', async (t) => {
   const [one, other] = [open(t), open(t)];
   const addresses = Array.from({ length: 40 }, () => counterAddress());
   for (let round = 0; round < 10; round += 1) {
@@ -132,7 +132,7 @@ test('batches that hold the same actors in opposite orders do not wait for each 
   }
 });
 
-test('a stamp is judged by the clock of PostgreSQL at the moment at which the row is free', async (t) => {
+test('a stamp is compared with the clock of PostgreSQL when the row lock becomes free', async (t) => {
   const store = open(t);
   const address = counterAddress();
   await activated(store, address, 'old');
@@ -147,16 +147,16 @@ test('a stamp is judged by the clock of PostgreSQL at the moment at which the ro
   const activating = store.activate(activation(address, 'new'));
   await owner.query('select pg_sleep(0.25)');
   await owner.query('commit');
-  t.is((await activating).outcome, 'activated', 'the stamp ran out while the activation waited for the row');
+  t.is((await activating).outcome, 'activated', 'the stamp expired while the activation waited for the row');
 });
 
-test('a database that cannot be reached is said to be so', async (t) => {
+test('an unreachable database fails with store_unavailable', async (t) => {
   const store = openSumStore('postgresql://127.0.0.1:1/none');
   t.teardown(() => store.close());
   await t.throwsAsync(() => activated(store, counterAddress(), 'a'), { message: /store_unavailable/ });
 });
 
-test('view numbers are never given twice, rise above what they are told, and remember the last seizure', async (t) => {
+test('view numbers are unique, exceed the given number, and keep the last seized number', async (t) => {
   const options = {
     databaseUrl: database.url,
     role: 'troupe_writer',
@@ -169,7 +169,7 @@ test('view numbers are never given twice, rise above what they are told, and rem
   ];
   t.teardown(() => Promise.all(numbers.map((one) => one.close())));
   const [one, other] = numbers;
-  if (one === undefined || other === undefined) throw new Error('two');
+  if (one === undefined || other === undefined) throw new Error('two clients');
   t.is(Number(await one.seized()), 0);
   t.is(Number(await one.next(viewNumber(0))), 1);
   const given = await Promise.all(

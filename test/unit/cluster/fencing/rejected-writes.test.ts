@@ -14,7 +14,7 @@ import { createSumTables, openSumStore } from '../../../support/sum-tables.js';
 const database = databaseOfFile(test);
 test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
 
-test('a write that a constraint rejects fails typed, its cause is the error of PostgreSQL, and the next is made', async (t) => {
+test('a write that violates a constraint fails with write_rejected and the PostgreSQL error as its cause, and the next write succeeds', async (t) => {
   const store = openSumStore(database.url);
   t.teardown(() => store.close());
   const address = counterAddress();
@@ -31,12 +31,12 @@ test('a write that a constraint rejects fails typed, its cause is the error of P
   t.is(await write(5), 5);
 });
 
-test('a rejected write reaches a caller on another node typed, and the activation goes on', async (t) => {
+test('a caller on another node receives write_rejected, and the activation continues', async (t) => {
   const cluster = new SimulatedCluster();
   const sums = {
     load: () => 0,
     apply: ({ sum }: SumWrite) => {
-      if (sum < 0) throw new RangeError('a sum is not negative');
+      if (sum < 0) throw new RangeError('a sum must not be negative');
       return sum;
     },
   };
@@ -69,7 +69,7 @@ test('a rejected write reaches a caller on another node typed, and the activatio
       instanceOf: ClusterError,
     });
     t.is(error?.tag, 'write_rejected');
-    t.regex(error?.message ?? '', /not negative/);
+    t.regex(error?.message ?? '', /not be negative/);
     t.is((await cluster.settle(counter.add({ amount: 3 }))).sum, 3);
   }
   t.is(activations, 1);

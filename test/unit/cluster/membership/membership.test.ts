@@ -6,7 +6,7 @@ function countViews(node: MemberNode): number {
   return node.events.filter((event) => event.event === 'view').length;
 }
 
-test('a first process alone makes view 1 and is its member within a second', async (t) => {
+test('a single first process makes view 1 and becomes its member within a second', async (t) => {
   const world = new MemberWorld();
   const node = world.add('p0');
   const started = node.start();
@@ -18,14 +18,14 @@ test('a first process alone makes view 1 and is its member within a second', asy
   t.true(node.membership.mayAct());
 });
 
-test('processes that start together come into few views, since changes are gathered', async (t) => {
+test('processes that start together share few views, because changes are coalesced', async (t) => {
   const world = new MemberWorld();
   const nodes = await world.settled(5);
   t.deepEqual(new Set(nodes.map((node) => node.viewNames())), new Set(['p0 p1 p2 p3 p4']));
   t.true(Math.max(...nodes.map(countViews)) <= 3);
 });
 
-test('an edge-only process knows the view and is no member of it', async (t) => {
+test('an edge-only process knows the view but is not a member of it', async (t) => {
   const world = new MemberWorld();
   const [worker] = await world.settled(1);
   const edge = world.add('edge', ['edge']);
@@ -37,7 +37,7 @@ test('an edge-only process knows the view and is no member of it', async (t) => 
   t.true(edge.membership.mayAdmit());
 });
 
-test('a killed process is out of the view within 2 s, when peers are refused', async (t) => {
+test('a killed process whose address refuses its peers leaves the view within 2 s', async (t) => {
   for (let seed = 1; seed <= 5; seed += 1) {
     const world = new MemberWorld(seed);
     const [one, two, three] = await world.settled(3);
@@ -52,14 +52,17 @@ test('a killed process is out of the view within 2 s, when peers are refused', a
       4_000,
     );
     t.true(tookMs <= 2_000, `seed ${seed}: ${tookMs} ms`);
-    t.false(one.membership.surelyGone(three.member.process), 'a refusal alone does not make sure');
+    t.false(
+      one.membership.surelyGone(three.member.process),
+      'a refusal alone does not prove that the process is gone',
+    );
     const sureMs = await msUntil(world, () => one.membership.surelyGone(three.member.process), 8_000);
     t.true(tookMs + sureMs >= 4_500);
     t.deepEqual(standings([one, two]), ['member', 'member']);
   }
 });
 
-/** Kills and has the others refused, as their broken links would be; until none of them is in a view, in ms. */
+/** Kills processes and reports refusals, as broken links would. Returns the ms until none of them is in a view. */
 async function killedUntilOut(
   world: MemberWorld,
   killed: readonly MemberNode[],
@@ -76,7 +79,7 @@ async function killedUntilOut(
   return 50 + (await msUntil(world, isOut, 12_000));
 }
 
-test('processes that are killed one soon after the other are each out within 2 s, though all who are left have just joined', async (t) => {
+test('processes killed shortly after each other each leave the view within 2 s, even if all remaining ones have just joined', async (t) => {
   for (let seed = 1; seed <= 10; seed += 1) {
     const world = new MemberWorld(seed);
     let nodes = await world.settled(3);
@@ -95,12 +98,12 @@ test('processes that are killed one soon after the other are each out within 2 s
   }
 });
 
-test('most processes are killed at one moment, and are out as soon as one would be: nobody can have promised anything', async (t) => {
+test('if most processes are killed at once they leave the view as fast as a single one, because none can have promised anything', async (t) => {
   for (let seed = 1; seed <= 10; seed += 1) {
     const world = new MemberWorld(seed);
     const [one, two, three] = await world.settled(3);
     if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
-    // Five: it takes two to speak against one.
+    // Five processes: a removal needs two votes.
     const four = world.add('p3');
     const five = world.add('p4');
     const started = Promise.all([four.start(), five.start()]);
@@ -115,7 +118,7 @@ test('most processes are killed at one moment, and are out as soon as one would 
   }
 });
 
-test('a killed process that nobody calls is found by probes and out of the view within 4 s', async (t) => {
+test('a killed process that receives no calls is detected by probes and leaves the view within 4 s', async (t) => {
   const world = new MemberWorld(3);
   const [one, two, three] = await world.settled(3);
   three?.kill();
@@ -127,7 +130,7 @@ test('a killed process that nobody calls is found by probes and out of the view 
   t.true(tookMs <= 4_000, `${tookMs} ms`);
 });
 
-test('of two processes one refusal is enough', async (t) => {
+test('with two processes one refusal is enough', async (t) => {
   const world = new MemberWorld();
   const [one, two] = await world.settled(2);
   two?.kill();
@@ -136,7 +139,7 @@ test('of two processes one refusal is enough', async (t) => {
   t.true(tookMs <= 2_000, `${tookMs} ms`);
 });
 
-test('an exit that a peer on the host saw makes sure at once, for all', async (t) => {
+test('an exit seen by a peer on the same host makes the process surely gone for all members at once', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -150,12 +153,12 @@ test('an exit that a peer on the host saw makes sure at once, for all', async (t
   t.true(tookMs <= 1_000, `${tookMs} ms`);
 });
 
-test('a living process whose listener refuses two peers is out, and fences itself at its next renewal', async (t) => {
+test('a live process whose listener refuses two peers leaves the view and fences itself at its next renewal', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
   three.freeze();
-  // A refusal counts for the renewal that its witness saw last.
+  // A refusal refers to the last renewal that the refused peer saw.
   await world.time.advance(600);
   one.membership.reportRefused(three.member.process);
   two.membership.reportRefused(three.member.process);
@@ -167,7 +170,7 @@ test('a living process whose listener refuses two peers is out, and fences itsel
   t.false(three.membership.mayAct());
 });
 
-test('refusals of a process that goes on renewing take nothing away', async (t) => {
+test('refusals do not remove a process that keeps renewing', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -180,7 +183,7 @@ test('refusals of a process that goes on renewing take nothing away', async (t) 
   t.deepEqual(standings([one, two, three]), ['member', 'member', 'member']);
 });
 
-test('a frozen process is replaced within 8 s and finds itself fenced before it can act again', async (t) => {
+test('a frozen process is replaced within 8 s and is fenced before it can act again', async (t) => {
   for (let seed = 1; seed <= 5; seed += 1) {
     const world = new MemberWorld(seed);
     const [one, two, three] = await world.settled(3);
@@ -194,13 +197,13 @@ test('a frozen process is replaced within 8 s and finds itself fenced before it 
     );
     t.true(tookMs > 4_500 && tookMs <= 8_000, `seed ${seed}: ${tookMs} ms`);
     t.true(one.membership.surelyGone(three.member.process));
-    // Before any of its timers runs.
+    // Checked before any of its timers runs.
     t.false(three.membership.mayAct());
     t.is(three.membership.standing(), 'fenced');
   }
 });
 
-test('a process whose machine was paused is fenced by the wall clock alone', async (t) => {
+test('the wall clock alone fences a process whose machine was paused', async (t) => {
   const world = new MemberWorld();
   const [one] = await world.settled(2);
   if (one === undefined) throw new Error('two nodes');
@@ -214,7 +217,7 @@ test('a process whose machine was paused is fenced by the wall clock alone', asy
   t.false(one.membership.mayAct());
 });
 
-test('a wall clock that was set back does not lengthen the right to act', async (t) => {
+test('setting the wall clock back does not extend the right to act', async (t) => {
   const world = new MemberWorld();
   const [one] = await world.settled(2);
   if (one === undefined) throw new Error('two nodes');
@@ -224,7 +227,7 @@ test('a wall clock that was set back does not lengthen the right to act', async 
   t.false(one.membership.mayAct());
 });
 
-test('a process that is cut off from the store alone stops acting at 3.5 s, and is replaced after the lease', async (t) => {
+test('a process cut off only from the store stops acting at 3.5 s and is replaced after the lease', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -232,12 +235,12 @@ test('a process that is cut off from the store alone stops acting at 3.5 s, and 
   const startedMs = world.time.monotonicMs();
   await world.time.until(() => three.fencedAtMs !== undefined, 5_000);
   t.true((three.fencedAtMs ?? 0) - startedMs <= 3_800);
-  t.is(one.viewNames(), 'p0 p1 p2', 'nobody has taken over yet');
+  t.is(one.viewNames(), 'p0 p1 p2', 'no process has taken over yet');
   await world.time.until(() => one.viewNames() === 'p0 p1', 6_000);
   t.deepEqual(standings([one, two]), ['member', 'member']);
 });
 
-test('a leaving process is out of the view at once and keeps its lease until it gives it back', async (t) => {
+test('a leaving process leaves the view at once and keeps its lease until it releases it', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -256,7 +259,7 @@ test('a leaving process is out of the view at once and keeps its lease until it 
   t.is(three.fencedAtMs, undefined);
 });
 
-test('all processes are replaced one after the other, and every view has a higher number', async (t) => {
+test('view numbers rise while all processes are replaced one after the other', async (t) => {
   const world = new MemberWorld();
   let nodes = await world.settled(3);
   const numbers: number[] = [];
@@ -289,24 +292,24 @@ test('all processes are replaced one after the other, and every view has a highe
   t.deepEqual(standings(nodes), ['member', 'member', 'member']);
 });
 
-test('who waits for a process hears when it is surely gone', async (t) => {
+test('whenSurelyGone resolves once the process is surely gone', async (t) => {
   const world = new MemberWorld();
   const [one, two] = await world.settled(2);
   if (one === undefined || two === undefined) throw new Error('two nodes');
   const controller = new AbortController();
-  let heard = false;
+  let resolved = false;
   const waiting = one.membership.whenSurelyGone(two.member.process, controller.signal).then(() => {
-    heard = true;
+    resolved = true;
   });
   two.freeze();
   await world.time.advance(4_000);
-  t.false(heard);
+  t.false(resolved);
   await world.time.advance(5_000);
   await world.finish(waiting);
-  t.true(heard);
+  t.true(resolved);
 });
 
-test('a process that came later hears from the others who is surely gone', async (t) => {
+test('a process that joined later learns from the others which process is surely gone', async (t) => {
   const world = new MemberWorld();
   const [, , lost] = await world.settled(3);
   if (lost === undefined) throw new Error('three nodes');
@@ -320,5 +323,5 @@ test('a process that came later hears from the others who is surely gone', async
     10_000,
   );
   const tookMs = world.time.monotonicMs() - startedMs;
-  t.true(tookMs < 4_000, `it watched the whole silence by itself: ${tookMs} ms`);
+  t.true(tookMs < 4_000, `it waited for the whole silence itself: ${tookMs} ms`);
 });

@@ -8,7 +8,7 @@ import { lease, member } from '../../../contracts/member-store.js';
 const p1 = processId('p1');
 const awayMs = 2_000;
 
-function look(startedMs: number, receivedMs = startedMs + 10): { startedMs: number; receivedMs: number } {
+function poll(startedMs: number, receivedMs = startedMs + 10): { startedMs: number; receivedMs: number } {
   return { startedMs, receivedMs };
 }
 
@@ -17,72 +17,72 @@ function seen(renewals: number, generation = 'a', promisedMs = 0) {
   return { generation, generationAgeMs: 0, leases, departed: [], view: undefined };
 }
 
-test('silence is counted from the receipt of the last change to the start of the last look', (t) => {
+test('silence is counted from the receipt of the last change to the start of the last poll', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(1), look(1_000, 1_300));
-  observer.observe(seen(1), look(4_000, 4_900));
+  observer.observe(seen(1), poll(1_000, 1_300));
+  observer.observe(seen(1), poll(4_000, 4_900));
   t.is(observer.silentMs(p1), 2_700);
-  observer.observe(seen(2), look(5_000, 5_100));
-  t.is(observer.silentMs(p1), -100, 'nothing is known yet of the time after this answer');
+  observer.observe(seen(2), poll(5_000, 5_100));
+  t.is(observer.silentMs(p1), -100, 'nothing is known yet about the time after this answer');
 });
 
-test('an observer that could not look counts no silence', (t) => {
+test('an observer that could not poll counts no silence', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(1), look(1_000));
-  observer.observe(seen(9), look(60_000));
+  observer.observe(seen(1), poll(1_000));
+  observer.observe(seen(9), poll(60_000));
   t.true(observer.silentMs(p1) <= 0);
 });
 
-test('an answer that was overtaken by a later one is passed over', (t) => {
+test('an answer that arrives after a later one is skipped', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(5), look(2_000));
-  t.is(observer.observe(seen(4), look(1_000, 3_000)), undefined);
+  observer.observe(seen(5), poll(2_000));
+  t.is(observer.observe(seen(4), poll(1_000, 3_000)), undefined);
   t.is(observer.lease(p1)?.renewals, 5);
 });
 
-test('a new generation begins all silence anew, and what vanished with the old one proves nothing', (t) => {
+test('a new generation restarts the measurement of silence, and leases that vanished with the old one prove nothing', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(1), look(0));
-  observer.observe(seen(1), look(5_000));
+  observer.observe(seen(1), poll(0));
+  observer.observe(seen(1), poll(5_000));
   t.is(observer.silentMs(p1), 4_990);
   observer.observe(
     { generation: 'b', generationAgeMs: 0, leases: [], departed: [], view: undefined },
-    look(6_000),
+    poll(6_000),
   );
   t.is(observer.vanishedMs(p1), undefined);
   t.true(observer.silentMs(p1) <= 0);
   observer.observe(
     { generation: 'b', generationAgeMs: 0, leases: [], departed: [], view: undefined },
-    look(8_000),
+    poll(8_000),
   );
   t.is(observer.silentMs(p1), 1_990);
   t.is(observer.generationAgeMs, 1_990);
 });
 
-test('a lease that goes missing under one generation was taken away', (t) => {
+test('a lease that vanishes within one generation counts as removed', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(1), look(0));
+  observer.observe(seen(1), poll(0));
   observer.observe(
     { generation: 'a', generationAgeMs: 0, leases: [], departed: [], view: undefined },
-    look(1_000),
+    poll(1_000),
   );
   observer.observe(
     { generation: 'a', generationAgeMs: 0, leases: [], departed: [], view: undefined },
-    look(3_000),
+    poll(3_000),
   );
   t.is(observer.lease(p1), undefined);
   t.is(observer.vanishedMs(p1), 2_000);
 });
 
-test('a process is free only for a while after a renewal that surely fell between two looks, and bound by nothing', (t) => {
+test('a process is free only for a time after a renewal that surely fell between two polls, if it is bound by no promise', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(1), look(1_000));
+  observer.observe(seen(1), poll(1_000));
   t.false(observer.isFree(p1, 1_010, awayMs), 'at first sight the renewal may be old');
-  observer.observe(seen(2), look(1_500));
+  observer.observe(seen(2), poll(1_500));
   t.true(observer.isFree(p1, 2_999, awayMs));
   t.false(observer.isFree(p1, 3_000, awayMs), 'it renewed after 1,000 at the earliest');
-  observer.observe(seen(3, 'a', 4_000), look(2_000));
-  t.false(observer.isFree(p1, 2_010, awayMs), 'its promise may be relied on');
+  observer.observe(seen(3, 'a', 4_000), poll(2_000));
+  t.false(observer.isFree(p1, 2_010, awayMs), 'it is bound by its promise');
 });
 
 function electors(free: readonly string[], holds: Readonly<Record<string, number>> = {}): Electors {
@@ -99,7 +99,7 @@ function viewOf(number: number, ...names: string[]) {
 
 const nothingSeized = viewNumber(0);
 
-test('half of a view may be silent, more may not', (t) => {
+test('a change is allowed if half of a view is silent, but not if more are', (t) => {
   const quorum = new Quorum();
   quorum.remember(viewOf(1, 'a', 'b', 'c', 'd'));
   t.deepEqual(quorum.opposition(electors(['a', 'b']), nothingSeized).processes, []);
@@ -118,7 +118,7 @@ test('silent processes count in every view that one of them may still hold', (t)
   t.deepEqual(quorum.opposition(electors(free, { a: 2, b: 2 }), nothingSeized).processes, []);
 });
 
-test('views below a seized number oppose nothing', (t) => {
+test('views below a seized number block nothing', (t) => {
   const quorum = new Quorum();
   quorum.remember(viewOf(1, 'a', 'b', 'c'));
   t.is(quorum.opposition(electors(['c']), viewNumber(1)).processes.length, 2);
@@ -126,25 +126,25 @@ test('views below a seized number oppose nothing', (t) => {
   t.deepEqual(quorum.opposition(electors(['c']), viewNumber(2)).processes, []);
 });
 
-test('a process that left with its word is unbound when its last promise is over', (t) => {
+test('a departed process is unbound when its last promise has expired', (t) => {
   const observer = new Observer(2_000);
   const departed = [{ process: p1, promisedMs: 1_000 }];
-  observer.observe({ ...seen(1), departed }, look(1_000));
+  observer.observe({ ...seen(1), departed }, poll(1_000));
   t.true(observer.hasDeparted(p1));
   t.false(observer.isUnbound(p1, 2_400, 500));
   t.true(observer.isUnbound(p1, 2_510, 500));
-  observer.observe({ ...seen(1, 'b'), leases: [] }, look(3_000));
-  t.true(observer.hasDeparted(p1), 'a flush does not bring it back');
+  observer.observe({ ...seen(1, 'b'), leases: [] }, poll(3_000));
+  t.true(observer.hasDeparted(p1), 'a flush does not undo the departure');
 });
 
-test('silence that was watched does not count the time in which nothing could be seen', (t) => {
+test('watched silence excludes the time in which the observer could not poll', (t) => {
   const observer = new Observer(2_000);
-  observer.observe(seen(1), look(1_000));
-  observer.observe(seen(1), look(2_000));
+  observer.observe(seen(1), poll(1_000));
+  observer.observe(seen(1), poll(2_000));
   t.is(observer.watchedSilenceMs(p1), 990);
-  observer.observe(seen(1), look(9_000));
+  observer.observe(seen(1), poll(9_000));
   t.is(observer.silentMs(p1), 7_990);
   t.is(observer.watchedSilenceMs(p1), 0);
-  observer.observe(seen(1), look(10_000));
+  observer.observe(seen(1), poll(10_000));
   t.is(observer.watchedSilenceMs(p1), 1_000);
 });

@@ -12,7 +12,7 @@ import { freePort } from '../../../support/free-port.js';
 import { PrivateRedis, sharedRedisUrl } from '../../../support/redis.js';
 
 const config = clusterConfig();
-/** Where Redis is there all the time: a command that a standing machine held up for a second is answered all the same. */
+/** For tests in which Redis is always up: tolerates commands that a stalled machine delays for seconds. */
 const patient = clusterConfig({
   memberStoreTimeoutMs: 20_000,
   leaseMs: 100_000,
@@ -39,7 +39,7 @@ memberStoreContract(test, 'Redis', async (t) => {
   return { one, other, flush: forget };
 });
 
-test('over a Redis Cluster the same steps run, since all keys lie in one slot', async (t) => {
+test('the scripts run on a Redis Cluster, because all keys are in one slot', async (t) => {
   const server = await PrivateRedis.start({ cluster: true });
   t.teardown(() => server.stop());
   const url = server.url.replace('redis://', 'redis+cluster://');
@@ -49,13 +49,13 @@ test('over a Redis Cluster the same steps run, since all keys lie in one slot', 
     hints += 1;
   });
   const { generation } = await one.renew(lease('p1', 1), undefined);
-  const request = { generation, process: processId('p1'), renewals: 1, voice: processId('p2') };
-  const outcome = await other.remove({ ...request, voices: 1, voiceMs: 1_000, silenceMs: 0 });
+  const request = { generation, process: processId('p1'), renewals: 1, voter: processId('p2') };
+  const outcome = await other.remove({ ...request, votesNeeded: 1, voteMs: 1_000, silenceMs: 0 });
   t.is(outcome.outcome, 'removed');
-  await eventually(() => hints === 2, { what: 'hints over the cluster' });
+  await eventually(() => hints === 2, { what: 'hints from the cluster' });
 });
 
-test('over Sentinel the members are found again at the replica that was promoted', async (t) => {
+test('with Sentinel the store reconnects to the promoted replica', async (t) => {
   t.timeout(300_000);
   const master = await PrivateRedis.start();
   t.teardown(() => master.stop());
@@ -82,19 +82,19 @@ test('over Sentinel the members are found again at the replica that was promoted
   let renewals = 1;
   const renewed = async (): Promise<boolean> => {
     renewals += 1;
-    // Until the replica is promoted and found, renewals fail; that is what is waited for.
+    // Renewals fail until the replica is promoted and found.
     return store.renew(lease('p1', renewals), 'unknown').then(
       (renewal) => renewal.renewed && renewal.leases.length === 1,
       () => false,
     );
   };
-  // A sentinel whose own timer was two seconds late trusts its clock no more, and promotes nobody for half a minute.
+  // A sentinel whose timer was two seconds late distrusts its clock and promotes no replica for half a minute.
   t.true(
     await eventually(renewed, { timeoutMs: 150_000, everyMs: 200, what: 'a renewal at the new master' }),
   );
 });
 
-test('a Redis that was killed and started again is used again, with a new mark', async (t) => {
+test('a Redis that was killed and restarted is used again, with a new mark', async (t) => {
   const server = await PrivateRedis.start();
   t.teardown(() => server.stop());
   const store = await open(t, server.url, 'a');
@@ -109,7 +109,7 @@ test('a Redis that was killed and started again is used again, with a new mark',
   t.not(renewal.generation, generation);
 });
 
-test('hints arrive again after the connection was lost', async (t) => {
+test('hints arrive again after a lost connection', async (t) => {
   const server = await PrivateRedis.start({ persist: true });
   t.teardown(() => server.stop());
   const [one, other] = await Promise.all([open(t, server.url, 'a'), open(t, server.url, 'a')]);
@@ -124,10 +124,10 @@ test('hints arrive again after the connection was lost', async (t) => {
     await one.renew(lease(`p${number}`, 1), undefined).catch(() => undefined);
     return hints > 0;
   };
-  t.true(await eventually(hinted, { everyMs: 100, what: 'a hint over the new connection' }));
+  t.true(await eventually(hinted, { everyMs: 100, what: 'a hint on the new connection' }));
 });
 
-test('a frozen Redis fails commands within their bound, and is used again after it thawed', async (t) => {
+test('commands to a frozen Redis fail within their time-out, and it is used again after it thaws', async (t) => {
   const server = await PrivateRedis.start();
   t.teardown(() => server.stop());
   const store = await open(t, server.url, 'a');
@@ -143,15 +143,15 @@ test('a frozen Redis fails commands within their bound, and is used again after 
   t.true(again.renewed);
 });
 
-test('a Redis that is not there is said to be so', async (t) => {
+test('an unreachable Redis is reported', async (t) => {
   const url = `redis://127.0.0.1:${await freePort()}`;
   const hasty = clusterConfig({ memberStoreStartMs: 300 });
   await t.throwsAsync(() => open(t, url, 'a', hasty), {
-    message: /membership_unavailable: Redis does not answer/,
+    message: /membership_unavailable: Redis did not answer/,
   });
 });
 
-test('a record of something else is refused, with a word that tells', async (t) => {
+test('an invalid record is refused with an error that quotes it', async (t) => {
   const url = await sharedRedisUrl();
   const cluster = systemRandom.id();
   const store = await open(t, url, cluster);
@@ -161,10 +161,10 @@ test('a record of something else is refused, with a word that tells', async (t) 
     redis.disconnect();
   });
   await redis.hset(`{troupe:${cluster}}:members`, 'lease:p1', 'nonsense');
-  await t.throwsAsync(() => store.snapshot(), { message: /not a lease: nonsense/ });
+  await t.throwsAsync(() => store.snapshot(), { message: /invalid lease: nonsense/ });
 });
 
-test('addresses name a server, sentinels or a cluster, and a wrong one is refused without its password', (t) => {
+test('addresses name a server, sentinels or a cluster, and the error for an invalid one omits the password', (t) => {
   t.deepEqual(parseRedisAddress('rediss://u:p@h:1/2'), { form: 'single', url: 'rediss://u:p@h:1/2' });
   const access = { username: undefined, password: 's:ecret', db: 2, isEncrypted: false };
   t.deepEqual(parseRedisAddress('redis+sentinel://:s%3Aecret@a:1,b/main/2'), {

@@ -20,14 +20,14 @@ async function storeAway(t: ExecutionContext, count: number, awayMs: number): Pr
     standings(nodes),
     nodes.map(() => 'member'),
   );
-  t.is(nodes[0]?.membership.view().number, before, 'nothing changed meanwhile');
+  t.is(nodes[0]?.membership.view().number, before, 'the view did not change');
 }
 
-test('while the store is away for a minute one process goes on by itself', (t) => storeAway(t, 1, 60_000));
-test('while the store is away for a minute two confirm each other', (t) => storeAway(t, 2, 60_000));
-test('while the store is away for a minute five confirm each other', (t) => storeAway(t, 5, 60_000));
+test('a single process goes on during a minute without the store', (t) => storeAway(t, 1, 60_000));
+test('two processes confirm each other during a minute without the store', (t) => storeAway(t, 2, 60_000));
+test('five processes confirm each other during a minute without the store', (t) => storeAway(t, 5, 60_000));
 
-test('the store away, a minority that is cut off from the others stops, and the majority goes on', async (t) => {
+test('without the store a minority that is cut off stops, and the majority goes on', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -36,10 +36,10 @@ test('the store away, a minority that is cut off from the others stops, and the 
   world.cut(two, three);
   await world.time.advance(20_000);
   t.deepEqual(standings([one, two, three]), ['confirmed_by_peers', 'confirmed_by_peers', 'fenced']);
-  t.is(one.viewNames(), 'p0 p1 p2', 'nobody is removed in this mode');
+  t.is(one.viewNames(), 'p0 p1 p2', 'no process is removed without the store');
 });
 
-test('of two processes that lost the store and each other both stop', async (t) => {
+test('two processes that cannot reach the store or each other both stop', async (t) => {
   const world = new MemberWorld();
   const [one, two] = await world.settled(2);
   if (one === undefined || two === undefined) throw new Error('two nodes');
@@ -49,7 +49,7 @@ test('of two processes that lost the store and each other both stop', async (t) 
   t.deepEqual(standings([one, two]), ['fenced', 'fenced']);
 });
 
-test('with the durable store away as well all workers must confirm', async (t) => {
+test('if the durable store is unreachable too, all workers must confirm', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -65,7 +65,7 @@ test('with the durable store away as well all workers must confirm', async (t) =
   t.deepEqual(standings([one, two]), ['fenced', 'fenced']);
 });
 
-test('a minority that alone reaches the store removes the confirming majority only after it has stopped', async (t) => {
+test('a minority that reaches the store removes the confirming majority only after that has stopped', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -80,7 +80,7 @@ test('a minority that alone reaches the store removes the confirming majority on
   t.true(world.time.monotonicMs() - Math.max(one.fencedAtMs ?? 0, two.fencedAtMs ?? 0) > 0);
 });
 
-test('a majority that cannot reach the store, but answers, is left alone for a lease', async (t) => {
+test('a majority that cannot reach the store but answers probes is not removed within a lease', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -94,7 +94,7 @@ test('a majority that cannot reach the store, but answers, is left alone for a l
   t.deepEqual(standings([one, two, three]), ['member', 'member', 'member']);
 });
 
-test('those who were taken for dead and came back can go on without the store later', async (t) => {
+test('workers that were declared dead and came back can later go on without the store', async (t) => {
   const world = new MemberWorld();
   const nodes = await world.settled(3);
   const [one, two, three] = nodes;
@@ -117,11 +117,11 @@ test('those who were taken for dead and came back can go on without the store la
   );
 });
 
-test('who reaches the store first after it was away for all does not take the others for dead', async (t) => {
+test('the first process to reach the store after an outage does not declare the others dead', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
-  // Not even probes get through from it: all that it knows is in the store, and it promised nothing.
+  // Its probes fail too: it knows only what is in the store, and has promised nothing.
   world.cut(one, two);
   world.cut(one, three);
   for (const node of [one, two, three]) node.reachesStore = false;
@@ -135,12 +135,12 @@ test('who reaches the store first after it was away for all does not take the ot
   t.deepEqual(standings([one, two, three]), ['member', 'member', 'member']);
 });
 
-test('most of the workers vanish, and the others are alone in the view within 9 s and sure within 10 s', async (t) => {
+test('if most workers vanish, the others are alone in the view within 9 s and certain of it within 10 s', async (t) => {
   const world = new MemberWorld();
   const nodes = await world.settled(5);
   const [one, two, ...vanished] = nodes;
   if (one === undefined || two === undefined) throw new Error('five nodes');
-  // Frozen for good, their addresses silent: so does a machine look that is gone.
+  // Frozen for good, with silent addresses: this is how a vanished machine appears.
   for (const node of vanished) node.freeze();
   const [lost] = vanished;
   if (lost === undefined) throw new Error('three vanished');
@@ -155,10 +155,10 @@ test('most of the workers vanish, and the others are alone in the view within 9 
     9_000,
   );
   await world.finish(sure, 10_000 - tookMs);
-  t.true(tookMs > waitMs, 'before lease and margin nobody knows');
+  t.true(tookMs > waitMs, 'the deaths are not certain before lease and margin');
 });
 
-test('a cluster that was stopped whole starts again at once: each left its word', async (t) => {
+test('a cluster that was stopped completely starts again at once, because each process left a departure record', async (t) => {
   const world = new MemberWorld();
   const old = await world.settled(3);
   const stopping = Promise.all(
@@ -173,7 +173,7 @@ test('a cluster that was stopped whole starts again at once: each left its word'
     2_000,
   );
   await world.finish(stopping);
-  t.true(stoppedMs < 1_000, `nobody waits for a successor that cannot come: ${stoppedMs} ms`);
+  t.true(stoppedMs < 1_000, `the last process must not wait for a successor: ${stoppedMs} ms`);
   const fresh = [world.add('q0'), world.add('q1')];
   const started = Promise.all(fresh.map((node) => node.start()));
   const tookMs = await msUntil(world, () => fresh.every((node) => node.viewNames() === 'q0 q1'), 10_000);
@@ -181,7 +181,7 @@ test('a cluster that was stopped whole starts again at once: each left its word'
   t.true(tookMs <= 2_000, `${tookMs} ms`);
 });
 
-test('who lost most of its peers while bound by a promise is sure of it within 10 s', async (t) => {
+test('a process that lost most of its peers while bound by a promise is certain of it within 10 s', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -195,7 +195,7 @@ test('who lost most of its peers while bound by a promise is sure of it within 1
   t.is(one.viewNames(), 'p0');
 });
 
-test('a process that found its lease lost is surely gone by its own word, also to those who came later', async (t) => {
+test('a process that lost its lease is surely gone by its departure record, also for processes that joined later', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -212,10 +212,10 @@ test('a process that found its lease lost is surely gone by its own word, also t
   );
   const startedMs = world.time.monotonicMs();
   await world.finish(sure, 2_000);
-  t.true(world.time.monotonicMs() - startedMs < 1_500, 'nobody waits for its lease');
+  t.true(world.time.monotonicMs() - startedMs < 1_500, 'no process waits for its lease');
 });
 
-test('a flushed store removes nobody: leases and the highest view come back', async (t) => {
+test('a flush removes no process: leases and the highest view are restored', async (t) => {
   const world = new MemberWorld();
   const nodes = await world.settled(4);
   const before = nodes[0]?.membership.view();
@@ -229,7 +229,7 @@ test('a flushed store removes nobody: leases and the highest view come back', as
   t.true(nodes.every((node) => node.events.some((event) => event.event === 'new_generation')));
 });
 
-test('a process that dies as the store is flushed is removed only after lease and margin', async (t) => {
+test('a process that dies during a flush is removed only after lease and margin', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -240,7 +240,7 @@ test('a process that dies as the store is flushed is removed only after lease an
   t.deepEqual(standings([one, two]), ['member', 'member']);
 });
 
-test('a store that failed over to an older copy gets the newer view back, and the removed stay out', async (t) => {
+test('after a failover to an older copy the newer view is restored, and removed processes stay out', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
@@ -256,7 +256,7 @@ test('a store that failed over to an older copy gets the newer view back, and th
   t.is(three.membership.standing(), 'fenced');
 });
 
-test('a process that cannot reach the store at start says so', async (t) => {
+test('a process that cannot reach the store at start fails with an error', async (t) => {
   const world = new MemberWorld();
   world.storeUp = false;
   const node = world.add('p0');
@@ -265,7 +265,7 @@ test('a process that cannot reach the store at start says so', async (t) => {
   await world.finish(started);
 });
 
-test('a cluster that died whole is replaced by new processes over the same store', async (t) => {
+test('a cluster that died completely is replaced by new processes on the same store', async (t) => {
   const world = new MemberWorld();
   const old = await world.settled(3);
   for (const node of old) node.kill();

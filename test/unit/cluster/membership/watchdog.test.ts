@@ -6,7 +6,7 @@ import { hasExited, hostName } from '../../../../cluster/membership/watchdog/hos
 
 const modules = new URL('../../../../cluster/', import.meta.url).href;
 
-/** A process whose watchdog bites after 300 ms, and which does `work` once it has said "ready". */
+/** A process whose watchdog ends it after 300 ms, and which runs `work` after it prints "ready". */
 function watched(t: ExecutionContext, work: string): ChildProcess {
   const source = `
     import { Watchdog } from '${modules}membership/watchdog/watchdog.js';
@@ -30,13 +30,13 @@ async function end(child: ChildProcess): Promise<{ signal: unknown; code: unknow
   return { code, signal, errors };
 }
 
-test('a process whose main loop hangs is ended, and says why', async (t) => {
+test('a process whose main loop hangs is killed, and the reason is printed', async (t) => {
   const { signal, errors } = await end(watched(t, 'for (;;);'));
   t.is(signal, 'SIGKILL');
   t.regex(errors, /watchdog: the main loop has not run for \d+ ms/);
 });
 
-test('a process that is merely busy in short turns lives on', async (t) => {
+test('a process that is busy in short turns keeps running', async (t) => {
   const busy = `
     const until = Date.now() + 1500;
     const turn = () => {
@@ -50,7 +50,7 @@ test('a process that is merely busy in short turns lives on', async (t) => {
   t.is(code, 7);
 });
 
-test('a process that was stopped as a whole is left to the look at its lease', async (t) => {
+test('the watchdog does not kill a process that was stopped as a whole', async (t) => {
   const child = watched(t, 'setTimeout(() => process.exit(7), 1500);');
   if (child.stdout !== null) await once(child.stdout, 'data');
   child.kill('SIGSTOP');
@@ -60,7 +60,7 @@ test('a process that was stopped as a whole is left to the look at its lease', a
   t.deepEqual([code, signal], [7, null]);
 });
 
-test('an exit is seen by whoever shares the process table, and a living process is never taken for gone', async (t) => {
+test('an exit is seen by processes with the same process table, and a live process never counts as exited', async (t) => {
   const member = {
     process: processId('p'),
     address: '',

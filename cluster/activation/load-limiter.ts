@@ -2,10 +2,10 @@ import { ClusterError } from '../errors.js';
 import { FairQueue, SharedBound } from '../mailbox/fair-queue.js';
 
 /**
- * Bounds how many actors are loaded at a time, in fair turns between groups: a node that takes over many
- * actors must not flood the store.
+ * Limits how many actors load at once, fairly between groups, so that a node that takes over many actors does not
+ * flood the store.
  */
-export class LoadGate {
+export class LoadLimiter {
   readonly #max: number;
   readonly #retryAfterMs: number;
   readonly #waiting = new FairQueue<() => void>();
@@ -28,23 +28,23 @@ export class LoadGate {
   }
 
   async run<Result>(group: string, load: () => Promise<Result>): Promise<Result> {
-    if (this.#running >= this.#max) await this.#turn(group);
+    if (this.#running >= this.#max) await this.#queue(group);
     else this.#running += 1;
     try {
       return await load();
     } finally {
       const next = this.#waiting.shift();
-      // The place goes straight to the next: nobody can slip in between.
+      // The slot passes straight to the next load, so that no other caller can take it in between.
       if (next === undefined) this.#running -= 1;
       else next();
     }
   }
 
-  #turn(group: string): Promise<void> {
+  #queue(group: string): Promise<void> {
     if (!this.#bound.take(group)) {
       this.refused += 1;
       return Promise.reject(
-        new ClusterError('overloaded', 'too many actors wait to be loaded', {
+        new ClusterError('overloaded', 'too many actors are waiting to load (activationQueueMax)', {
           retryAfterMs: this.#retryAfterMs,
           notBegun: true,
         }),
