@@ -12,7 +12,7 @@ if (name === '' || !existsSync(program)) {
   const folders = readdirSync(fileURLToPath(new URL('../bench', import.meta.url))).filter(
     (one) => !one.includes('.') && one !== 'support',
   );
-  process.stderr.write(`bench: name one of ${folders.join(', ')}\n`);
+  process.stderr.write(`bench: unknown benchmark "${name}"; use one of ${folders.join(', ')}\n`);
   process.exit(2);
 }
 process.exit(

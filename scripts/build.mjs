@@ -1,4 +1,4 @@
-// Builds only when a source is newer than the last build, so that starting again costs milliseconds.
+// Builds only if a source is newer than the last build, so that a start without changes takes milliseconds.
 import '../bin/supported-node.mjs';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ function run(module, ...args) {
   }
 }
 
-/** Removes what a deleted or renamed source left behind: a test that is gone must not run on. */
+/** Removes the output of deleted or renamed sources, so that a deleted test no longer runs. */
 function prune(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
     const output = join(entry.parentPath, entry.name);
@@ -41,7 +41,7 @@ function prune(folder) {
   }
 }
 
-/** Makes dist/ current; with `force`, whatever the times say. */
+/** Updates dist/; with `force` it rebuilds regardless of file times. */
 export function build({ force = false } = {}) {
   const watched = [
     'proto',

@@ -1,4 +1,4 @@
-// Checks the model in docs/protocol: the rules must hold, and each broken variant must be found out.
+// Checks the model in docs/protocol: the rules must hold, and each broken variant must violate an assertion.
 import { execFile, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -10,14 +10,14 @@ const model = fileURLToPath(new URL('../docs/protocol/ownership.pml', import.met
 const faults = ['LEAVES=0', 'VIEWS=3', 'COMMITS=1', 'EPOCHS=2'];
 const moves = ['FIRST=3', 'FLUSHES=0', 'CUTS=0'];
 
-/** Without actors: a node joins, and every kind of fault may come. */
+/** Without actors: a node joins, and every kind of fault may occur. */
 const renumbered = ['FIRST=3', 'LEAVES=0', 'VIEWS=4', 'EPOCHS=0', 'COMMITS=0'];
 
 const mustHold = [
-  { what: 'a process killed, Redis away', definitions: [...faults, 'FLUSHES=0'] },
-  { what: 'a process killed, Redis flushed', definitions: [...faults, 'CUTS=0'] },
+  { what: 'a process is killed, Redis is unreachable', definitions: [...faults, 'FLUSHES=0'] },
+  { what: 'a process is killed, Redis is flushed', definitions: [...faults, 'CUTS=0'] },
   { what: 'a node joins, another leaves', definitions: [...moves, 'KILLS=0', 'VIEWS=4', 'COMMITS=1'] },
-  { what: 'views alone, under all faults at once', definitions: renumbered },
+  { what: 'views without actors, under all faults at once', definitions: renumbered },
 ];
 const handoff = [...moves, 'KILLS=0', 'VIEWS=3'];
 const away = ['FLUSHES=0', 'KILLS=0', 'LEAVES=0', 'VIEWS=3', 'COMMITS=1'];
@@ -38,7 +38,9 @@ const mustFail = [
 
 function need(program, ...args) {
   if (spawnSync(program, args, { stdio: 'ignore' }).error === undefined) return;
-  process.stderr.write(`check-protocol: ${program} is missing (Debian, Ubuntu: apt-get install spin gcc)\n`);
+  process.stderr.write(
+    `check-protocol: ${program} is not installed (Debian, Ubuntu: apt-get install spin gcc)\n`,
+  );
   process.exit(2);
 }
 
@@ -47,7 +49,7 @@ async function run(folder, program, args) {
   return stdout;
 }
 
-/** Every reachable state of the model under these definitions. */
+/** Searches every reachable state of the model under these definitions. */
 async function check(definitions) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-protocol-'));
   try {
@@ -56,12 +58,12 @@ async function check(definitions) {
     await run(folder, 'gcc', ['-w', '-O2', '-DSAFETY', '-DMEMLIM=12000', '-o', 'pan', 'pan.c']);
     const startedMs = performance.now();
     const output = await run(folder, './pan', ['-m3000000', '-w24']);
-    // A search that ran out of depth or memory has not seen every state; one that found something may stop.
+    // A search that ran out of depth or memory is incomplete; one that found a violation may stop early.
     if (
       !/assertion violated/.test(output.split('Full statespace')[0] ?? '') &&
       /max search depth too small|out of memory|search incomplete|not completed/i.test(output)
     ) {
-      throw new Error(`the search was cut short:\n${output}`);
+      throw new Error(`the search did not finish:\n${output}`);
     }
     return {
       errors: Number(/errors: (\d+)/.exec(output)?.[1] ?? Number.NaN),
@@ -87,12 +89,12 @@ async function mustBeSafe({ what, definitions }) {
 
 async function mustBeFound({ what, definitions }) {
   const { errors, violated, seconds } = await check([...definitions, what]);
-  const verdict = errors > 0 ? `found out (${violated ?? 'an error'})` : 'NOT FOUND OUT';
+  const verdict = errors > 0 ? `violation found (${violated ?? 'an error'})` : 'NO VIOLATION FOUND';
   process.stdout.write(`${what}: ${verdict}, ${seconds.toFixed(0)} s\n`);
   return errors > 0;
 }
 
-// One for each core: the largest first, so that none is left alone at the end.
+// One worker per core, with the largest searches first, so that the workers finish at about the same time.
 const work = [
   ...mustHold.map((one) => () => mustBeSafe(one)),
   ...mustFail.map((one) => () => mustBeFound(one)),

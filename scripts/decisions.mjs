@@ -1,4 +1,4 @@
-// Writes docs/decisions/README.md from the decisions themselves; with --check it only says whether the index is current.
+// Writes docs/decisions/README.md from the decision files; with --check it only fails if the index is out of date.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,11 +16,9 @@ function rowOf(file) {
   const [, date] = /^Date: (\d{4}-\d{2}-\d{2})\s*$/m.exec(text) ?? [];
   if (title === undefined) throw new Error(`${file}: the first line must be "# ${number} Title"`);
   if (status === undefined || !statuses.test(status)) {
-    throw new Error(
-      `${file}: needs a line "Status: proposed", "accepted", "rejected" or "superseded by NNNN"`,
-    );
+    throw new Error(`${file}: add a line "Status: proposed", "accepted", "rejected" or "superseded by NNNN"`);
   }
-  if (date === undefined) throw new Error(`${file}: needs a line "Date: YYYY-MM-DD"`);
+  if (date === undefined) throw new Error(`${file}: add a line "Date: YYYY-MM-DD"`);
   return `| [${number}](${file}) | ${title} | ${status} | ${date} |`;
 }
 

@@ -1,10 +1,10 @@
-// Completes package-lock.json: every optional package of every platform is listed. npm leaves those out that
-// it did not install (other platforms, or a registry that lacks them), and `npm ci` then refuses the lock
-// file on the next machine. An entry with its platform is enough: npm skips it wherever it does not fit.
+// Adds the optional packages of all platforms to package-lock.json. npm omits packages that it did not install
+// (other platforms, or missing in the registry), and then `npm ci` refuses the lock file on another machine. An
+// entry with its platform is enough: npm skips it on other platforms.
 //
 //   node scripts/lock.mjs           completes the file; run it after each `npm install`
-//   node scripts/lock.mjs --check   fails when something is missing
-//   node scripts/lock.mjs bench/peers   the one of another folder
+//   node scripts/lock.mjs --check   fails if an entry is missing
+//   node scripts/lock.mjs bench/peers   completes the file of another folder
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -47,7 +47,7 @@ for (const [where, parent] of Object.entries(lock.packages)) {
   }
 }
 if (process.argv.includes('--check')) {
-  for (const [place] of missing) process.stderr.write(`lock: ${place} is missing\n`);
+  for (const [place] of missing) process.stderr.write(`lock: ${place} is missing in package-lock.json\n`);
   if (missing.length > 0) process.stderr.write('lock: run "node scripts/lock.mjs"\n');
   process.exit(missing.length === 0 ? 0 : 1);
 }
@@ -57,7 +57,7 @@ if (missing.length > 0) {
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
 }
 
-/** Beside the package that wants it, or in a folder above, as Node looks it up. */
+/** Looks next to the dependent package and in the folders above, as Node does. */
 function isListed(where, name) {
   for (let folder = where; ; folder = folder.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
     if (lock.packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`] !== undefined) return true;

@@ -1,5 +1,5 @@
-// Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77; with
-// --of quota those in which the product's quota counts.
+// Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77. With
+// --of quota the clusters run the platform's quota.
 import '../bin/supported-node.mjs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -22,7 +22,7 @@ const range =
     ? { from: Number(values.from), count: Number(values.seeds) }
     : { from: Number(values.seed), count: 1 };
 if (!Number.isInteger(range.from) || !Number.isInteger(range.count) || range.count < 1) {
-  process.stderr.write('simulate: --seeds, --from and --seed take whole numbers\n');
+  process.stderr.write('simulate: --seeds, --from and --seed must be integers, and --seeds at least 1\n');
   process.exit(2);
 }
 const startedAt = performance.now();
@@ -31,8 +31,8 @@ if (values.of === 'quota') {
   for (const failure of failures) process.stdout.write(`${show(failure)}\n`);
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   process.stdout.write(
-    `simulate: quotas on ${sums.seeds} seeds in ${seconds} s, ${sums.begun.toLocaleString('en')} works begun, ` +
-      `${sums.refused.toLocaleString('en')} refused, ${sums.reserved.toLocaleString('en')} attempts reserved, ` +
+    `simulate: quotas on ${sums.seeds} seeds in ${seconds} s, ${sums.begun.toLocaleString('en')} calls admitted, ` +
+      `${sums.refused.toLocaleString('en')} refused, ${sums.reserved.toLocaleString('en')} reservations, ` +
       `${failures.length} failing seeds\n`,
   );
   process.exit(failures.length === 0 ? 0 : 1);
@@ -45,7 +45,7 @@ process.stdout.write(
   `simulate: ${seeds} seeds in ${seconds.toFixed(1)} s, ${events.toLocaleString('en')} events, ` +
     `${calls.toLocaleString('en')} calls (${answered.toLocaleString('en')} answered), ` +
     `${effects.toLocaleString('en')} outside effects, ${streams.toLocaleString('en')} streams, ` +
-    `${finished.toLocaleString('en')} works, ${fired.toLocaleString('en')} timers, ` +
+    `${finished.toLocaleString('en')} rows of work, ${fired.toLocaleString('en')} timers, ` +
     `${granted.toLocaleString('en')} grants, ${failures.length} failing seeds\n`,
 );
 process.exit(failures.length === 0 ? 0 : 1);

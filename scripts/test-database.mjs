@@ -1,16 +1,16 @@
-// The PostgreSQL of one test run: the one that DATABASE_URL names, or an embedded one that is thrown away.
+// The PostgreSQL of one test run: the server of DATABASE_URL, or a temporary embedded one.
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 
-/** No flushing: the data is thrown away, and what a killed process leaves behind is the same without. */
+/** No flushing: the data is temporary, and a killed process leaves the same data without it. */
 const settings = {
   fsync: 'off',
   full_page_writes: 'off',
   max_connections: '400',
   shared_buffers: '128MB',
-  // Cloning a template through the log instead of with two checkpoints; a checkpoint only at the end.
+  // Databases are cloned through the log instead of with two checkpoints; one checkpoint runs at the end.
   checkpoint_timeout: '1h',
   max_wal_size: '4GB',
 };
@@ -38,14 +38,14 @@ export async function provideDatabase(run) {
   };
 }
 
-/** A run that was killed could not remove its data; its PostgreSQL ended with it. */
+/** Removes the data of killed runs, whose PostgreSQL ended with them. */
 async function removeLeftovers() {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(
       /^(\d+)-/.exec(name.startsWith(directoryPrefix) ? name.slice(directoryPrefix.length) : '')?.[1],
     );
     if (!(pid > 0) || isAlive(pid)) continue;
-    // What another account left is not ours to remove, and another run may be removing it just now.
+    // Fails for files of another account, or if another run removes them at the same time.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
   }
 }

@@ -1,10 +1,10 @@
-// What ava's output says of a run, short: the counts, and why it failed. Of a log often only the last lines are left.
+// Summarizes ava's output: the counts and the failures. It comes last, because logs are often truncated to their end.
 import { stripVTControlCharacters } from 'node:util';
 
-/** Lines that say that something failed, beside those that begin with a cross. */
+/** Lines that report a failure, besides those that start with a cross. */
 const alarms =
   /^(?:Uncaught exception in |Unhandled rejection in |Failed to exit when running |\d+ tests? (?:were pending|remained pending)|◌ )/;
-/** Of a stack what is neither the test's nor the project's. */
+/** Stack frames outside the project. */
 const foreign = /^at .*(?:node_modules|node:internal)/;
 const linesOfOneMax = 14;
 const failuresMax = 30;
@@ -14,15 +14,15 @@ export class TestSummary {
   failed = 0;
   /** @type {{ text: string, more: string[] }[]} */
   #failures = [];
-  /** Whose lines come now: those of the failure that was told last, or at the end of the one whose title stood there. */
+  /** The failure that the current lines belong to: the last one reported, or below the line the one with that title. */
   #open;
   #atEnd = false;
 
-  /** Takes each line that ava prints. */
+  /** Processes one line of ava's output. */
   take(line) {
     const text = stripVTControlCharacters(line).trim();
     const [mark] = text;
-    // Counted as they come: where tests failed, ava's own last lines do not say how many passed.
+    // Counted here, because ava's final lines omit the number of passed tests if any failed.
     if (mark === '✔') this.passed += 1;
     if (mark === '✘') this.failed += 1;
     if (mark === '─') this.#atEnd = true;
@@ -32,7 +32,7 @@ export class TestSummary {
   }
 
   #note(text) {
-    // Below the line ava shows each failure whole, under the title of its test.
+    // Below the line ava shows each failure in full, under the title of its test.
     const titled =
       this.#atEnd && this.#failures.find((one) => `${one.text} `.startsWith(`✘ [fail]: ${text} `));
     if (titled) this.#open = titled;
@@ -41,7 +41,7 @@ export class TestSummary {
     }
   }
 
-  /** Each failure with the first lines of its reason; empty where nothing failed. */
+  /** Each failure with the first lines of its reason; empty if nothing failed. */
   get text() {
     if (this.#failures.length === 0) return '';
     const shown = this.#failures.slice(0, failuresMax);

@@ -1,4 +1,4 @@
-// Builds, provides what the tests need, and runs ava with whatever was asked for.
+// Builds, starts a database for the tests, and runs ava with the given arguments.
 import '../bin/supported-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -11,7 +11,7 @@ build();
 const run = randomBytes(4).toString('hex');
 const ava = fileURLToPath(new URL('../node_modules/ava/entrypoints/cli.mjs', import.meta.url));
 
-// Ctrl-C reaches ava as well; this process stays until ava is gone and what it provided is taken away.
+// Ctrl-C also reaches ava; this process waits until ava has ended and then removes the database.
 let child;
 let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
@@ -31,7 +31,7 @@ try {
 }
 process.exit(interrupted ? 130 : status);
 
-/** Shows what ava prints, once more in short what failed, and closes with one plain line that counts the tests. */
+/** Prints ava's output, a summary of the failures, and a final line with the counts. */
 function runAva(environment) {
   child = spawn(process.execPath, [ava, ...process.argv.slice(2)], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -3,7 +3,7 @@ import * as uWS from 'uWebSockets.js';
 import { serveBench } from '../support/servers.js';
 import { benchKey, quotaReply, tokenBucket } from './work.js';
 
-// The least that an authenticated call can be: hash the key, find it, take a token, answer JSON.
+// A minimal authenticated call: hash the key, find it, take a token, answer JSON.
 const keys = new Map([[hash('sha256', benchKey, 'base64'), tokenBucket()]]);
 
 uWS
@@ -22,6 +22,6 @@ uWS
     });
   })
   .listen('127.0.0.1', 0, (socket) => {
-    if (socket === false) throw new Error('no port');
+    if (socket === false) throw new Error('cannot listen on 127.0.0.1');
     serveBench({ port: uWS.us_socket_local_port(socket), facts: { key: benchKey } }, async () => undefined);
   });

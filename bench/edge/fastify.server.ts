@@ -5,8 +5,8 @@ import { Histogram, Registry } from 'prom-client';
 import { serveBench } from '../support/servers.js';
 import { benchKey, quotaReply, tokenBucket } from './work.js';
 
-// The work of the product's edge in fastify's own ways: a log line, a metric, a request id and rate headers for
-// each request, its key hashed and looked up, a token taken.
+// The work of the platform's edge done with fastify. Per request: a log line, a metric, a request id, rate headers, a
+// key hashed and looked up, and a token taken.
 const keys = new Map([[hash('sha256', benchKey, 'base64'), tokenBucket()]]);
 const durations = new Histogram({
   name: 'request_duration_seconds',
@@ -40,5 +40,5 @@ app.get('/api/quota', (request, reply) => {
 
 await app.listen({ host: '127.0.0.1', port: 0 });
 const address = app.server.address();
-if (typeof address !== 'object' || address === null) throw new Error('no port');
+if (typeof address !== 'object' || address === null) throw new Error('cannot listen on 127.0.0.1');
 serveBench({ port: address.port, facts: { key: benchKey } }, async () => app.close());

@@ -1,6 +1,6 @@
-// An authenticated JSON call of the product beside the same work on a bare uWebSockets.js handler and on fastify:
-// `npm run bench:edge`. Requests per CPU second of the server are compared, pair by pair, so that neither the load
-// generator nor a neighbour on the machine decides.
+// An authenticated JSON call of the platform, compared with the same work in a bare uWebSockets.js handler and in
+// fastify: `npm run bench:edge`. It compares requests per CPU second of the server, pair by pair, so that the load
+// generator and other processes on the machine do not affect the ratios.
 import { load, percentile } from '../support/load.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 

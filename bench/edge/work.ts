@@ -1,6 +1,6 @@
 export const benchKey = `svc_live_${'k'.repeat(43)}`;
 
-/** A rate limit that never refuses, but does its arithmetic. */
+/** A rate limit that never refuses but does the arithmetic. */
 export function tokenBucket() {
   let tokens = 1e9;
   let at = performance.now();

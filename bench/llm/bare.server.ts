@@ -1,10 +1,10 @@
-// The least that a gateway can be: the request goes on as it came, and so does the answer.
+// A minimal gateway: passes the request and the answer on unchanged.
 import { Pool } from 'undici';
 import * as uWS from 'uWebSockets.js';
 import { serveBench } from '../support/servers.js';
 
 const vendor = process.env['BENCH_VENDOR'];
-if (vendor === undefined) throw new Error('BENCH_VENDOR names the address of the vendor');
+if (vendor === undefined) throw new Error('BENCH_VENDOR must be the address of the vendor');
 const pool = new Pool(vendor, { connections: 1024, pipelining: 1 });
 
 uWS
@@ -52,6 +52,6 @@ uWS
     }
   })
   .listen('127.0.0.1', 0, (socket) => {
-    if (socket === false) throw new Error('no port');
+    if (socket === false) throw new Error('cannot listen on 127.0.0.1');
     serveBench({ port: uWS.us_socket_local_port(socket) }, () => pool.destroy());
   });

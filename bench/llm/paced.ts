@@ -1,4 +1,4 @@
-// Streams whose chunks come one by one, as models write them: how many are carried, and how late.
+// Streams whose chunks arrive one by one, as from a model: how many chunks pass, and how late.
 import { connect } from 'node:net';
 import type { BenchServer } from '../support/servers.js';
 import { percentile } from '../support/load.js';
@@ -9,9 +9,9 @@ export interface PacedResult {
   readonly carried: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** Of streams that ended before their end, why: how often each was the last that was heard. */
+  /** Reasons why streams ended early, with their counts. */
   readonly cut: ReadonlyMap<string, number>;
-  /** From the vendor's writing to the client's reading. */
+  /** From the vendor's write to the client's read. */
   readonly delaysMs: Float64Array;
 }
 
@@ -28,7 +28,7 @@ const numberCharsMax = 20;
 const tailBytes = 300;
 const reasonsMax = 3;
 
-/** Each stream is one answer as long as the load; all begin before the clock of the vendor does. */
+/** Each stream is one answer that lasts for the whole load. All start before the vendor's timer does. */
 export async function pacedStreams(
   server: BenchServer,
   vendor: Vendor,
@@ -53,7 +53,7 @@ export async function pacedStreams(
   };
 }
 
-/** Undefined where it came to its end, else the status and the last words. */
+/** Undefined if the stream completed; otherwise the status and the last bytes. */
 function oneStream(port: number, request: string, delays: number[]): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let status = 'no answer';
@@ -71,7 +71,7 @@ function oneStream(port: number, request: string, delays: number[]): Promise<str
         const start = at + mark.length;
         const text = all.toString('latin1', start, start + numberCharsMax);
         const end = text.indexOf(';');
-        // A mark that came in two parts is read when the second has come.
+        // A mark split over two packets is read when the second arrives.
         if (end === -1 && start + numberCharsMax > all.length) break;
         from = start;
         if (end !== -1) delays.push(now - Number(text.slice(0, end)));
@@ -81,16 +81,16 @@ function oneStream(port: number, request: string, delays: number[]): Promise<str
       finish(undefined);
     });
     socket.on('error', reject);
-    socket.on('end', () => finish(`${status}, then the end after: ${tail}`));
+    socket.on('end', () => finish(`${status}, closed after: ${tail}`));
 
-    function finish(why: string | undefined): void {
+    function finish(reason: string | undefined): void {
       socket.destroy();
-      resolve(why);
+      resolve(reason);
     }
   });
 }
 
-/** Figures and times differ from stream to stream; why it ended does not. */
+/** Groups reasons without their numbers and times, which differ between streams. */
 function counted(reasons: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const reason of reasons) {
@@ -104,13 +104,13 @@ export function shareLate({ delaysMs }: PacedResult, lateMs: number): number {
   return delaysMs.filter((delay) => delay > lateMs).length;
 }
 
-export function told(name: string, result: PacedResult): string {
+export function report(name: string, result: PacedResult): string {
   const { offered, carried, cut, seconds, cpuSeconds, delaysMs } = result;
   const rate = Math.round(carried / seconds);
   const share = ((100 * carried) / Math.max(1, offered)).toFixed(1);
   const [p50, p99, most] = [0.5, 0.99, 1].map((at) => percentile(delaysMs, at).toFixed(1));
   const total = [...cut.values()].reduce((sum, count) => sum + count, 0);
   const reasons = [...cut].toSorted((one, other) => other[1] - one[1]).slice(0, reasonsMax);
-  const why = reasons.map(([reason, count]) => `\n${' '.repeat(15)}${count} × ${reason}`).join('');
-  return `  ${name.padEnd(12)} ${rate} chunks/s carried (${share} % of what was written) with ${(cpuSeconds / seconds).toFixed(2)} of a core; delay p50 ${p50}, p99 ${p99}, most ${most} ms${total === 0 ? '' : `; ${total} streams were cut off${why}`}`;
+  const reasonLines = reasons.map(([reason, count]) => `\n${' '.repeat(15)}${count} × ${reason}`).join('');
+  return `  ${name.padEnd(12)} ${rate} chunks/s carried (${share} % of the chunks written) with ${(cpuSeconds / seconds).toFixed(2)} of a core; delay p50 ${p50}, p99 ${p99}, max ${most} ms${total === 0 ? '' : `; ${total} streams were cut off${reasonLines}`}`;
 }

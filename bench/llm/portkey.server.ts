@@ -1,5 +1,5 @@
-// Portkey's gateway as npm gives it, passing calls through, with nothing on. Its program reads its port from the
-// arguments and says nothing when it listens.
+// Portkey's gateway from npm, passing calls through with all features off. It reads its port from the arguments and
+// prints nothing when it listens.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import { serveBench } from '../support/servers.js';
 
 const folder = fileURLToPath(new URL('../../../bench/llm/peer/', import.meta.url));
 if (!existsSync(`${folder}node_modules/.package-lock.json`)) {
-  process.stderr.write('bench: installing what is measured against, once: npm ci in bench/llm/peer\n');
+  process.stderr.write('bench: installing the comparison packages, only once: npm ci in bench/llm/peer\n');
   execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],

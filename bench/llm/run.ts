@@ -1,22 +1,22 @@
-// Model calls through the whole product (keys, limits, quota, books, telemetry), beside Portkey's gateway with nothing
-// on, and beside a bare proxy of the same parts (uWebSockets.js in front, undici behind) that passes bytes on. The
-// vendor is part of the load's process and answers at once; each server has one core, the load, the vendor and
-// PostgreSQL share the other. Rounds are taken in turn and compared pair by pair.
+// Model calls through the whole platform (keys, limits, quota, ledger, telemetry), compared with Portkey's gateway with
+// all features off and with a bare proxy of the same parts (uWebSockets.js and undici) that passes bytes on. The vendor
+// runs in the load's process and answers at once. The servers have one core; the load, the vendor and PostgreSQL share
+// the other. Rounds alternate and are compared pair by pair.
 //
 //   npm run bench:llm                        calls, streams in bursts, one at a time, and paced streams
-//   npm run bench:llm -- calls 5 3           rounds and seconds of each
-//   npm run bench:llm -- paced 10            seconds of each
-//   npm run bench:llm -- memory 1000000      resident memory of the product after a tenth of the calls, and all
+//   npm run bench:llm -- calls 5 3           number of rounds and seconds per round
+//   npm run bench:llm -- paced 10            seconds per load
+//   npm run bench:llm -- memory 1000000      resident memory after a tenth of the calls, and after all
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/storage/index.js';
 import { load, percentile } from '../support/load.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
-import { pacedStreams, shareLate, told } from './paced.js';
+import { pacedStreams, report, shareLate } from './paced.js';
 import { chunksPerStream, startVendor } from './vendor.js';
 
-/** Until the programs are compiled as they would be after a day: a whole product has more of it than a proxy. */
+/** Until the code is compiled as after a day of use; the platform has more code than a proxy. */
 const warmSeconds = 10;
 
 const [what = 'all', ...numbers] = process.argv.slice(2);
@@ -69,12 +69,13 @@ async function calls(rounds: number, seconds: number): Promise<void> {
       }
       if (plan.connections === 1) direct.push(await directP50Ms());
     }
-    console.log(`\n${plan.title}: ${rounds} rounds of ${seconds} s (median [least–most])`);
+    console.log(`\n${plan.title}: ${rounds} rounds of ${seconds} s (median [min–max])`);
     for (const [{ name }, rows] of measured) {
       const perCpu = span(rows.map(({ perCpuSecond }) => perCpuSecond * plan.units));
       const perSecond = span(rows.map((each) => each.perSecond * plan.units));
       const p50 = median(rows.map(({ p50Ms }) => p50Ms));
-      const added = direct.length === 0 ? '' : `, of which added ${(p50 - median(direct)).toFixed(3)}`;
+      const added =
+        direct.length === 0 ? '' : `, of which the server adds ${(p50 - median(direct)).toFixed(3)}`;
       console.log(
         `  ${name.padEnd(12)} ${perSecond} ${plan.unit}/s, ${perCpu} per CPU second, p50 ${p50.toFixed(3)} ms${added}`,
       );
@@ -103,14 +104,14 @@ async function paced(seconds: number): Promise<void> {
     for (const server of servers) {
       const plan = { streams, everyMs, seconds, request: requestTo(server, true) };
       const result = await pacedStreams(server, vendor, plan);
-      console.log(told(server.name, result));
+      console.log(report(server.name, result));
       console.log(`${' '.repeat(15)}${shareLate(result, 20)} chunks more than 20 ms late`);
     }
   }
 }
 
 async function memory(count: number): Promise<void> {
-  console.log('\nresident memory of the product');
+  console.log('\nresident memory of the platform');
   const marks = [count / 10, count];
   let done = 0;
   for (const mark of marks) {
@@ -130,7 +131,7 @@ async function memory(count: number): Promise<void> {
     const megabytes = ((await troupe.residentBytes()) / 1e6).toFixed(1);
     const micros = (((await troupe.cpuSeconds()) - cpuBefore) / (done - doneBefore)) * 1e6;
     console.log(
-      `  after ${done} calls: ${megabytes} MB, ${micros.toFixed(0)} µs of CPU for each since the last`,
+      `  after ${done} calls: ${megabytes} MB, ${micros.toFixed(0)} µs of CPU per call since the last line`,
     );
   }
 }
@@ -164,7 +165,7 @@ async function measure(
   };
 }
 
-/** Without anybody in between: what the load and the vendor take by themselves. */
+/** Without a server in between: the time of the load and the vendor alone. */
 async function directP50Ms(): Promise<number> {
   const request = requestOf([], false);
   const { latenciesMs } = await load({

@@ -1,11 +1,11 @@
-// The whole product: keys, limits, quota, books and telemetry on, and a PostgreSQL that flushes what it commits.
+// The whole platform with keys, limits, quota, ledger and telemetry, and a PostgreSQL that flushes its commits.
 import { serveBench } from '../support/servers.js';
 import { startWholeNode } from '../support/whole-node.js';
 
 const vendor = process.env['BENCH_VENDOR'];
 const databaseUrl = process.env['BENCH_DATABASE'];
 if (vendor === undefined || databaseUrl === undefined) {
-  throw new Error('BENCH_VENDOR and BENCH_DATABASE name the vendor and the database');
+  throw new Error('BENCH_VENDOR and BENCH_DATABASE must be the addresses of the vendor and the database');
 }
 const { port, key, stop } = await startWholeNode(databaseUrl, {
   OPENAI_API_KEY: 'key-of-the-bench',

@@ -1,6 +1,6 @@
 import * as uWS from 'uWebSockets.js';
 
-/** What one answer is made of: fifty chunks when streamed. */
+/** The number of chunks in a streamed answer. */
 export const chunksPerStream = 50;
 
 const head = { id: 'chatcmpl-bench', created: 1_790_000_000, model: 'gpt-4.1-mini' };
@@ -48,15 +48,15 @@ interface Paced {
 
 export interface Vendor {
   readonly port: number;
-  /** From now on a streamed answer is so many chunks, one each so many milliseconds; at once where undefined. */
+  /** Sets the number and interval of chunks in streamed answers; undefined sends them at once. */
   pace(pace: { readonly chunks: number; readonly everyMs: number } | undefined): void;
   /** Chunks written to paced streams so far. */
   readonly written: number;
 }
 
 /**
- * A vendor that answers at once: whatever time a call takes, it was spent on the way. Paced streams carry the time of
- * their writing in each chunk, and all of them get their next one in the same tick.
+ * A vendor that answers at once, so that all measured time is spent on the way. Each chunk of a paced stream carries
+ * the time of its write; all streams get their next chunk in the same tick.
  */
 export async function startVendor(): Promise<Vendor> {
   const running = new Set<Paced>();
@@ -101,7 +101,7 @@ export async function startVendor(): Promise<Vendor> {
         });
       })
       .listen('127.0.0.1', 0, (socket) => {
-        if (socket === false) reject(new Error('no port'));
+        if (socket === false) reject(new Error('cannot listen on 127.0.0.1'));
         else resolve(uWS.us_socket_local_port(socket));
       });
   });

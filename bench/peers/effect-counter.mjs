@@ -1,6 +1,6 @@
-// A counter as an entity of Effect Cluster whose messages are not stored. `runner` holds it, `caller` calls it from a
-// process of its own: told { seconds, inFlight } it answers how many it made. SQL keeps the registry of runners and
-// the locks of shards alone.
+// A counter as an entity of Effect Cluster whose messages are not stored. `runner` hosts it; `caller` calls it from
+// another process: on a message { seconds, inFlight } it answers with its rate. SQL only holds the registry of runners
+// and the locks of shards.
 import {
   Entity,
   MessageStorage,

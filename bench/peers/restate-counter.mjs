@@ -1,7 +1,7 @@
-// A counter as a virtual object of Restate: its sum is committed before the answer. Tells its port when it listens.
+// A counter as a virtual object of Restate: its sum is committed before the answer. Sends its port when it listens.
 import { createServer } from 'node:http2';
 
-// Node 20 lacks it, and the SDK's callers then wait for ever.
+// Node 20 lacks this function, and calls through the SDK then hang.
 Promise.withResolvers ??= function withResolvers() {
   let settle;
   const promise = new Promise((resolve, reject) => {

@@ -5,7 +5,7 @@ import { startLocalNode } from './nodes.js';
 
 const actors = 1_500;
 
-/** The first call of an actor that is not in memory: its epoch is raised and its state is read in one transaction. */
+/** The first call of an actor that is not in memory: one transaction raises its epoch and reads its state. */
 export async function coldActivation(): Promise<Row[]> {
   const database = await startDatabase();
   const { counter, close } = durableCounterOver(database.url);
@@ -15,7 +15,7 @@ export async function coldActivation(): Promise<Row[]> {
     await Promise.all(keys.map((key) => write.actor(counter, 'bench', key).add({ amount: 1 })));
   }
   await write.stop();
-  // Another process as far as the store knows: none of them is in its memory.
+  // A new node, which has none of the actors in memory.
   const node = await startLocalNode([counter]);
   let next = 0;
   const cold = (): Promise<unknown> => {
@@ -46,7 +46,7 @@ export async function coldActivation(): Promise<Row[]> {
       atMost: true,
     },
     { name: 'the same, p99', value: percentile(taken, 0.99), unit: 'ms' },
-    { name: `cold activations, ${rest} asked for at once`, value: perSecond, unit: 'actors/s' },
+    { name: `cold activations, ${rest} at once`, value: perSecond, unit: 'actors/s' },
     { name: 'the same call when the actor is in memory, p50', value: warm * 1_000, unit: 'us' },
   ];
 }

@@ -18,7 +18,7 @@ import {
   type BareFrame,
 } from '../../generated/troupe/examples/v1/echo.js';
 
-/** grpc-js as anybody would use it, and one stream of it with frames batched per turn: the yardsticks. */
+/** The baselines: plain grpc-js calls, and one grpc-js stream with frames batched per turn of the event loop. */
 const service: ServiceDefinition = {
   echo: {
     path: '/bare/Echo',

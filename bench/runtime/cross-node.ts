@@ -11,10 +11,10 @@ const roundSeconds = 0.8;
 
 type Echo = Reference<typeof EchoServiceDefinition>;
 
-/** Calls between two processes on one machine, each way in turn within one run, the same payload. */
+/** Calls between two processes on one machine with the same payload; the variants alternate within one run. */
 export async function crossNode(): Promise<Row[]> {
-  const { node, told, stop } = await startSecondProcess([echo]);
-  const plain = new BareClient(told.bare);
+  const { node, peer, stop } = await startSecondProcess([echo]);
+  const plain = new BareClient(peer.barePort);
   const references = Array.from({ length: 256 }, (_, index) => node.actor(echo, 'bench', `e${index}`));
   let turn = 0;
   const calls = {
@@ -81,7 +81,7 @@ async function ratesAt(
   ];
 }
 
-/** Messages of 64 bytes over so many streams at once, to readers that take all. */
+/** Messages of 64 bytes over `atOnce` streams, to readers that read everything. */
 async function streams(plain: BareClient, echoes: Echo, atOnce: number): Promise<Row[]> {
   const each = Math.floor(50_000 / atOnce);
   const all = (flow: () => Promise<void>) => () =>

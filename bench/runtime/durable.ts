@@ -16,8 +16,8 @@ const rounds = 3;
 const roundSeconds = 2;
 
 /**
- * A counter whose sum is committed before the answer, its caller in another process: an actor over PostgreSQL beside a
- * virtual object of Restate behind its server, both as they come, both with a thousand keys.
+ * A counter that commits its sum before it answers, called from another process: an actor over PostgreSQL compared with
+ * a virtual object of Restate behind its server, both with default settings and a thousand keys.
  */
 export async function durableCalls(): Promise<Row[]> {
   const database = await startDatabase();
@@ -63,7 +63,7 @@ export async function durableCalls(): Promise<Row[]> {
   ];
 }
 
-/** Its server, and the service behind it, in processes of their own. */
+/** Restate's server and the service behind it, each in its own process. */
 async function startRestate() {
   const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-restate-'));
   const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
@@ -80,14 +80,14 @@ async function startRestate() {
       DO_NOT_TRACK: '1',
     },
   });
-  // It would outlive a run that failed.
+  // Otherwise it would outlive a failed run.
   process.once('exit', () => server.kill('SIGKILL'));
   const service = fork(peerProgram('restate-counter.mjs'), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const { port } = await told(service);
+  const { port } = await started(service);
   const control = new Pool(`http://127.0.0.1:${admin}`);
   await eventually(() => isRegistered(control, port), {
     timeoutMs: 60_000,
-    what: 'Restate takes the service',
+    what: 'Restate has registered the service',
   });
   const pool = new Pool(`http://127.0.0.1:${ingress}`, { connections: 64 });
   let turn = 0;
@@ -125,14 +125,14 @@ async function isRegistered(control: Pool, port: number): Promise<boolean> {
     await body.dump();
     return statusCode < 300;
   } catch {
-    // Not listening yet; the bound is the caller's.
+    // Not listening yet; the caller limits the retries.
     return false;
   }
 }
 
-function told(child: ChildProcess): Promise<{ readonly port: number }> {
+function started(child: ChildProcess): Promise<{ readonly port: number }> {
   return new Promise((resolve, reject) => {
     child.once('message', (message) => resolve(message as { port: number }));
-    child.once('exit', (code) => reject(new Error(`the service of Restate ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`the Restate service exited with code ${code}`)));
   });
 }

@@ -15,7 +15,7 @@ interface EntityRate {
   readonly p50Ms: number;
 }
 
-/** A counter in memory, called from another process: a volatile actor beside an entity of Effect Cluster. */
+/** A counter in memory, called from another process: a volatile actor compared with an entity of Effect Cluster. */
 export async function volatileCalls(): Promise<Row[]> {
   const kind = volatileCounter(systemTime);
   const { node, stop } = await startSecondProcess([kind]);
@@ -26,7 +26,7 @@ export async function volatileCalls(): Promise<Row[]> {
     return references[turn & 255]?.add({ amount: 1 }) ?? Promise.reject(new Error('no reference'));
   };
   const effect = await startEffect();
-  // Its code takes long to be compiled: the rate still rises after seconds.
+  // Compiling its code takes long: the rate still rises after seconds.
   await effect.drive(6, 64);
   await rateFor(1, 64, call);
   const rates = await ratesInTurn(
@@ -71,7 +71,7 @@ async function startEffect() {
   const program = peerProgram('effect-counter.mjs');
   const start = async (role: string): Promise<ChildProcess> => {
     const child = fork(program, [role, database.url, String(await freePort())]);
-    await heard(child);
+    await messageOf(child);
     return child;
   };
   const runner = await start('runner');
@@ -79,7 +79,7 @@ async function startEffect() {
   return {
     async drive(seconds: number, inFlight: number): Promise<EntityRate> {
       caller.send({ seconds, inFlight });
-      const answer = await heard<EntityRate & { readonly failed?: string }>(caller);
+      const answer = await messageOf<EntityRate & { readonly failed?: string }>(caller);
       if (answer.failed !== undefined) throw new Error(`Effect Cluster: ${answer.failed}`);
       return answer;
     },
@@ -91,13 +91,13 @@ async function startEffect() {
   };
 }
 
-function heard<Told>(child: ChildProcess): Promise<Told> {
+function messageOf<Message>(child: ChildProcess): Promise<Message> {
   return new Promise((resolve, reject) => {
-    const died = (code: number | null): void => reject(new Error(`Effect Cluster ended with ${code}`));
+    const died = (code: number | null): void => reject(new Error(`Effect Cluster exited with code ${code}`));
     child.once('exit', died);
     child.once('message', (message) => {
       child.off('exit', died);
-      resolve(message as Told);
+      resolve(message as Message);
     });
   });
 }

@@ -9,15 +9,15 @@ import { eventually } from '../../test/support/eventually.js';
 import { startDatabase } from '../support/database.js';
 import { median, type Row } from './measure.js';
 
-/** A younger store's mark removes nobody for a lease and its margin: the first kill comes after that. */
-const markStandsMs = 6_500;
+/** Under a new mark no process is removed for a lease and its margin, so the first kill comes after that. */
+const markSettlesMs = 6_500;
 const kills = 3;
 const program = fileURLToPath(new URL('../../test/cluster/member-process.js', import.meta.url));
 
 /**
- * From the kill of a worker process to the first call of one of its durable actors that another one answered, and
- * how long the slowest call of a steady caller took meanwhile. Real processes, a real Redis and PostgreSQL; the dead
- * process is replaced by a new one before the next is killed.
+ * Time from the kill of a worker process until another one answers a call of one of its durable actors, and the slowest
+ * call of a steady caller during that time. Real processes, Redis and PostgreSQL; a new process replaces the dead one
+ * before the next kill.
  */
 export async function failover(): Promise<Row[]> {
   const database = await startDatabase();
@@ -44,7 +44,7 @@ export async function failover(): Promise<Row[]> {
     () => undefined,
   );
   await membersAre(edge, 3);
-  await delay(markStandsMs);
+  await delay(markSettlesMs);
   const taken: number[] = [];
   const slowest: number[] = [];
   for (let kill = 0; kill < kills; kill += 1) {
@@ -113,7 +113,7 @@ async function membersAre({ node }: RunningNode, count: number): Promise<void> {
 
 function ready(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`a worker ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`a worker exited with code ${code}`)));
     child.on('message', (message: { readonly told: string; readonly process: string }) => {
       if (message.told === 'ready') resolve(message.process);
     });

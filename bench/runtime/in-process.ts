@@ -47,7 +47,7 @@ export async function inProcess(): Promise<Row[]> {
   ];
 }
 
-/** The least that a mailbox does: messages with a promise each, taken one after the other once per burst. */
+/** A minimal mailbox: messages with a promise each, processed one after the other once per burst. */
 async function bareQueue(calls: number, inFlight: number): Promise<void> {
   let sum = 0;
   let queue: { readonly amount: number; readonly resolve: (sum: number) => void }[] = [];

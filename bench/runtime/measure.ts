@@ -4,14 +4,14 @@ export interface Row {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What the design asks for; `atMost` turns it round. */
+  /** The design's target: a minimum, or a maximum with `atMost`. */
   readonly aim?: number;
   readonly atMost?: boolean;
 }
 
 export interface Rate {
   readonly perSecond: number;
-  /** By the processor time that this process used: what a machine with nothing else to do would reach. */
+  /** Per second of this process's CPU time: the rate on an otherwise idle machine. */
   readonly perCpuSecond: number;
 }
 
@@ -28,7 +28,7 @@ export async function rateOf(count: number, run: (count: number) => Promise<void
   };
 }
 
-/** So many callers, each with one call in flight, for so long. */
+/** Runs `inFlight` callers with one call in flight each for `seconds`. */
 export async function rateFor(seconds: number, inFlight: number, call: Call): Promise<Rate> {
   let made = 0;
   const state = { isOver: false };
@@ -49,7 +49,7 @@ export async function rateFor(seconds: number, inFlight: number, call: Call): Pr
   };
 }
 
-/** The ways in turn, round after round, so that what else the machine does meets all of them. */
+/** Alternates the variants round by round, so that other load on the machine affects all of them. */
 export async function ratesInTurn<Name extends string>(
   ways: Readonly<Record<Name, (seconds: number) => Promise<Rate>>>,
   rounds: number,
@@ -63,7 +63,7 @@ export async function ratesInTurn<Name extends string>(
   return rates;
 }
 
-/** Pair by pair within the rounds, then the median. */
+/** The median of the ratios of each round. */
 export function ratio(ours: readonly Rate[], theirs: readonly Rate[], of: keyof Rate = 'perSecond'): number {
   return median(ours.map((rate, round) => rate[of] / (theirs[round]?.[of] ?? Number.NaN)));
 }
@@ -72,7 +72,7 @@ export function medianRate(rates: readonly Rate[], of: keyof Rate = 'perSecond')
   return median(rates.map((rate) => rate[of]));
 }
 
-/** Of calls that follow each other, in ms. */
+/** The median latency of sequential calls, in ms. */
 export async function p50Of(calls: number, call: Call): Promise<number> {
   const taken: number[] = [];
   for (let index = 0; index < calls; index += 1) {
@@ -99,7 +99,7 @@ export function isMet({ value, aim, atMost }: Row): boolean | undefined {
 }
 
 export function print(title: string, rows: readonly Row[]): void {
-  console.log(`\n${title} (load of the machine ${loadavg()[0]?.toFixed(1)})`);
+  console.log(`\n${title} (machine load ${loadavg()[0]?.toFixed(1)})`);
   for (const row of rows) {
     const { name, value, unit, aim, atMost } = row;
     const shown = value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2);

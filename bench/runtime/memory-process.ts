@@ -1,4 +1,4 @@
-// A million actors that were called once and wait for their next call: what each costs, told to the parent.
+// Measures the memory of a million idle actors, each called once, and sends the result to the parent.
 import { volatileCounter } from '../../cluster/example/counter.js';
 import { systemTime } from '../../cluster/time/system.js';
 import type { Row } from './measure.js';

@@ -13,7 +13,7 @@ export function memberOf(name: string, address: string): Member {
 }
 
 const noTransport: Transport = {
-  dial: (): Promise<Pipe> => Promise.reject(new Error('a node that is alone dials nobody')),
+  dial: (): Promise<Pipe> => Promise.reject(new Error('a single node has no peers to dial')),
   listen: (): Promise<Listener> => Promise.resolve({ address: '', close: () => Promise.resolve() }),
 };
 

@@ -1,5 +1,5 @@
-// The other process of the benchmarks: a bare gRPC server, and a node that owns every actor. Told its port, and the
-// database of the durable counter where that is wanted.
+// The second process of the benchmarks: a bare gRPC server, and a node that owns every actor. Its arguments are its
+// port and, optionally, the database of the durable counter.
 import { volatileCounter } from '../../cluster/example/counter.js';
 import { ScriptedMembers } from '../../cluster/simulation/scripted-membership.js';
 import { systemTime } from '../../cluster/time/system.js';
@@ -8,9 +8,9 @@ import { durableCounterOver } from './counters.js';
 import { echo } from './echo.js';
 import { memberOf, nodeOver, peersOf } from './nodes.js';
 
-export interface PeerTold {
+export interface PeerMessage {
   /** The port of the bare server. */
-  readonly bare: number;
+  readonly barePort: number;
 }
 
 const [port = '', databaseUrl] = process.argv.slice(2);
@@ -22,6 +22,6 @@ const node = nodeOver(kinds, members.join(self), peersOf('server', Number(port))
 await node.listen();
 await node.start(new AbortController().signal);
 members.publish([self.process]);
-const told: PeerTold = { bare: await startBareServer() };
-process.send?.(told);
+const message: PeerMessage = { barePort: await startBareServer() };
+process.send?.(message);
 process.on('disconnect', () => process.exit(0));

@@ -1,9 +1,9 @@
 // npm run bench:runtime, or: npm run bench:runtime -- durable failover
 //
-// The runtime beside what it is measured against, each comparison within one run and in turn, so that its ratios hold
-// on any machine and under any load; absolute figures do not. It starts all that it needs (PostgreSQL, Redis, other
-// processes). `durable` and `volatile` compare with Restate and Effect Cluster, whose packages are not the product's:
-// they are installed in bench/peers at the first run, some 300 MB.
+// Compares the runtime with alternatives. Each comparison alternates within one run, so that its ratios hold on any
+// machine and under any load; absolute figures do not. It starts everything it needs (PostgreSQL, Redis, other
+// processes). `durable` and `volatile` compare with Restate and Effect Cluster, whose packages (some 300 MB) are
+// installed in bench/peers at the first run.
 import { coldActivation } from './activation.js';
 import { crossNode } from './cross-node.js';
 import { durableCalls } from './durable.js';
@@ -17,15 +17,15 @@ const parts: Readonly<Record<string, readonly [title: string, run: () => Promise
   'in-process': ['Calls within one process', inProcess],
   'cross-node': ['Calls and streams between two processes', crossNode],
   activation: ['Activation from PostgreSQL', coldActivation],
-  durable: ['Durable calls, beside Restate', durableCalls],
-  volatile: ['Volatile calls between two processes, beside Effect Cluster', volatileCalls],
+  durable: ['Durable calls, compared with Restate', durableCalls],
+  volatile: ['Volatile calls between two processes, compared with Effect Cluster', volatileCalls],
   memory: ['Memory', memoryOfIdleActors],
   failover: ['Failover of real processes', failover],
 };
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => parts[name] === undefined);
 if (unknown.length > 0) {
-  console.error(`bench: there is no ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}`);
+  console.error(`bench: unknown part ${unknown.join(', ')}; use ${Object.keys(parts).join(', ')}`);
   process.exit(2);
 }
 const rows: Row[] = [];

@@ -5,16 +5,16 @@ import type { ClusterNode } from '../../cluster/node/node.js';
 import { ScriptedMembers } from '../../cluster/simulation/scripted-membership.js';
 import { freePort } from '../../test/support/free-port.js';
 import { memberOf, nodeOver, peersOf } from './nodes.js';
-import type { PeerTold } from './peer.js';
+import type { PeerMessage } from './peer.js';
 
 export interface SecondProcess {
-  /** In this process, and owner of no actor: what it calls lives in the other. */
+  /** The node of this process. It owns no actor; the actors it calls are in the other process. */
   readonly node: ClusterNode;
-  readonly told: PeerTold;
+  readonly peer: PeerMessage;
   stop(): Promise<void>;
 }
 
-/** A process that owns every actor, and a node here that calls them. */
+/** Starts a process that owns every actor, and a node in this process that calls them. */
 export async function startSecondProcess(
   kinds: readonly Kind[],
   databaseUrl?: string,
@@ -22,9 +22,9 @@ export async function startSecondProcess(
   const port = await freePort();
   const program = fileURLToPath(new URL('peer.js', import.meta.url));
   const child = fork(program, [String(port), ...(databaseUrl === undefined ? [] : [databaseUrl])]);
-  const told = await new Promise<PeerTold>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as PeerTold));
-    child.once('exit', (code) => reject(new Error(`the second process ended with ${code}`)));
+  const peer = await new Promise<PeerMessage>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as PeerMessage));
+    child.once('exit', (code) => reject(new Error(`the second process exited with code ${code}`)));
   });
   const members = new ScriptedMembers();
   const owner = memberOf('server', `127.0.0.1:${port}`);
@@ -34,7 +34,7 @@ export async function startSecondProcess(
   members.publish([owner.process]);
   return {
     node,
-    told,
+    peer,
     async stop() {
       await node.stop();
       child.disconnect();

@@ -1,6 +1,6 @@
-// What the store's own paths cost beside the plain ways of doing the same, on a PostgreSQL with the product's
-// settings (flushing on): `npm run bench:storage`. One process holds all clients, so its CPU time per operation is
-// what a node would spend; ratios are made pair by pair within a round.
+// Compares the store's own read and write paths with plain pg, on a PostgreSQL with the platform's settings (flushing
+// on): `npm run bench:storage`. One process runs all clients, so its CPU time per operation is that of a node; ratios
+// are computed pair by pair within a round.
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ import {
 } from '../../src/storage/index.js';
 import { median } from '../support/servers.js';
 
-interface Way {
+interface Variant {
   readonly name: string;
   readonly work: () => Promise<unknown>;
 }
@@ -115,8 +115,8 @@ async function writesAtOnce(callers: number): Promise<void> {
   ]);
 }
 
-/** The first way is the product's; the ratios are of it to each of the others. */
-async function compare(title: string, callers: number, ways: readonly Way[]): Promise<void> {
+/** The first variant is the platform's; it is compared with each of the others. */
+async function compare(title: string, callers: number, ways: readonly Variant[]): Promise<void> {
   const figures = ways.map((): Figure[] => []);
   for (let round = -1; round < rounds; round += 1) {
     for (const [index, way] of ways.entries()) {
@@ -134,12 +134,12 @@ async function compare(title: string, callers: number, ways: readonly Way[]): Pr
       `  ${way.name.padEnd(28)} ${median(own.map(({ perSecond }) => perSecond)).toFixed(0)} per s, ` +
         `${median(own.map(({ cpuMicros }) => cpuMicros)).toFixed(0)} us of CPU each, ` +
         `p50 ${median(own.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms` +
-        (index === 0 ? '' : `; the first is ${ratio.toFixed(1)} times as fast`),
+        (index === 0 ? '' : `; the first variant is ${ratio.toFixed(1)} times as fast`),
     );
   }
 }
 
-async function measure({ work }: Way, callers: number, duration: number): Promise<Figure> {
+async function measure({ work }: Variant, callers: number, duration: number): Promise<Figure> {
   const endsAt = performance.now() + duration * 1_000;
   const latencies: number[] = [];
   const cpu = process.cpuUsage();

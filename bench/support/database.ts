@@ -11,10 +11,10 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
-/** A PostgreSQL of its own with the product's settings, flushing on, and the tables of the example counter. */
+/** A private PostgreSQL with the platform's settings, flushing on, and the tables of the example counter. */
 export async function startDatabase(): Promise<BenchDatabase> {
   const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
-  // A part that fails leaves its database behind; PostgreSQL itself ends with this process.
+  // Removes the data of a part that failed; PostgreSQL itself ends with this process.
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
   const postgres = await startEmbeddedPostgres({ directory, flush: false });
   const url = postgres.connectionString;

@@ -3,14 +3,14 @@ import { connect, type Socket } from 'node:net';
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
-  /** Answers whose status is not the expected one. */
+  /** Answers with an unexpected status. */
   readonly unexpected: number;
   readonly latenciesMs: Float64Array;
 }
 
 export interface LoadOptions {
   readonly port: number;
-  /** Several take turns. */
+  /** Several requests are sent in turn. */
   readonly request: string | readonly string[];
   readonly connections: number;
   readonly seconds: number;
@@ -20,8 +20,8 @@ export interface LoadOptions {
 const headEnd = Buffer.from('\r\n\r\n');
 
 /**
- * Keep-alive load over raw sockets, one request in flight per connection. It reads just enough of an answer to know
- * where it ends, so that it costs less than any server it measures.
+ * Keep-alive load over raw sockets, one request in flight per connection. It parses only enough of an answer to find
+ * its end, so that it uses less CPU than the servers it measures.
  */
 export async function load(options: LoadOptions): Promise<LoadResult> {
   const requests = [options.request].flat().map((request) => Buffer.from(request));
@@ -75,7 +75,7 @@ function oneConnection(port: number, begin: (socket: Socket) => (chunk: Buffer) 
 
 const chunkedEnd = Buffer.from('\r\n0\r\n\r\n');
 
-/** Where the first answer in the buffer ends, or -1 while it is not whole. */
+/** The end of the first answer in the buffer; -1 if it is incomplete. */
 function endOfAnswer(buffer: Buffer): number {
   const head = buffer.indexOf(headEnd);
   if (head === -1) return -1;
@@ -85,9 +85,8 @@ function endOfAnswer(buffer: Buffer): number {
     const end = head + headEnd.length + Number(length);
     return buffer.length >= end ? end : -1;
   }
-  if (!/transfer-encoding: *chunked/i.test(heading))
-    throw new Error(`an answer without a length: ${heading}`);
-  // One request is in flight, so an answer in pieces can only end where the buffer does.
+  if (!/transfer-encoding: *chunked/i.test(heading)) throw new Error(`an answer has no length: ${heading}`);
+  // Only one request is in flight, so a chunked answer can only end at the end of the buffer.
   return buffer.subarray(-chunkedEnd.length).equals(chunkedEnd) ? buffer.length : -1;
 }
 

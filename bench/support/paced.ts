@@ -13,7 +13,7 @@ export interface PacedAnswer {
   readonly index: number;
   readonly status: number;
   readonly body: string;
-  /** By `performance.now()`, when it was to be sent. */
+  /** When it was due to be sent, by `performance.now()`. */
   readonly dueAtMs: number;
   readonly ms: number;
 }
@@ -21,8 +21,8 @@ export interface PacedAnswer {
 const paceMs = 2;
 
 /**
- * Requests that come when they come, whether earlier ones were answered or not: one that finds all connections busy
- * waits, and that counts.
+ * Sends requests at a fixed rate, whether or not earlier ones were answered. If all connections are busy a request
+ * waits, and the wait counts in its time.
  */
 export async function sendPaced(load: PacedLoad): Promise<readonly PacedAnswer[]> {
   const answers: PacedAnswer[] = [];
@@ -47,7 +47,7 @@ export async function sendPaced(load: PacedLoad): Promise<readonly PacedAnswer[]
     const due = Math.min(count, Math.ceil(((performance.now() - startedAt) / 1_000) * load.perSecond));
     for (; sent < due; sent += 1) {
       waiting.push({ index: sent, dueAtMs: startedAt + (sent / load.perSecond) * 1_000 });
-      // In turn, so that none is idle for so long that the server closes it.
+      // Connections take turns, so that the server does not close an idle one.
       const connection = idle.shift();
       if (connection !== undefined) begin(connection);
     }

@@ -2,17 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = 100;
 
-/** What the processes below one have used, with those of theirs that ended; not a number on systems without /proc. */
+/** CPU seconds of all descendants of a process, including ended ones; NaN on systems without /proc. */
 export function cpuSecondsBelow(pid: number): number {
   const all = processes();
   if (all === undefined) return Number.NaN;
   let ticks = 0;
-  const above = [pid];
-  for (let parent = above.pop(); parent !== undefined; parent = above.pop()) {
+  const ancestors = [pid];
+  for (let parent = ancestors.pop(); parent !== undefined; parent = ancestors.pop()) {
     for (const one of all) {
       if (one.parent !== parent) continue;
       ticks += one.ticks;
-      above.push(one.pid);
+      ancestors.push(one.pid);
     }
   }
   return ticks / ticksPerSecond;
@@ -39,9 +39,9 @@ function processOf(pid: string): readonly Process[] {
   try {
     line = readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
-    return []; // it has just ended
+    return []; // the process has just ended
   }
-  // The name may hold anything, and is in brackets.
+  // The name may contain any character, and is in brackets.
   const fields = line
     .slice(line.lastIndexOf(')') + 2)
     .split(' ')

@@ -6,15 +6,15 @@ import { cpuSecondsBelow } from './processes.js';
 export interface BenchServer {
   readonly name: string;
   readonly port: number;
-  /** What the server's start told beside its port. */
+  /** Further values that the server sent at its start. */
   readonly facts: Readonly<Record<string, string>>;
   /** CPU seconds that the process has used so far. */
   cpuSeconds(): Promise<number>;
-  /** CPU seconds of the processes below it, its database; not a number where the system does not tell. */
+  /** CPU seconds of its child processes, such as the database; NaN on systems without /proc. */
   cpuSecondsBelow(): number;
-  /** Resident memory, after a collection where the process can be told to make one. */
+  /** Resident memory, after a garbage collection if the process exposes one. */
   residentBytes(): Promise<number>;
-  /** Of JavaScript's heap, at the same moment. */
+  /** Size of the JavaScript heap at the same moment. */
   heapBytes(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -31,7 +31,7 @@ interface Memory {
 
 const pins = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
-/** Starts a server program of the bench in a process of its own, on the first core where that can be said. */
+/** Starts a server program in its own process, pinned to the first core if the system supports it. */
 export async function startServer(name: string, module: string, base: string): Promise<BenchServer> {
   const path = fileURLToPath(new URL(module, base));
   // BENCH_PROFILE=<folder> writes a CPU profile of each server into it.
@@ -69,7 +69,7 @@ function memoryOf(child: ChildProcess, name: string): Promise<Memory> {
 
 function message<Message>(child: ChildProcess, name: string): Promise<Message> {
   return new Promise((resolve, reject) => {
-    const died = (code: number | null): void => reject(new Error(`${name} ended with ${code}`));
+    const died = (code: number | null): void => reject(new Error(`${name} exited with code ${code}`));
     child.once('exit', died);
     child.once('message', (received) => {
       child.off('exit', died);
@@ -78,10 +78,10 @@ function message<Message>(child: ChildProcess, name: string): Promise<Message> {
   });
 }
 
-/** The other half: called by a server program once it listens. */
+/** The server side of `startServer`: a server program calls it once it listens. */
 export function serveBench(started: Started, stop: () => Promise<void>): void {
   process.send?.(started);
-  // A bench that was interrupted takes its servers along.
+  // Stops the server if the benchmark is interrupted.
   process.on('disconnect', () => void stop().then(() => process.exit(0)));
   process.on('message', (order) => {
     if (order === 'cpu') {
@@ -97,7 +97,7 @@ export function serveBench(started: Started, stop: () => Promise<void>): void {
   });
 }
 
-/** Moves this process, the load, to the other core. */
+/** Pins this process, which generates the load, to the other core. */
 export function pinLoad(): void {
   if (pins) spawnSync('taskset', ['-cp', '1', String(process.pid)]);
 }

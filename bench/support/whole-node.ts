@@ -7,7 +7,7 @@ import { startNode } from '../../src/main.js';
 
 export interface WholeNode {
   readonly port: number;
-  /** A key whose limits are out of the way. */
+  /** An API key with limits too high to matter. */
   readonly key: string;
   readonly owner: { readonly token: string; readonly tenantId: string; readonly agentId: string };
   stop(): Promise<void>;
@@ -15,7 +15,7 @@ export interface WholeNode {
 
 export const operatorToken = 'operator-token-of-the-bench-of-whole-nodes';
 
-/** The whole product with everything on, on a database of its own. */
+/** Starts the whole platform with all features on the given database. */
 export async function startWholeNode(
   databaseUrl: string,
   environment: Readonly<Record<string, string>> = {},
@@ -33,7 +33,7 @@ export async function startWholeNode(
   const log = createLog({ level: 'info', destination: new LogDestination('/dev/null') });
   const node = await startNode({ settings, nodeId: 'bench', log });
   const { bootstrap } = node;
-  if (bootstrap === undefined) throw new Error('the node was not seeded');
+  if (bootstrap === undefined) throw new Error('the node was not seeded with TROUPE_SEED=demo');
   const limits = {
     key_rpm_max: 1_000_000_000,
     requests_per_minute: 1_000_000,

@@ -1,15 +1,15 @@
-// What the same machine makes durable by hand: the rows of one finished turn, taken from the product's own tables,
-// written under new ids by transactions that each carry many turns.
+// The limit of the same machine: the rows of one finished turn, copied from the platform's tables, are written under
+// new ids in transactions of many turns each.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
 const tables = ['sessions', 'executions', 'execution_steps', 'execution_logs', 'messages'] as const;
 type Row = Record<string, unknown>;
-/** Of each table, the columns that are written; some are made by the database. */
+/** The columns to write per table, without columns that the database generates. */
 type Columns = ReadonlyMap<string, string>;
 type TurnRows = Readonly<Record<(typeof tables)[number], readonly Row[]>>;
 
-/** Turns whose rows become durable in a second. */
+/** Returns how many turns per second become durable. */
 export async function byHand(
   databaseUrl: string,
   { writers, batch, seconds }: { readonly writers: number; readonly batch: number; readonly seconds: number },

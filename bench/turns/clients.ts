@@ -13,13 +13,13 @@ export interface TurnLoad {
   readonly agent: string;
   readonly sessions: number;
   readonly seconds: number;
-  /** Each session ends after so many turns, whatever the time. */
+  /** Each session ends after this many turns, even if time is left. */
   readonly turnsEach?: number;
 }
 
 const end = Buffer.from('\r\n0\r\n\r\n');
 
-/** Each connection is a client in a session of its own, which asks again when its turn is done. */
+/** Each connection is a client with its own session, which starts its next turn when the last one is done. */
 export async function talk(load: TurnLoad): Promise<TurnFigures> {
   const firstEventMs: number[] = [];
   const wholeMs: number[] = [];

@@ -1,8 +1,8 @@
-// Turns of an agent that echoes, end to end on one node over HTTP with every row durable, beside what the same machine
-// makes durable by hand with the same rows. The node has one core; the load and PostgreSQL share the other.
+// Turns of an agent that echoes, end to end on one node over HTTP with every row durable, compared with writing the
+// same rows by hand on the same machine. The node has one core; the load and PostgreSQL share the other.
 //
-//   npm run bench:turns              all of it
-//   npm run bench:turns -- 5         seconds of each
+//   npm run bench:turns              5 seconds per load
+//   npm run bench:turns -- 5         seconds per load
 //   BENCH_PROFILE=folder npm run bench:turns
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,14 +35,14 @@ for (const sessions of [1, 64, 512]) {
   console.log(
     `${String(sessions).padStart(4)} sessions at once: ${perSecond.toFixed(0)} turns/s, ` +
       `first event p50 ${ms(result.firstEventMs, 0.5)} ms, p99 ${ms(result.firstEventMs, 0.99)} ms, ` +
-      `whole turn p50 ${ms(result.wholeMs, 0.5)} ms, ${cpuMs.toFixed(2)} ms of CPU each`,
+      `whole turn p50 ${ms(result.wholeMs, 0.5)} ms, ${cpuMs.toFixed(2)} ms of CPU per turn`,
   );
 }
 
 const limit = await byHand(postgres.connectionString, { writers: 4, batch: 64, seconds });
 console.log(
-  `by hand, 64 turns to a transaction: the rows of ${limit.toFixed(0)} turns/s; the best above is ` +
-    `${(Math.max(...rates) / limit).toFixed(2)} of it`,
+  `by hand, 64 turns per transaction: the rows of ${limit.toFixed(0)} turns/s; the best result above is ` +
+    `${(Math.max(...rates) / limit).toFixed(2)} of that`,
 );
 
 await troupe.stop();
@@ -50,7 +50,7 @@ await postgres.stop();
 await rm(directory, { recursive: true, force: true });
 process.exit(0);
 
-/** First of all: later, sessions would live in memory that the load has left free. */
+/** Runs first: later, sessions would use memory that the load has freed. */
 async function idleSessions(count: number): Promise<void> {
   const [heapBefore, before] = [await troupe.heapBytes(), await troupe.residentBytes()];
   const atOnce = 50;
@@ -61,6 +61,6 @@ async function idleSessions(count: number): Promise<void> {
   const heapBytes = ((await troupe.heapBytes()) - heapBefore) / count;
   console.log(
     `idle sessions: ${(bytes / 1024).toFixed(1)} KB each, ${Math.floor(2 ** 30 / bytes)} per GB; ` +
-      `${(heapBytes / 1024).toFixed(1)} KB of that in use`,
+      `${(heapBytes / 1024).toFixed(1)} KB of heap each`,
   );
 }

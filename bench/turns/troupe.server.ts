@@ -1,16 +1,16 @@
-// The whole product with an agent of its own that answers from `sim.echo`.
+// The whole platform with an agent on the model `sim.echo`.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { z } from 'zod';
 import { serveBench } from '../support/servers.js';
 import { startWholeNode } from '../support/whole-node.js';
 
-// Resident memory is told after a collection.
+// Resident memory is reported after a garbage collection.
 setFlagsFromString('--expose-gc');
 globalThis.gc = runInNewContext('gc') as NonNullable<typeof globalThis.gc>;
 
 const databaseUrl = process.env['BENCH_DATABASE'];
-if (databaseUrl === undefined) throw new Error('BENCH_DATABASE names the database');
+if (databaseUrl === undefined) throw new Error('BENCH_DATABASE must be the address of the database');
 const node = await startWholeNode(databaseUrl, {});
 const headers = {
   authorization: `Bearer ${node.owner.token}`,

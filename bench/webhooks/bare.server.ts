@@ -1,6 +1,6 @@
 import { serveIntake } from './hand-written.js';
 
-// The same check, and nothing is kept.
+// Checks the signature but stores nothing.
 serveIntake(
   () => undefined,
   async () => undefined,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { serveIntake } from './hand-written.js';
 import { startPlainStore } from './store.js';
 
-// Whatever came while the last statement was on its way goes into the next: group commit by hand.
+// Group commit by hand: messages that arrive during one statement go into the next.
 const { pool, stop } = await startPlainStore();
 let waiting: { readonly body: string; readonly done: () => void }[] = [];
 let isBusy = false;

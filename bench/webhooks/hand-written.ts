@@ -5,9 +5,9 @@ import { isGenuine } from './request.js';
 const secret = 'secret of the bench';
 const path = '/webhook';
 
-/** The least that an intake can be: check, parse, keep, 202. */
+/** A minimal intake: check, parse, store, answer 202. */
 export function serveIntake(
-  keep: (body: string) => Promise<void> | undefined,
+  store: (body: string) => Promise<void> | undefined,
   stop: () => Promise<void>,
 ): void {
   uWS
@@ -38,13 +38,13 @@ export function serveIntake(
               .end('{"success":true,"status":"buffered"}');
           });
         };
-        const kept = keep(text);
-        if (kept === undefined) accept();
-        else void kept.then(accept);
+        const stored = store(text);
+        if (stored === undefined) accept();
+        else void stored.then(accept);
       });
     })
     .listen('127.0.0.1', 0, (socket) => {
-      if (socket === false) throw new Error('no port');
+      if (socket === false) throw new Error('cannot listen on 127.0.0.1');
       serveBench({ port: uWS.us_socket_local_port(socket), facts: { path, secret } }, stop);
     });
 }

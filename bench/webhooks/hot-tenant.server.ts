@@ -8,11 +8,11 @@ import { serveBench } from '../support/servers.js';
 import { operatorToken, startWholeNode } from '../support/whole-node.js';
 import { asyncTrigger } from './trigger.js';
 
-// The whole product with three tenants: a calm one whose messages run at once, a hot one that may send what the calm
-// one may, and a hot one that may send what it likes, whose messages wait in buffers so that its turns are not measured.
+// The whole platform with three tenants: a calm one whose messages run at once, a hot one limited to the calm one's
+// rate, and an unlimited hot one whose messages wait in buffers, so that its turns are not measured.
 const receiver = process.env['BENCH_RECEIVER'] ?? '';
 const perMinute = Number(process.env['BENCH_PER_MINUTE']);
-if (receiver === '') throw new Error('BENCH_RECEIVER is where answers go');
+if (receiver === '') throw new Error('BENCH_RECEIVER must be the address that receives the answers');
 const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
 const database = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), flush: false });
 const node = await startWholeNode(database.connectionString, { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' });

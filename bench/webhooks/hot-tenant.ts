@@ -1,5 +1,5 @@
-// What a tenant that sends fifty times its share does to another: how long the other's messages take to be accepted,
-// and to be answered, with the hot tenant beside and without, in turn.
+// The effect of a tenant that sends fifty times its share on another tenant: how long the other's messages take to be
+// accepted and answered, alternately with and without the hot tenant.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,9 +12,9 @@ import { requestOf } from './request.js';
 const sharePerSecond = 20;
 const times = 50;
 const seconds = 15;
-/** As much as makes the node what it is after hours: of the first messages half the time is compiling. */
+/** Until the node runs as after hours of use: for the first messages half the time is compilation. */
 const warmSeconds = 20;
-/** So long without an answer, and none is on its way any more. */
+/** After this long without an answer no more are expected. */
 const quietMs = 3_000;
 const accepted = z.object({ execution_id: z.string() });
 
@@ -53,9 +53,9 @@ export async function measureHotTenant(rounds: number): Promise<void> {
     });
   for (const which of ['limited', 'free'] as const) {
     const alone: Latencies = { acceptedMs: [], answeredMs: [] };
-    const beside: Latencies = { acceptedMs: [], answeredMs: [] };
+    const withHot: Latencies = { acceptedMs: [], answeredMs: [] };
     const statuses = new Map<number, number>();
-    // Warm; and the limited one has used its minute up.
+    // Warms up, and uses up the minute of the limited tenant.
     await Promise.all([calm(warmSeconds), hot(which, warmSeconds)]);
     await settled(answeredAt);
     for (let round = 0; round < rounds; round += 1) {
@@ -64,16 +64,16 @@ export async function measureHotTenant(rounds: number): Promise<void> {
       gather(alone, without, answeredAt);
       const [own, others] = await Promise.all([calm(seconds), hot(which, seconds)]);
       await settled(answeredAt);
-      gather(beside, own, answeredAt);
+      gather(withHot, own, answeredAt);
       for (const { status } of others) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
     console.log(
-      `\n${rounds} times ${seconds} s: ${sharePerSecond} messages a second of one tenant, beside another that sends ` +
+      `\n${rounds} rounds of ${seconds} s: ${sharePerSecond} messages per second of one tenant, while another sends ` +
         `${times} times as many${which === 'limited' ? ', all but its share refused' : ', all accepted'} ` +
         `(${[...statuses].map(([status, count]) => `${count} with ${status}`).join(', ')})`,
     );
-    show('accepted', alone.acceptedMs, beside.acceptedMs);
-    show('answered', alone.answeredMs, beside.answeredMs);
+    show('accepted', alone.acceptedMs, withHot.acceptedMs);
+    show('answered', alone.answeredMs, withHot.answeredMs);
   }
   await server.stop();
   receiver.close();
@@ -93,7 +93,7 @@ function gather(into: Latencies, answers: readonly PacedAnswer[], answeredAt: Ma
   }
 }
 
-/** What is still on its way must not be in the next phase's way. */
+/** Waits for outstanding answers, so that they do not affect the next phase. */
 async function settled(answeredAt: Map<string, number>): Promise<void> {
   let before = -1;
   while (before !== answeredAt.size) {
@@ -102,10 +102,12 @@ async function settled(answeredAt: Map<string, number>): Promise<void> {
   }
 }
 
-function show(what: string, alone: readonly number[], beside: readonly number[]): void {
-  const [quiet, loud] = [Float64Array.from(alone).sort(), Float64Array.from(beside).sort()];
+function show(measure: string, alone: readonly number[], withHot: readonly number[]): void {
+  const [quiet, loud] = [Float64Array.from(alone).sort(), Float64Array.from(withHot).sort()];
   const ratio = (share: number): string => (percentile(loud, share) / percentile(quiet, share)).toFixed(2);
   const figures = (sorted: Float64Array): string =>
     `p50 ${percentile(sorted, 0.5).toFixed(1)} ms, p99 ${percentile(sorted, 0.99).toFixed(1)} ms`;
-  console.log(`  ${what} alone ${figures(quiet)}; beside ${figures(loud)}; ratio of p99 ${ratio(0.99)}`);
+  console.log(
+    `  ${measure} alone ${figures(quiet)}; with the hot tenant ${figures(loud)}; ratio of p99 ${ratio(0.99)}`,
+  );
 }

@@ -1,14 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Each has a session, and so a buffer, of its own: so many that none is full while it is measured, and no turn runs. */
+/** Each sender has its own session and buffer: enough that no buffer fills during the measurement and no turn runs. */
 const senders = 6_400;
 
-/** 450 bytes, as chat channels send them. */
+/** 450 bytes, a typical size for chat channels. */
 function bodyOf(sender: number): string {
   return JSON.stringify({ user: `user-${sender}`, message: 'Where is my order?', filling: 'x'.repeat(380) });
 }
 
-/** The requests of one connection of so many, which share the senders out. */
+/** The requests of one connection; the senders are divided among the connections. */
 export function requestsOf(
   path: string,
   secret: string,
@@ -20,7 +20,7 @@ export function requestsOf(
   );
 }
 
-/** One message of one sender, signed. */
+/** One signed message of one sender. */
 export function requestOf(path: string, secret: string, sender: number): string {
   const body = bodyOf(sender);
   const signature = createHmac('sha256', secret).update(body).digest('hex');
@@ -35,7 +35,7 @@ export function requestOf(path: string, secret: string, sender: number): string 
   ].join('\r\n');
 }
 
-/** The check that every server of this bench makes. */
+/** The signature check of every server in this benchmark. */
 export function isGenuine(body: Buffer, header: string, secret: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest();
   const given = Buffer.from(header.slice('sha256='.length), 'hex');

@@ -1,7 +1,7 @@
-// Accepting signed webhooks durably, beside a bare handler with the same check and no store, group commit by hand, and
-// one insert for each request: `npm run bench:webhooks`. Each server has one core with its database; accepts per second
-// are compared pair by pair within a round. `npm run bench:webhooks -- windows` measures buffers instead, and
-// `npm run bench:webhooks -- hot-tenant` what a tenant that sends too much does to another.
+// Durable intake of signed webhooks, compared with a bare handler with the same check and no store, a group commit by
+// hand, and one insert per request: `npm run bench:webhooks`. Each server and its database share one core; accepts per
+// second are compared pair by pair within a round. `npm run bench:webhooks -- windows` measures buffers instead, and
+// `npm run bench:webhooks -- hot-tenant` the effect of a tenant that sends too much on another.
 import { load, percentile } from '../support/load.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 import { measureHotTenant } from './hot-tenant.js';
@@ -27,7 +27,7 @@ interface Figure {
   readonly databaseMicros: number;
 }
 
-/** With servers of its own: a minute after its last message a buffer of others would end, and its turn be measured. */
+/** Starts its own servers: otherwise buffers of an earlier load would end after a minute, and their turns be measured. */
 async function measureWith(connections: number, rounds: number, seconds: number): Promise<void> {
   const servers = [
     await startServer('troupe', './troupe.server.js', import.meta.url),
@@ -36,7 +36,7 @@ async function measureWith(connections: number, rounds: number, seconds: number)
     await startServer('one insert each', './single.server.js', import.meta.url),
   ];
   const figures = new Map(servers.map(({ name }) => [name, [] as Figure[]]));
-  // As much as makes them what they are after hours: of the first ten thousand messages half the time is compiling.
+  // Until they run as after hours of use: for the first ten thousand messages half the time is compilation.
   for (const server of servers) await measure(server, warmConnections, warmSeconds);
   for (let round = 0; round < rounds; round += 1) {
     for (const server of servers) {
@@ -45,13 +45,13 @@ async function measureWith(connections: number, rounds: number, seconds: number)
   }
   await Promise.all(servers.map((server) => server.stop()));
   console.log(
-    `\n${rounds} rounds of ${seconds} s, ${connections} connections, 450 bytes signed (median [min–max])`,
+    `\n${rounds} rounds of ${seconds} s, ${connections} connections, 450 signed bytes (median [min–max])`,
   );
   for (const [name, all] of figures) {
     const of = (which: keyof Figure): number[] => all.map((one) => one[which]);
     console.log(
       `  ${name.padEnd(16)} ${span(of('perSecond'), 0)} accepts/s, p50 ${median(of('p50')).toFixed(2)} ms, ` +
-        `CPU for each ${median(of('cpuMicros')).toFixed(0)} µs and ${median(of('databaseMicros')).toFixed(0)} µs of PostgreSQL`,
+        `CPU per message ${median(of('cpuMicros')).toFixed(0)} µs and ${median(of('databaseMicros')).toFixed(0)} µs of PostgreSQL`,
     );
   }
   const own = figures.get('troupe') ?? [];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { serveIntake } from './hand-written.js';
 import { startPlainStore } from './store.js';
 
-// One insert for each request.
+// One insert per request.
 const { pool, stop } = await startPlainStore();
 serveIntake(async (body) => {
   await pool.query({

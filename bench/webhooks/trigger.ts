@@ -1,5 +1,5 @@
-/** A trigger whose answers go out to a callback, as it is made: one that gathers keeps its messages for a minute. */
-export function asyncTrigger(agentId: string, callbackUrl: string, gathers: boolean) {
+/** The definition of a trigger that answers to a callback; with `buffered` it holds messages for a minute. */
+export function asyncTrigger(agentId: string, callbackUrl: string, buffered: boolean) {
   return {
     agent_id: agentId,
     name: 'bench',
@@ -9,7 +9,7 @@ export function asyncTrigger(agentId: string, callbackUrl: string, gathers: bool
       execution: {
         mode: 'async',
         callback: { url: callbackUrl },
-        message_buffer: { enabled: gathers, window_ms: 60_000, max_messages: 100 },
+        message_buffer: { enabled: buffered, window_ms: 60_000, max_messages: 100 },
       },
     },
   };

@@ -6,7 +6,7 @@ import { serveBench } from '../support/servers.js';
 import { startWholeNode } from '../support/whole-node.js';
 import { asyncTrigger } from './trigger.js';
 
-// The whole product, with a buffer, so that what is measured is the accepting and hardly any turn.
+// The whole platform with a buffer, so that mainly the intake is measured and hardly any turn.
 const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
 const database = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), flush: false });
 const node = await startWholeNode(database.connectionString, { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' });
@@ -17,7 +17,7 @@ const response = await fetch(`http://127.0.0.1:${node.port}/api/triggers`, {
     authorization: `Bearer ${node.owner.token}`,
     'x-tenant-id': node.owner.tenantId,
   },
-  body: JSON.stringify(asyncTrigger(node.owner.agentId, 'http://127.0.0.1:9999/nobody', true)),
+  body: JSON.stringify(asyncTrigger(node.owner.agentId, 'http://127.0.0.1:9999/no-receiver', true)),
 });
 const { data } = (await response.json()) as { data: { id: string; webhook_secret: string } };
 const facts = { path: `/api/triggers/webhook/${data.id}`, secret: data.webhook_secret };

@@ -1,5 +1,5 @@
-// Buffers that are open at once in one node: how late each is flushed, and how much memory an open one takes. As many
-// open while it is measured as end, so that accepting goes on beside. No turn runs behind a flush.
+// Buffers that are open at once in one node: how late each is flushed, and how much memory it uses. During the
+// measurement as many buffers open as end, so that intake continues. A flush starts no turn.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,11 +17,11 @@ import { Flushes } from '../../src/triggers/inbox/flushes.js';
 import { WorkSeal } from '../../src/triggers/inbox/work.js';
 import { percentile } from '../support/load.js';
 
-/** The longest that a trigger may have. */
+/** The longest window that a trigger may have. */
 const windowMs = 60_000;
 const measuredMs = 20_000;
 const paceMs = 10;
-const besideMs = 100;
+const baselineMs = 100;
 const tenants = 10;
 const triggerId = '00000000-0000-4000-8000-00000000000a';
 
@@ -35,7 +35,7 @@ export async function measureWindows(windows: number): Promise<void> {
   const inbox = writers.writer(acceptTarget);
   const target = flushTarget({ holdMs: windowMs, keepMs: 3_600_000 });
   const seal = new WorkSeal(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
-  // Whose window it is stands in the session's id.
+  // The session id contains the index of the window.
   const all = windows + Math.ceil((windows * measuredMs) / windowMs);
   const endsAt = new Float64Array(all);
   const late = new Float64Array(all).fill(Number.NaN);
@@ -89,18 +89,18 @@ export async function measureWindows(windows: number): Promise<void> {
     buffers.touched(scope, { triggerId, sessionId }, windowMs, bytes);
   };
 
-  // What a timer and a plain commit take on this machine at this moment.
+  // The lateness of a timer and a plain commit on this machine at the same time.
   const plain = new pg.Client({ connectionString: databaseUrl });
   await plain.connect();
   await plain.query('create table plain (at timestamptz default now())');
-  const beside: number[] = [];
+  const baseline: number[] = [];
   const measured = new AbortController();
-  const measuringBeside = (async () => {
+  const measuringBaseline = (async () => {
     while (!measured.signal.aborted) {
-      const endsAtMs = performance.now() + besideMs;
-      await sleep(besideMs);
+      const endsAtMs = performance.now() + baselineMs;
+      await sleep(baselineMs);
       await plain.query('insert into plain default values');
-      beside.push(performance.now() - endsAtMs);
+      baseline.push(performance.now() - endsAtMs);
     }
   })();
 
@@ -127,23 +127,23 @@ export async function measureWindows(windows: number): Promise<void> {
   }
   await Promise.all(accepting);
   measured.abort();
-  await measuringBeside;
+  await measuringBaseline;
   await plain.end();
   const { user, system } = process.cpuUsage(cpu);
   const figures = late.filter((ms) => !Number.isNaN(ms)).sort();
   const shown = (share: number): string => percentile(figures, share).toFixed(1);
   console.log(
-    `\n${open} buffers open at once in one node, ${Math.round((windows / windowMs) * 1_000)} opened and ended a second`,
+    `\n${open} buffers open at once in one node, ${Math.round((windows / windowMs) * 1_000)} opened and ended per second`,
   );
   console.log(
-    `  ${flushed} flushed, late by p50 ${shown(0.5)} ms, p99 ${shown(0.99)} ms, at most ${shown(1)} ms`,
+    `  ${flushed} flushed, lateness p50 ${shown(0.5)} ms, p99 ${shown(0.99)} ms, max ${shown(1)} ms`,
   );
-  const plainly = Float64Array.from(beside).sort();
+  const baselineLate = Float64Array.from(baseline).sort();
   console.log(
-    `  a timer and a plain commit beside it: late by p50 ${percentile(plainly, 0.5).toFixed(1)} ms, ` +
-      `p99 ${percentile(plainly, 0.99).toFixed(1)} ms`,
+    `  a timer and a plain commit for comparison: lateness p50 ${percentile(baselineLate, 0.5).toFixed(1)} ms, ` +
+      `p99 ${percentile(baselineLate, 0.99).toFixed(1)} ms`,
   );
-  console.log(`  ${bytesEach.toFixed(0)} bytes of the heap for an open one`);
+  console.log(`  ${bytesEach.toFixed(0)} bytes of heap per open buffer`);
   console.log(`  ${((user + system) / 1e6 / (measuredMs / 1_000)).toFixed(2)} of a core for the node`);
   if (failures > 0) throw new Error(`${failures} flushes failed`);
   buffers.stop();

@@ -32,7 +32,7 @@ export interface ClusteredNodeOptions {
   /** host:port that peers dial, if it differs from the listener's own. */
   readonly advertise?: string;
   readonly tls?: GrpcTls;
-  /** Where links may go without TLS; no further than the loopback when left out. */
+  /** Where links may run without TLS; only on the loopback by default. */
   readonly plaintext?: GrpcSettings['plaintext'];
   readonly weight?: number;
   /** A readable name; a random suffix makes the process id new at each start. */

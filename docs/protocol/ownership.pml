@@ -1,17 +1,17 @@
 /*
  * Ownership of one actor by three nodes: lease, view, confirmation, epoch and busy handoff.
  *
- * What is promised, as assertions that every reachable state must satisfy:
+ * Assertions that every reachable state must satisfy:
  *   EFFECT   no outside effect under an older epoch follows one under a newer epoch
- *   WRITE    a commit builds on the last commit: nothing acknowledged is lost, nothing is written by an old epoch
+ *   WRITE    a commit builds on the last commit: no acknowledged write is lost, and an old epoch writes nothing
  *   TURN     an epoch is not raised over a turn whose process may still act
  *   VIEW     a view number never names two member sets
  *
- * Time is a tick that may come between any two steps, so every node may be arbitrarily slow at any point.
- * A node counts its right to act down (`own`), everyone else counts its silence up (`quiet`). Each step of a
- * node is atomic; what is not atomic in the real system (a transaction, an activation) is several steps here.
+ * Time is a tick that may occur between any two steps, so every node may be arbitrarily slow at any point.
+ * A node counts its right to act down (`own`), the others count its silence up (`quiet`). Each step of a node
+ * is atomic; operations that are not atomic in the real system (a transaction, an activation) are several steps.
  *
- * Broken variants, to be given with -D to spin: NO_FENCE, NO_LOCK, ONE_STATEMENT, LEASE_EARLY, IGNORE_BUSY,
+ * Broken variants, enabled with -D of spin: NO_FENCE, NO_LOCK, ONE_STATEMENT, LEASE_EARLY, IGNORE_BUSY,
  * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK, RENUMBER_FROM_REDIS.
  * Bounds: KILLS, CUTS, FLUSHES, JOINS, LEAVES, VIEWS, EPOCHS, COMMITS.
  */
@@ -38,19 +38,19 @@
 #define COMMITS 2
 #endif
 #ifndef FIRST
-#define FIRST 7                 /* members of view 1; a node that is none may join */
+#define FIRST 7                 /* members of view 1; any other node may join */
 #endif
 
 #define N      3
-#define AWAY   1                /* so long without a renewal before a node says that it cannot reach Redis */
-#define ACT    2                /* acting stops */
-#define LEASE  3                /* a promise lasts */
+#define AWAY   1                /* ticks without a renewal until a node considers Redis unreachable */
+#define ACT    2                /* ticks until acting stops */
+#define LEASE  3                /* duration of a promise */
 #ifdef LEASE_EARLY
 #define WAIT   1
 #else
-#define WAIT   3                /* lease and margin: a successor waits so long */
+#define WAIT   3                /* lease and margin: how long a successor waits */
 #endif
-#define CALM   1                /* so long without a renewal before a number may be seized; the code waits longer */
+#define CALM   1                /* ticks without a renewal until a number may be seized; the code waits longer */
 #define BUSY   4                /* deadline of a turn */
 
 #define bit(n)          (1 << (n))
@@ -58,31 +58,31 @@
 #define ALL             7
 
 /* Nodes */
-byte up = ALL;                  /* processes that run */
-byte reach = ALL;               /* nodes that Redis answers */
-byte out;                       /* processes that are no members and never will be again */
-byte word;                      /* those of them that told Redis so themselves */
+byte up = ALL;                  /* running processes */
+byte reach = ALL;               /* nodes that reach Redis */
+byte out;                       /* processes that are no longer members and never will be again */
+byte word;                      /* those of them that left a departure record in Redis */
 byte joined;                    /* processes that have joined */
-byte draining;                  /* no members any more, but with a lease until their turn has ended */
-byte own[N];                    /* ticks for which the node may act, by its own count */
+byte draining;                  /* no longer members, but with a lease until their turn has ended */
+byte own[N];                    /* remaining ticks in which the node may act, by its own count */
 byte quiet[N];                  /* ticks since the last renewal, as observers count */
 byte away[N];                   /* ticks since the last renewal, as the node itself counts, up to AWAY */
-byte promised[N];               /* ticks for which a confirmation that the node gave may still be relied on */
+byte promised[N];               /* remaining ticks of the confirmations that the node gave */
 byte knows[N];                  /* number of the view that the node holds */
 byte sure[N];                   /* processes that the node knows to be surely gone */
 
-/* Redis: leases, and the published view; 0 when it was forgotten. Under a new mark nothing changes for
-   `window` ticks. A lease that is missing under a mark that its process has renewed under was taken away. */
+/* Redis: leases and the published view; 0 after a flush. Under a new mark nothing changes for `window` ticks.
+   A lease that is missing under a mark in which its process has renewed was removed. */
 byte current = 1;
 byte window;
 byte leased;
 byte marked;                    /* processes that have renewed under this mark */
 
-/* PostgreSQL: view numbers and, as the history that assertions need, the members of each number */
+/* PostgreSQL: view numbers, and the members of each number as history for the assertions */
 byte numbers = 1;
 byte members[VIEWS + 2];
-byte seized;                    /* highest number taken for removing a silent majority */
-byte seizing;                   /* ticks until those who asked before it have surely stopped */
+byte seized;                    /* highest number seized to remove a silent majority */
+byte seizing;                   /* ticks until all nodes that read before the seizure have stopped */
 
 /* PostgreSQL: the actor's row */
 byte epoch;
@@ -98,14 +98,14 @@ byte busyLeft;
 #define CHECKED 4
 byte phase[N];
 byte mine[N];                   /* epoch of the activation */
-byte loaded[N];                 /* revision that it has loaded */
-byte left[N];                   /* ticks until the turn's deadline, as its runner counts */
+byte loaded[N];                 /* revision that the activation has loaded */
+byte left[N];                   /* ticks until the turn's deadline, as its node counts */
 byte lastEffect;
 
 byte kills, cuts, flushes, leaves;
 hidden byte i, m, votes, size, w;
 
-/* Placement: the first of 2, 0, 1 that is a member, so that a join and a leave both move the actor. */
+/* Placement: the first member of 2, 0, 1, so that both a join and a leave move the actor. */
 #define owner(set) (in(set, 2) -> 2 : (in(set, 0) -> 0 : 1))
 
 inline forget(n) { phase[n] = NONE; mine[n] = 0; loaded[n] = 0; left[n] = 0 }
@@ -129,9 +129,9 @@ inline possible(set) {
     :: in(set, i) ->
       size++;
       if
-      :: !in(up, i) && unbound(i) -> skip              /* its port refuses, and its promises are over */
-      :: in(up, i) && in(word, i) && unbound(i) -> skip /* it left its word */
-      :: in(up, i) && in(joined & ~out, i) && away[i] < AWAY && unbound(i) -> skip /* renewed just now, and bound by nothing */
+      :: !in(up, i) && unbound(i) -> skip              /* its port refuses, and its promises have expired */
+      :: in(up, i) && in(word, i) && unbound(i) -> skip /* it left a departure record */
+      :: in(up, i) && in(joined & ~out, i) && away[i] < AWAY && unbound(i) -> skip /* renewed recently, and bound by no promise */
       :: else -> votes++
       fi
     :: else -> skip
@@ -145,7 +145,7 @@ inline possible(set) {
 #define mayChange (2 * votes <= size)
 #endif
 
-/* Gives the next view the members `set`; looked at before the number changes. */
+/* Publishes the next view with the members `set`, evaluated before the number changes. */
 inline publish(n, set) {
   w = set;
 #ifdef VIEW_FROM_REDIS
@@ -161,7 +161,7 @@ inline publish(n, set) {
   knows[n] = current
 }
 
-/* Gives the same members a number above one that was seized for nothing. */
+/* Gives the same members a number above one that was seized unnecessarily. */
 #ifdef RENUMBER_FROM_REDIS
 inline renumber(n) {
   assert(members[current + 1] == 0 || members[current + 1] == members[current]);  /* VIEW */
@@ -171,13 +171,13 @@ inline renumber(n) {
 #define renumber(n) publish(n, members[current])
 #endif
 
-/* What a node learns about who is surely gone, at the moment it hears from Redis. */
+/* Which processes a node learns to be surely gone when Redis answers it. */
 inline learn(n) {
   if
   :: window == 0 && current != 0 && knows[n] == current ->
     for (m : 0 .. N - 1) {
       if
-      :: in(word, m) -> sure[n] = sure[n] | bit(m)       /* by its own word it acts no more */
+      :: in(word, m) -> sure[n] = sure[n] | bit(m)       /* by its departure record it has stopped */
       :: m != n && !in(word | members[current], m) && !in(sure[n], m) && quiet[m] >= WAIT ->
         w = current;
         do
@@ -200,7 +200,7 @@ inline learn(n) {
   fi
 }
 
-/* Somebody has been silent long enough for the node to learn that it is gone. */
+/* A process has been silent long enough for the node to learn that it is gone. */
 #define silentNow(n, m) (n != m && quiet[m] >= WAIT && !in(sure[n], m) && !in(members[current], m))
 #define news(n)    (window == 0 && (silentNow(n, 0) || silentNow(n, 1) || silentNow(n, 2)))
 #define runs(n)    (in(up, n) && !in(out, n) && own[n] > 0)
@@ -229,7 +229,7 @@ proctype node(byte n) {
   byte other;
   byte agree;
   do
-  /* Renew: the right to act counts from here; under a new mark the node brings its view back. */
+  /* Renew: the right to act counts from here; under a new mark the node restores its view. */
   :: d_step {
       hears(n) && in(joined, n) &&
       (away[n] > 0 || own[n] < ACT || current != knows[n] || !in(leased, n) || news(n)) ->
@@ -249,7 +249,7 @@ proctype node(byte n) {
       fi
     }
 
-  /* Confirm: Redis does not answer, most workers of the view promise to wait, and no newer number was taken. */
+  /* Confirm: Redis does not answer, most workers of the view promise to wait, and no newer number was seized. */
   :: d_step {
       runs(n) && in(joined, n) && !in(reach, n) && away[n] >= AWAY && own[n] < ACT && untaken(n) ->
       agree = 0; size = 0;
@@ -274,7 +274,7 @@ proctype node(byte n) {
       agree = 0; size = 0
     }
 
-  /* Remove a silent member, after lease and margin, or at once when its port refuses. */
+  /* Remove a silent member, after lease and margin, or sooner when its port refuses. */
   :: d_step {
       hears(n) && steady && knows[n] == current && numbers < VIEWS && away[n] < AWAY ->
       possible(members[current]);
@@ -292,7 +292,7 @@ proctype node(byte n) {
       other = 0
     }
 
-  /* A silent majority may be confirming each other: a number that they will read. */
+  /* A silent majority may be confirming each other: seize a number that its members will read. */
   :: d_step {
       hears(n) && steady && knows[n] == current && seized <= current && numbers < VIEWS && away[n] < AWAY ->
       possible(members[current]);
@@ -309,8 +309,8 @@ proctype node(byte n) {
       fi;
       other = 0
     }
-  /* Whoever asked before it was written has stopped acting: the silent may be removed. That they are surely
-     gone is learned (above) only after the whole lease. */
+  /* All nodes that read before the seizure have stopped acting: the silent ones may be removed. They count as
+     surely gone (above) only after the whole lease. */
   :: d_step {
       hears(n) && steady && knows[n] == current && seized > current && seizing <= WAIT - ACT && numbers < VIEWS ->
       w = members[current];
@@ -326,8 +326,8 @@ proctype node(byte n) {
       fi
     }
 
-  /* A number was seized for nothing: those who were taken for dead are heard of again. The same members get a
-     number above it, since nobody of them could go on without Redis under the old one. */
+  /* A number was seized unnecessarily: the processes declared dead renew again. The same members get a higher
+     number, because none of them could go on without Redis under the old one. */
   :: d_step {
       hears(n) && steady && knows[n] == current && seized > current && numbers < VIEWS && away[n] < AWAY ->
       possible(members[current]);
@@ -371,7 +371,7 @@ proctype node(byte n) {
       leased = leased & ~bit(n); end(n)
     }
 
-  /* Activate: raise the epoch unless a turn is stamped by a process that may be alive; then load. */
+  /* Activate: raise the epoch, unless a process that may be alive has stamped a turn; then load. */
   :: d_step {
       runs(n) && in(joined & members[knows[n]], n) && phase[n] == NONE && owner(members[knows[n]]) == n && epoch < EPOCHS && released(n) ->
       assert(busy == 0 || busy == n + 1 || busyLeft == 0 ||
@@ -393,7 +393,7 @@ proctype node(byte n) {
       phase[n] = READY
     }
 
-  /* A new owner is known: an idle activation is forgotten; a turn goes on where it is. */
+  /* A new owner is known: an idle activation ends; a turn continues on its node. */
   :: d_step { runs(n) && phase[n] == READY && owner(members[knows[n]]) != n -> forget(n) }
 
   /* Claim a turn: a write under the fence. */
@@ -405,14 +405,14 @@ proctype node(byte n) {
       fi
     }
 
-  /* An outside effect: the lease and the deadline are looked at right before it. */
+  /* An outside effect: the lease and the deadline are checked right before it. */
   :: d_step {
       runs(n) && phase[n] == TURN && left[n] > 0 && lastEffect != mine[n] ->
       assert(lastEffect < mine[n]);                                       /* EFFECT */
       lastEffect = mine[n]
     }
 
-  /* Commit: the row is locked from the look at its epoch to the write. */
+  /* Commit: the row is locked from the check of its epoch to the write. */
 #ifdef NO_LOCK
   :: d_step {
       runs(n) && phase[n] == TURN && revision < COMMITS ->
@@ -484,13 +484,13 @@ active proctype world() {
   :: atomic {
       cuts < CUTS ->
       if
-      :: reach = 0                            /* Redis is away for all */
+      :: reach = 0                            /* Redis is unreachable for all */
       :: reach = 3                            /* for the first owner */
       :: reach = 4                            /* for all but the first owner */
       fi;
       cuts++
     }
-  :: atomic {                                 /* back for all, or for one after the other */
+  :: atomic {                                 /* reachable again for all, or for one after the other */
       reach != ALL ->
       if
       :: reach = ALL
