@@ -24,7 +24,7 @@ export interface ViewName {
 }
 
 export interface View extends ViewName {
-  /** Workers, sorted by process id. Edge-only processes are no members. */
+  /** Workers, sorted by process id. Edge-only processes are not members. */
   readonly members: readonly Member[];
 }
 

@@ -91,7 +91,7 @@ export class ClusterNode {
       forward: (address, process, call) => {
         handoff.forward(address, process, call, (error) => call.fail(error));
       },
-      activated: (kind, text, epoch) => this.#router.heardOfActivation(kind, text, epoch),
+      activated: (kind, text, epoch) => this.#router.noteEpoch(kind, text, epoch),
     });
     const shared = { config, time, deadlines, membership, rings: this.#rings, table: this.#table };
     this.#router = new Router({ ...shared, random, links: this.#links });

@@ -24,7 +24,7 @@ export interface PendingHost {
   /** A stream has started, under `pending.epoch`. */
   streamOpened(pending: PendingCall): void;
   /** An answer was given under this epoch. */
-  heardOfEpoch(pending: PendingCall, newest: Epoch): void;
+  epochSeen(pending: PendingCall, newest: Epoch): void;
   /** Credit cost of a message within this process, which has no bytes. */
   readonly localItemCost: number;
 }
@@ -107,8 +107,8 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
     if (!this.done) this.#host.attemptFailed(this, error);
   }
 
-  heardOfEpoch(newest: Epoch): void {
-    this.#host.heardOfEpoch(this, newest);
+  epochSeen(newest: Epoch): void {
+    this.#host.epochSeen(this, newest);
   }
 
   /** Receives the answer of a remote attempt, in bytes. */
@@ -206,7 +206,7 @@ class DecodedAnswer implements RemoteAnswer {
 
   reply(bytes: Uint8Array, newest: Epoch): void {
     const { output } = this.#pending.method;
-    if (newest > 0) this.#pending.heardOfEpoch(newest);
+    if (newest > 0) this.#pending.epochSeen(newest);
     try {
       this.#pending.reply(decodeMessage(output, bytes));
     } catch (error) {

@@ -94,8 +94,8 @@ export class Router implements Caller, PendingHost {
   }
 
   /** An activation with this epoch exists, on this or another node (protocol 4.4). */
-  heardOfActivation(kind: ActorKind, text: string, newest: Epoch): void {
-    if (this.#streams.size > 0) this.#streams.heard(`${kind}\0${text}`, newest);
+  noteEpoch(kind: ActorKind, text: string, newest: Epoch): void {
+    if (this.#streams.size > 0) this.#streams.newerEpoch(`${kind}\0${text}`, newest);
   }
 
   /** A new ring is in use: resends the calls that waited for an owner. */
@@ -207,8 +207,8 @@ export class Router implements Caller, PendingHost {
     this.#streams.opened(actorOf(pending), pending);
   }
 
-  heardOfEpoch({ target }: PendingCall, newest: Epoch): void {
-    this.heardOfActivation(target.kind.name, target.text, newest);
+  epochSeen({ target }: PendingCall, newest: Epoch): void {
+    this.noteEpoch(target.kind.name, target.text, newest);
   }
 
   ended(pending: PendingCall): void {

@@ -20,12 +20,12 @@ export class ScriptedMembers {
     return this.#view;
   }
 
-  /** Only the `told` processes receive the view at once; the others receive it when they catch up. */
-  publish(processes: readonly ProcessId[], told: readonly ProcessId[] = [...this.#members.keys()]): View {
+  /** Only the `notified` processes receive the view at once; the others receive it when they catch up. */
+  publish(processes: readonly ProcessId[], notified: readonly ProcessId[] = [...this.#members.keys()]): View {
     this.#number += 1;
     const members = processes.flatMap((process) => this.#members.get(process)?.self ?? []);
     this.#view = makeView(viewNumber(this.#number), members);
-    for (const process of told) this.#members.get(process)?.adopt(this.#view);
+    for (const process of notified) this.#members.get(process)?.adopt(this.#view);
     return this.#view;
   }
 

@@ -30,7 +30,7 @@ export class StreamEpochs<Stream extends EpochStream> {
     streams.add(stream);
     let newest = stream.epoch;
     for (const { epoch } of streams) if (epoch > newest) newest = epoch;
-    this.heard(actor, newest);
+    this.newerEpoch(actor, newest);
   }
 
   closed(actor: string, stream: Stream): void {
@@ -38,7 +38,7 @@ export class StreamEpochs<Stream extends EpochStream> {
     if (streams?.delete(stream) === true && streams.size === 0) this.#actors.delete(actor);
   }
 
-  heard(actor: string, newest: Epoch): void {
+  newerEpoch(actor: string, newest: Epoch): void {
     // Iterates over a copy: a superseded stream leaves the set, and may be added again during this loop.
     for (const stream of Array.from(this.#actors.get(actor) ?? [])) {
       if (stream.epoch < newest) stream.superseded(newest);

@@ -173,9 +173,9 @@ test('describeCluster returns the description of each member, or an error for on
   if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
   await cluster.settle(one.node.actor(slow, 'acme', keyOf(two, slow)).add({ amount: 1 }));
   three.host.freeze();
-  const { view, nodes: told } = await cluster.settle(one.node.describeCluster(500));
+  const { view, nodes: answers } = await cluster.settle(one.node.describeCluster(500));
   t.is(view.number, one.node.describe().view.number);
-  const shown = told.map((node) =>
+  const shown = answers.map((node) =>
     'description' in node
       ? { process: node.process, slow: node.description.actors['test.Slow'] }
       : { process: node.process, error: node.error.tag },

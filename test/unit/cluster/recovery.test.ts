@@ -189,7 +189,7 @@ test('work that always fails is taken up three times with growing pauses, then g
   t.is(recovery.counts.givenUp, 1);
   t.deepEqual(
     failed.map(([asked, error]) => `${asked}: ${String(error)}`),
-    Array.from({ length: 3 }, () => 'run: Error: it failed'),
+    Array.from({ length: 3 }, () => 'run: Error: failed as planned'),
   );
 });
 
@@ -321,7 +321,7 @@ test('each failure of a timer source is reported, and the timer fires once the s
   await time.advance(100);
   timers.armed({ id: 'one', slot: slot(3), dueInMs: 0 });
   await time.advance(100);
-  t.deepEqual(asked, ['upcoming: Error: away', 'fire: Error: away']);
+  t.deepEqual(asked, ['upcoming: Error: unreachable', 'fire: Error: unreachable']);
   t.is(timers.failures, 2);
   isAway = false;
   await time.advance(config.recoveryRetryMs + 100);

@@ -53,8 +53,8 @@ async function* endless(pauseMs: number, signal: AbortSignal, cluster: Simulated
 
 /** All nodes except the owner receive the new view; the owner continues without it. */
 async function takenOver(cluster: SimulatedCluster, owner: SimulatedNode, next: SimulatedNode) {
-  const told = cluster.nodes.filter((node) => node !== owner).map(({ member }) => member.process);
-  cluster.members.publish([next.member.process], told);
+  const others = cluster.nodes.filter((node) => node !== owner).map(({ member }) => member.process);
+  cluster.members.publish([next.member.process], others);
   await cluster.time.advance(200);
 }
 
@@ -62,14 +62,14 @@ test('local and remote streams show their epoch', async (t) => {
   const { cluster, counter, owner, edge } = await threeNodes();
   for (const { node } of [owner, edge]) {
     const stream = node.actor(counter, 'acme', 'shown').count({ after: 0, to: 3, pauseMs: 10 });
-    const heard: number[] = [];
-    stream.onEpoch((epoch) => heard.push(Number(epoch)));
+    const epochs: number[] = [];
+    stream.onEpoch((epoch) => epochs.push(Number(epoch)));
     t.is(stream.epoch, undefined);
     await cluster.settle(stream.next());
     t.is(Number(stream.epoch), 1);
-    t.deepEqual(heard, [1]);
-    stream.onEpoch((epoch) => heard.push(Number(epoch)));
-    t.deepEqual(heard, [1, 1], 'a listener added after the start is called at once');
+    t.deepEqual(epochs, [1]);
+    stream.onEpoch((epoch) => epochs.push(Number(epoch)));
+    t.deepEqual(epochs, [1, 1], 'a listener added after the start is called at once');
     stream.cancel();
   }
 });
@@ -89,12 +89,12 @@ test('a stream of an actor without durable state has epoch 0', async (t) => {
 test('the epoch is known before the first message, while a turn is still preparing', async (t) => {
   const { cluster, counter, edge } = await threeNodes();
   const stream = edge.node.actor(counter, 'acme', 'early').count({ after: 0, to: 1, pauseMs: 60_000 });
-  let told = -1;
+  let lastEpoch = -1;
   stream.onEpoch((epoch) => {
-    told = Number(epoch);
+    lastEpoch = Number(epoch);
   });
   await cluster.time.advance(1_000);
-  t.is(told, 1);
+  t.is(lastEpoch, 1);
   t.is(stream.buffered, 0);
   stream.cancel();
 });
@@ -102,10 +102,10 @@ test('the epoch is known before the first message, while a turn is still prepari
 test('a stream of few small messages stays open although its reader sends no credit', async (t) => {
   const { cluster, counter, edge } = await threeNodes();
   const stream = edge.node.actor(counter, 'acme', 'lasting').count({ after: 0, to: 10_000, pauseMs: 100 });
-  const heard: number[] = [];
-  stream.onEpoch((epoch) => heard.push(Number(epoch)));
+  const epochs: number[] = [];
+  stream.onEpoch((epoch) => epochs.push(Number(epoch)));
   await cluster.time.advance(20_000);
-  t.deepEqual(heard, [1]);
+  t.deepEqual(epochs, [1]);
   t.is(edge.node.describe().counts.retries, 0);
   t.true(stream.buffered > 150);
   stream.cancel();
@@ -115,8 +115,8 @@ test('an answer with a newer epoch ends an older stream of the actor, which cont
   const { cluster, counter, owner, next, edge } = await threeNodes();
   const reference = edge.node.actor(counter, 'acme', 'moved');
   const stream = reference.count({ after: 0, to: 1_000, pauseMs: 100 });
-  const heard: number[] = [];
-  stream.onEpoch((epoch) => heard.push(Number(epoch)));
+  const epochs: number[] = [];
+  stream.onEpoch((epoch) => epochs.push(Number(epoch)));
   const seen: { number: number; epoch: number }[] = [];
   const reading = (async () => {
     for await (const { number } of stream) seen.push({ number, epoch: Number(stream.epoch) });
@@ -124,10 +124,10 @@ test('an answer with a newer epoch ends an older stream of the actor, which cont
   await cluster.time.advance(1_000);
   await takenOver(cluster, owner, next);
   await cluster.time.advance(1_000);
-  t.deepEqual(heard, [1], 'no newer epoch is known yet');
+  t.deepEqual(epochs, [1], 'no newer epoch is known yet');
   await cluster.settle(reference.read({}));
   await cluster.time.advance(3_000);
-  t.deepEqual(heard, [1, 2]);
+  t.deepEqual(epochs, [1, 2]);
   t.is(owner.node.describe().busy, 0, 'the older producer was stopped');
   t.is(next.node.describe().busy, 1);
   t.deepEqual(

@@ -119,7 +119,7 @@ test('a message larger than the whole credit is sent, and the next waits until i
 test('a second reader of one stream is refused', async (t) => {
   const reader = new ReplyStream<number>(4, { grant: () => {}, cancel: () => {} });
   const first = reader.next();
-  await t.throwsAsync(() => reader.next(), { message: /one reader/ });
+  await t.throwsAsync(() => reader.next(), { message: /one pending next/ });
   reader.push(7, 1);
   t.deepEqual(await first, { done: false, value: 7 });
 });
