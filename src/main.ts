@@ -3,6 +3,7 @@ import { type ClusterConfig, systemTime, type Time } from '../cluster/index.js';
 import { type Settings } from './config/index.js';
 import type { Caller } from './context/caller.js';
 import { type Log } from './diagnostics/index.js';
+import type { LookUpRecords } from './egress/index.js';
 import { type AtEnd, type Close, type Ground, makeDoor, makeSubjects, openStores } from './node/index.js';
 import type { OperationTable } from './operations/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
@@ -23,6 +24,8 @@ export interface NodeParts {
   readonly sharedAnswerMsMax?: number;
   /** Timings of the runtime in place of its own: for a process that nodes share with what holds them up. */
   readonly cluster?: Partial<ClusterConfig>;
+  /** Who is asked for DNS records; the machine's name servers when left out. */
+  readonly lookUp?: LookUpRecords;
 }
 
 export interface RunningNode {
@@ -76,6 +79,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     cluster: parts.cluster ?? {},
     lose,
     dataDir,
+    lookUp: parts.lookUp,
     publicUrl: () => baseUrl,
     report: (attempted, error) => parts.log.logger.error({ error }, attempted),
     note: (what, facts) => parts.log.logger.info(facts, what),

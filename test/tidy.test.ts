@@ -22,6 +22,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   vault: [...foundations, 'storage', 'audit'],
   sealing: [],
   mail: [...foundations, 'storage', 'sealing'],
+  'mail-domains': [...foundations, 'storage', 'audit', 'egress'],
   identity: [...foundations, 'storage', 'audit', 'mail', 'sealing'],
   invites: [...foundations, 'storage', 'audit', 'mail', 'identity'],
   quota: [...foundations, 'storage', 'actors'],
@@ -79,6 +80,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'sessions',
     'databases',
     'mail',
+    'mail-domains',
     'realtime',
   ],
   authentication: foundations,
@@ -185,7 +187,8 @@ test('each outside protocol has one user', (t) => {
     marked: /^src\/triggers\/answers\//,
     'smtp-server': /^src\/triggers\/mail\//,
     imapflow: /^src\/triggers\/mail\//,
-    mailparser: /^src\/triggers\/mail\//,
+    mailparser: /^src\/triggers\/mail-reading\//,
+    mailauth: /^src\/triggers\/mail-reading\//,
   };
   const wrong = [...platform, ...runtime].flatMap(({ path, packages }) =>
     packages

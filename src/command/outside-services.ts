@@ -1,5 +1,6 @@
 /** What `troupe doctor` asks of services outside: mail, the issuer of tokens, the vendors' settings. */
 import type { Settings } from '../config/index.js';
+import { examineNameServers } from '../egress/index.js';
 import { examineIssuer } from '../identity/index.js';
 import { examineMailServer } from '../mail/index.js';
 import { outsideIssuerOf, vendorSettings } from '../node/index.js';
@@ -7,7 +8,14 @@ import { reasonsOf } from './command.js';
 import type { Finding } from './finding.js';
 
 export async function checkOutsideServices(settings: Settings): Promise<readonly Finding[]> {
-  return (await Promise.all([checkMail(settings), checkIssuer(settings), checkModels(settings)])).flat();
+  return (
+    await Promise.all([
+      checkMail(settings),
+      checkMailIn(settings),
+      checkIssuer(settings),
+      checkModels(settings),
+    ])
+  ).flat();
 }
 
 async function checkMail({ smtpUrl }: Settings): Promise<readonly Finding[]> {
@@ -19,6 +27,27 @@ async function checkMail({ smtpUrl }: Settings): Promise<readonly Finding[]> {
   return attempt(what, 'check TROUPE_SMTP_URL and the network', async () => {
     await examineMailServer(smtpUrl);
     return 'the server takes mails of ours';
+  });
+}
+
+async function checkMailIn({
+  smtpInPort,
+  mailDomain,
+  mailSenderCheck,
+}: Settings): Promise<readonly Finding[]> {
+  const what = 'mail for triggers';
+  if (smtpInPort === undefined) return [];
+  if (mailDomain === undefined) {
+    const says = 'TROUPE_SMTP_IN_PORT is set without TROUPE_MAIL_DOMAIN, which `troupe serve` refuses';
+    return [{ what, state: 'warning', says }];
+  }
+  if (mailSenderCheck === 'off') {
+    const says = `is taken in ${mailDomain} from whoever says who he is; set TROUPE_MAIL_SENDER_CHECK to dmarc`;
+    return [{ what, state: 'warning', says }];
+  }
+  return attempt(what, 'senders are checked by DNS; check the name servers of this machine', async () => {
+    await examineNameServers(mailDomain);
+    return `is taken in ${mailDomain} at port ${smtpInPort}, and senders are checked`;
   });
 }
 

@@ -22,7 +22,14 @@ export const serveCommand: Command = {
   run: async (_rest, environment) => {
     const settings = readSettings(environment, {
       required: ['databaseUrl', 'redisUrl', 'masterKey'],
-      defaults: { seed: 'none', egressAllow: '' },
+      requiredWith: [
+        {
+          setting: 'mailDomain',
+          with: 'smtpInPort',
+          why: 'mail is taken for <trigger_id>@<domain>, and answers are sent from there',
+        },
+      ],
+      defaults: { seed: 'none', egressAllow: '', mailSenderCheck: 'dmarc' },
     });
     const nodeId = settings.nodeId ?? randomUUID();
     const log = createLog({ level: settings.logLevel, fields: { node: nodeId } });

@@ -24,6 +24,7 @@ export const startCommand: Command = {
       logLevel: 'warn',
       grpcPort: '0',
       sim: 'on',
+      mailSenderCheck: 'off',
     } as const;
     const first = readSettings(environment, { defaults });
     const dataDir = await openDataFolder(

@@ -18,6 +18,12 @@ export class SettingsError extends Error {
 export interface ReadOptions {
   /** Settings without which this command cannot run. */
   readonly required?: readonly (keyof Settings)[];
+  /** Settings that are required where others are set, each with the reason. */
+  readonly requiredWith?: readonly {
+    readonly setting: keyof Settings;
+    readonly with: keyof Settings;
+    readonly why: string;
+  }[];
   /** Text for settings that the environment leaves out, in place of their general default. */
   readonly defaults?: Partial<Record<keyof Settings, string>>;
 }
@@ -38,6 +44,13 @@ export function readSettings(environment: Environment, options: ReadOptions = {}
         `${entry.variable} ${reason} (${entry.meaning}). Example: ${entry.variable}=${entry.example}`,
       );
     }
+  }
+  for (const { setting: name, with: other, why } of options.requiredWith ?? []) {
+    if (values[other] === undefined || values[name] !== undefined) continue;
+    const entry = settingTable[name];
+    problems.push(
+      `${entry.variable} is missing, which ${settingTable[other].variable} needs: ${why}. Example: ${entry.variable}=${entry.example}`,
+    );
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return Object.freeze(values) as Settings;

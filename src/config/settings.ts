@@ -177,6 +177,19 @@ export const settingTable = {
     '/etc/troupe/mail.key',
     text,
   ),
+  mailDomain: setting(
+    'TROUPE_MAIL_DOMAIN',
+    'domain of the addresses of email triggers, <trigger_id>@<domain>; `serve` needs it to take mail',
+    'agents.example.com',
+    mailDomain,
+  ),
+  mailSenderCheck: setting(
+    'TROUPE_MAIL_SENDER_CHECK',
+    'whether mails must prove their senders by DMARC to be answered; off with `npm start`',
+    'dmarc',
+    oneOf('dmarc', 'off'),
+    { fallback: 'dmarc' },
+  ),
   trustedProxies: setting(
     'TROUPE_TRUSTED_PROXIES',
     'ranges whose X-Forwarded-For is believed',
@@ -348,6 +361,15 @@ function longToken(value: string): string {
   // It travels as a bearer token, which ends at the first space.
   if (/\s/.test(token)) throw new Error('must not hold spaces');
   return token;
+}
+
+function mailDomain(value: string): string {
+  const domain = value.trim().toLowerCase();
+  const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
+  if (domain.length > 253 || !new RegExp(`^${label}(?:\\.${label})*$`).test(domain)) {
+    throw new Error('must be a domain such as agents.example.com');
+  }
+  return domain;
 }
 
 function nodeName(value: string): string {

@@ -15,6 +15,7 @@ import { startTls } from './tls.js';
 export { EgressError, type EgressFailure } from './egress-error.js';
 export type { OutboundMethod, OutboundRequest, StreamedAnswer } from './exchange.js';
 export type { FetchLike, FetchLimits } from './fetch-like.js';
+export { examineNameServers, type LookUpRecords, systemRecords } from './records.js';
 export { type Lookup, systemLookup } from './resolve.js';
 
 export interface EgressParts {

@@ -97,8 +97,8 @@ function transportOf({ smtpUrl, outboxFolder }: MailDependencies): MailTransport
   return smtpUrl === undefined ? createOutboxFolder(outboxFolder) : createSmtpTransport(smtpUrl);
 }
 
-/** An address needs a domain, or a literal in brackets. */
-function hostOf(publicUrl: string): string {
+/** The host of the product as it stands in an address, which needs a domain, or a literal in brackets. */
+export function hostOf(publicUrl: string): string {
   const { hostname } = new URL(publicUrl);
   if (hostname.startsWith('[')) return `[IPv6:${hostname.slice(1, -1)}]`;
   return /^[0-9.]+$/.test(hostname) ? `[${hostname}]` : hostname;

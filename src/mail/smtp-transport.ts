@@ -9,6 +9,8 @@ const connectionTimeoutMs = 10_000;
 const greetingTimeoutMs = 10_000;
 const socketTimeoutMs = 30_000;
 const connectionsMax = 2;
+/** An answer of the server is some lines; the library takes a megabyte. */
+const responseBytesMax = 64 * 1024;
 
 /** Signs in at the mail server as for a mail; for whoever sets the product up. */
 export async function examineMailServer(smtpUrl: string): Promise<void> {
@@ -18,6 +20,7 @@ export async function examineMailServer(smtpUrl: string): Promise<void> {
     greetingTimeout: greetingTimeoutMs,
     socketTimeout: greetingTimeoutMs,
     dnsTimeout: connectionTimeoutMs,
+    maxResponseSize: responseBytesMax,
   });
   try {
     await transport.verify();
@@ -35,6 +38,7 @@ export function createSmtpTransport(smtpUrl: string): MailTransport {
     greetingTimeout: greetingTimeoutMs,
     socketTimeout: socketTimeoutMs,
     dnsTimeout: connectionTimeoutMs,
+    maxResponseSize: responseBytesMax,
   });
   return {
     async send(mail) {

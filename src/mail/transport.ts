@@ -4,6 +4,7 @@ export interface OutgoingMail {
   readonly id: string;
   readonly messageId: string;
   readonly from: string;
+  readonly replyTo?: string | undefined;
   readonly to: string;
   readonly subject: string;
   readonly text: string;
@@ -37,7 +38,8 @@ export function messageOf(mail: OutgoingMail) {
   return {
     messageId: mail.messageId,
     from: mail.from,
-    // One address, whatever stands in it: as a text it is read as a list, and a comma would add a recipient.
+    // One address each, whatever stands in it: as a text it is read as a list, and a comma would add a recipient.
+    ...(mail.replyTo === undefined ? {} : { replyTo: { name: '', address: mail.replyTo } }),
     to: { name: '', address: mail.to },
     subject: mail.subject,
     text: mail.text,

@@ -60,6 +60,7 @@ export function makeDoor(ground: Ground, { store, reads, feed }: Stores, subject
     ...consumers.operations,
     ...sessions.operations,
     ...realtime.operations,
+    ...subjects.mailDomains.operations,
     ...subjects.triggers.operations,
     ...createTelemetry({ store, time: ground.time, version }).operations,
     ...actors.operations,

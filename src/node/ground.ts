@@ -1,6 +1,7 @@
 import type { ClusterConfig, Time } from '../../cluster/index.js';
 import { type Settings } from '../config/index.js';
 import { type Log } from '../diagnostics/index.js';
+import type { LookUpRecords } from '../egress/index.js';
 
 export type Close = (signal: AbortSignal) => Promise<void> | void;
 export type AtEnd = (close: Close) => void;
@@ -17,6 +18,8 @@ export interface Ground {
   readonly sharedAnswerMsMax: number | undefined;
   readonly cluster: Partial<ClusterConfig>;
   readonly dataDir: string;
+  /** Who is asked for DNS records; the machine's name servers when left out. */
+  readonly lookUp: LookUpRecords | undefined;
   /** Empty until the node listens. */
   readonly publicUrl: () => string;
   /** Hears of failures that no request waits for. */

@@ -6,12 +6,13 @@ import { createAgents } from '../agents/index.js';
 import { createCalls, vendorAccess } from '../calls/index.js';
 import { createConsumers } from '../consumers/index.js';
 import { createDatabases } from '../databases/index.js';
-import { createEgress } from '../egress/index.js';
+import { createEgress, systemRecords } from '../egress/index.js';
 import { createExpressions } from '../expressions/index.js';
 import { createIdentity } from '../identity/index.js';
 import { createInvites } from '../invites/index.js';
 import { createKeys } from '../keys/index.js';
 import { createMail } from '../mail/index.js';
+import { createMailDomains } from '../mail-domains/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
 import { createQuota, FailedCredentials } from '../quota/index.js';
 import { createSandbox } from '../sandbox/index.js';
@@ -164,6 +165,16 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     newId: randomUUID,
     report,
   });
+  const lookUp = ground.lookUp ?? systemRecords();
+  const mailDomains = createMailDomains({
+    store,
+    reads,
+    lookUp,
+    operatorDomain: settings.mailDomain,
+    time,
+    newId: randomUUID,
+    randomBytes,
+  });
   const triggers = await makeTriggers(ground, stores, {
     vault,
     sealer,
@@ -176,6 +187,8 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     agents,
     databases,
     mail,
+    mailDomains: mailDomains.domains,
+    lookUp,
     sessions,
     consumers,
   });
@@ -184,6 +197,7 @@ export async function makeSubjects(ground: Ground, stores: Stores) {
     vault,
     identity,
     mail,
+    mailDomains,
     invites,
     quota,
     failures,

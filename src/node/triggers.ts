@@ -6,11 +6,12 @@ import type { Settings } from '../config/index.js';
 import { type ConsumersSubject, denylistTopic } from '../consumers/index.js';
 import { tenantScope } from '../context/tenant-scope.js';
 import type { Databases } from '../databases/index.js';
-import { createEgress, type Egress } from '../egress/index.js';
+import { createEgress, type Egress, type LookUpRecords } from '../egress/index.js';
 import type { Expressions } from '../expressions/index.js';
 import { identityTopics } from '../identity/index.js';
 import type { Keys } from '../keys/index.js';
-import type { Mail } from '../mail/index.js';
+import { hostOf, type Mail } from '../mail/index.js';
+import type { MailDomains } from '../mail-domains/index.js';
 import type { FailedCredentials, Quota } from '../quota/index.js';
 import { realtimeTopic } from '../realtime/index.js';
 import type { Sandbox } from '../sandbox/index.js';
@@ -33,6 +34,8 @@ interface TriggerNeeds {
   readonly agents: AgentsSubject;
   readonly databases: Databases;
   readonly mail: Mail;
+  readonly mailDomains: MailDomains;
+  readonly lookUp: LookUpRecords;
   readonly sessions: SessionsSubject;
   readonly consumers: Pick<ConsumersSubject, 'isDenied'>;
 }
@@ -73,6 +76,10 @@ export async function makeTriggers(
     gateTopics: [denylistTopic, realtimeTopic],
     publicUrl,
     smtpIn: await smtpInOf(settings),
+    mailDomain: settings.mailDomain,
+    // Mails that become files may say that they are of anybody.
+    fallbackMailDomain: () => (settings.smtpUrl === undefined ? undefined : hostOf(publicUrl())),
+    checksSenders: settings.mailSenderCheck === 'dmarc',
     report,
   });
   sessions.sessions.beforeTakeoverIsAnswered((scope, sessionId) => triggers.quiet(scope, sessionId));

@@ -47,6 +47,8 @@ export const permissions = [
   'telemetry:write',
   'secrets:read',
   'secrets:write',
+  'mail_domains:read',
+  'mail_domains:write',
   'keys:read',
   'keys:create',
   'keys:write',

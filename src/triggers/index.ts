@@ -3,8 +3,9 @@ import type { Random, Time } from '../../cluster/index.js';
 import type { AgentsSubject } from '../agents/index.js';
 import type { TenantScope } from '../context/tenant-scope.js';
 import type { Databases } from '../databases/index.js';
-import type { Egress } from '../egress/index.js';
+import type { Egress, LookUpRecords } from '../egress/index.js';
 import type { Expressions } from '../expressions/index.js';
+import type { MailDomains } from '../mail-domains/index.js';
 import type { Operation } from '../operations/index.js';
 import type { FailedCredentials, Quota } from '../quota/index.js';
 import type { Sandbox } from '../sandbox/index.js';
@@ -32,6 +33,8 @@ import { WebhookIntake } from './intake/webhook.js';
 import { LiveTriggers } from './live-triggers.js';
 import { triggerOperations } from './operations.js';
 import type { ConsumerPort, TurnPort } from './ports.js';
+import { MailReader } from './mail-reading/mail-reader.js';
+import { MailAddresses } from './mail/addresses.js';
 import { MailIntake } from './mail/mail-intake.js';
 import { mailTarget } from './mail/mail-target.js';
 import { Mailboxes } from './mail/mailboxes.js';
@@ -79,6 +82,14 @@ export interface TriggersDependencies {
   readonly mail: Pick<Mail, 'send'>;
   /** Where mail for triggers is taken; undefined: not by this node. */
   readonly smtpIn: Pick<SmtpListenerParts, 'host' | 'port' | 'tls'> | undefined;
+  /** Of triggers' own addresses. */
+  readonly mailDomain: string | undefined;
+  /** Stands in for it where mails leave the machine. */
+  readonly fallbackMailDomain: () => string | undefined;
+  /** Whether mails must prove who sent them. */
+  readonly checksSenders: boolean;
+  readonly mailDomains: Pick<MailDomains, 'tenantOf'>;
+  readonly lookUp: LookUpRecords;
   readonly turns: TurnPort;
   readonly sessions: ManualMessagesParts['sessions'];
   readonly consumers: ConsumerPort;
@@ -115,8 +126,14 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   vault.addReferenceFinder(findSecretReferences);
   const seal = new WorkSeal(dependencies.sealer);
   const live = new LiveTriggers(dependencies);
+  const addresses = new MailAddresses({
+    domain: dependencies.mailDomain,
+    fallbackDomain: dependencies.fallbackMailDomain,
+    domains: dependencies.mailDomains,
+  });
+  const reader = new MailReader(dependencies);
   const gates = new Gates(consumers, reads);
-  const sender = new Sender({ ...dependencies, live, seal, gates });
+  const sender = new Sender({ ...dependencies, live, seal, gates, addresses });
   const runner = new Runner({ ...dependencies, live, gates, sender, seal });
   const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
   const flushes = new Flushes({ live, seal, gates, writer: flushing });
@@ -134,6 +151,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     store,
     reads,
     gates,
+    addresses,
     quota,
     inbox: dependencies.writers.writer(mailTarget),
     runner,
@@ -144,6 +162,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     ...dependencies,
     live,
     intake: mailIntake,
+    reader,
     wake: (scope, id) => looker.look(scope, id, 'email', true),
   });
   const looker = new Looker({
@@ -159,6 +178,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   const triggers = new Triggers({
     ...dependencies,
     nowMs,
+    checkAddress: (scope, id, config) => addresses.check(scope, id, config),
     beginning: async (scope, parsed, before) =>
       parsed.type !== 'db_event' ||
       (before?.type === 'db_event' && isSameSource(parsed.config, before.config))
@@ -179,7 +199,17 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   const { smtpIn } = dependencies;
   const listener =
     smtpIn &&
-    new SmtpListener({ ...smtpIn, live, reads, intake: mailIntake, time, report: dependencies.report });
+    new SmtpListener({
+      ...smtpIn,
+      live,
+      reads,
+      intake: mailIntake,
+      addresses,
+      reader,
+      checksSenders: dependencies.checksSenders,
+      time,
+      report: dependencies.report,
+    });
   const intake = new WebhookIntake({
     store,
     reads,
@@ -221,6 +251,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     async stop() {
       await listener?.stop();
       await looker.stop();
+      reader.close();
       await Promise.all([events.stop(), mailboxes.stop()]);
       retention.stop();
       buffers.stop();

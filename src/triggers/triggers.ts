@@ -20,7 +20,7 @@ import {
   type TriggerType,
   withoutNulls,
 } from './config/trigger-config.js';
-import type { ScheduleConfig } from './config/source-configs.js';
+import type { EmailConfig, ScheduleConfig } from './config/source-configs.js';
 import { Schedule } from './schedule/schedule.js';
 import { sourceHealth, type SourceHealth } from './sources/sources.store.js';
 import {
@@ -49,6 +49,8 @@ export interface TriggersParts {
   readonly channels: ChannelAddresses;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly nowMs: () => number;
+  /** Refuses an address that mail may not be sent from; the id is undefined for a trigger that is being made. */
+  readonly checkAddress: (scope: TenantScope, id: string | undefined, config: EmailConfig) => Promise<void>;
   /** Judges what only others can, and asks where a source begins; undefined where it goes on as it was before. */
   readonly beginning: (
     scope: TenantScope,
@@ -100,6 +102,7 @@ export class Triggers {
     const config = withoutNulls(fields.trigger_config);
     const parsed = this.#judged(fields.trigger_type, config);
     refuseRenderedAcknowledgement(parsed);
+    await this.#checkAddress(scope, undefined, parsed);
     await this.#requireAgent(caller, fields.agent_id);
     const beginning = await this.#parts.beginning(scope, parsed);
     const destinations = destinationsOf(parsed, this.#parts.channels);
@@ -148,6 +151,10 @@ export class Triggers {
     const { scope } = caller;
     if (patch.agent_id !== undefined) await this.#requireAgent(caller, patch.agent_id);
     const found = await this.get(scope, id);
+    if (patch.trigger_config !== undefined) {
+      const wanted = mergePatch(found.config, patch.trigger_config);
+      await this.#checkAddress(scope, id, this.#judged(found.trigger_type, wanted));
+    }
     const beginning = await this.#beginningAnew(scope, found, patch);
     return this.#arming(scope, async (tx) => {
       const before = present(await lockTrigger(scope, tx, id));
@@ -229,6 +236,10 @@ export class Triggers {
     checkOutbound(parsed, this.#parts.egress);
     if (parsed.type === 'schedule') refuseUnreadable(parsed.config, this.#parts.nowMs());
     return parsed;
+  }
+
+  async #checkAddress(scope: TenantScope, id: string | undefined, parsed: TriggerConfig): Promise<void> {
+    if (parsed.type === 'email') await this.#parts.checkAddress(scope, id, parsed.config);
   }
 
   async #requireAgent({ scope, role }: TenantCaller, agentId: string): Promise<void> {

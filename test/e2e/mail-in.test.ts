@@ -165,7 +165,11 @@ test.serial(
   'a mail is not taken before it is committed: its sender comes again after the node died',
   async (t) => {
     const mailPort = await freePort();
-    const environment = { TROUPE_SMTP_IN_PORT: String(mailPort) };
+    const environment = {
+      TROUPE_SMTP_IN_PORT: String(mailPort),
+      TROUPE_MAIL_DOMAIN: 'example.org',
+      TROUPE_MAIL_SENDER_CHECK: 'off',
+    };
     const world = await startNodes(t, { count: 1, environment });
     const [first] = world.nodes;
     if (first === undefined) throw new Error('one node was started');

@@ -1,7 +1,7 @@
 // Mail for triggers, sent as people's mail programs do, and how each is answered.
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import { freePort } from './free-port.js';
-import { startTestNode, type TestNode } from './node.js';
+import { startTestNode, type TestNode, type TestNodeOptions } from './node.js';
 
 export interface MailNode extends TestNode {
   readonly mailPort: number;
@@ -11,9 +11,11 @@ export interface MailNode extends TestNode {
 export async function startMailNode(
   t: { teardown(fn: () => Promise<void>): void },
   environment: Readonly<Record<string, string>> = {},
+  options: Pick<TestNodeOptions, 'lookUp'> = {},
 ): Promise<MailNode> {
   const mailPort = await freePort();
   const node = await startTestNode(t, {
+    ...options,
     environment: { TROUPE_SMTP_IN_PORT: String(mailPort), ...environment },
   });
   return { ...node, mailPort };

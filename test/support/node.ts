@@ -30,6 +30,8 @@ export interface TestNodeOptions {
   readonly dataDir?: string;
   /** For tests of what nodes share: on a busy machine Redis may need longer than a caller would wait. */
   readonly sharedAnswerMsMax?: number;
+  /** Answers for DNS. */
+  readonly lookUp?: (name: string, type: string) => Promise<unknown>;
 }
 
 export const operatorToken = 'operator-token-of-tests-in-one-process';
@@ -64,6 +66,8 @@ export async function startTestNode(
     TROUPE_SEED: 'demo',
     TROUPE_OPERATOR_TOKEN: operatorToken,
     TROUPE_EGRESS_ALLOW: '127.0.0.0/8',
+    // As with `npm start`: mails of tests come from loopback, for which no domain vouches.
+    TROUPE_MAIL_SENDER_CHECK: 'off',
     ...options.environment,
   });
   const lines: string[] = [];
@@ -81,6 +85,7 @@ export async function startTestNode(
     // The test, its vendors and often other nodes share this event loop: on a busy machine they make it late.
     sheds: false,
     cluster: patientCluster,
+    ...(options.lookUp !== undefined && { lookUp: options.lookUp }),
     ...(options.sharedAnswerMsMax !== undefined && { sharedAnswerMsMax: options.sharedAnswerMsMax }),
   });
   const stop = (): Promise<void> => node.stop(AbortSignal.timeout(5_000));

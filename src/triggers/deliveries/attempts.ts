@@ -8,6 +8,7 @@ import type { ChangeFeed } from '../../storage/index.js';
 import type { Gates } from '../gates.js';
 import type { WorkSeal } from '../inbox/work.js';
 import { type LiveTrigger, validSecrets } from '../live-triggers.js';
+import type { MailAddresses } from '../mail/addresses.js';
 import { answerMail } from '../mail/answer.js';
 import { deliveryContent, type DeliveryContent } from './content.js';
 import type { ClaimedDelivery } from './deliveries.store.js';
@@ -16,8 +17,9 @@ import type { AttemptResult } from './retry.js';
 
 /** Of one attempt, from look-up to the last byte. */
 export const attemptMs = 15_000;
+const noWayOut = 'The trigger has no way out for answers.';
 
-type SendingTrigger = Pick<LiveTrigger, 'parsed' | 'secrets' | 'formerSecretUntilMs'>;
+type SendingTrigger = Pick<LiveTrigger, 'id' | 'scope' | 'parsed' | 'secrets' | 'formerSecretUntilMs'>;
 
 export interface AttemptParts extends OutgoingParts {
   readonly live: { get(id: string): Ready<SendingTrigger | undefined> };
@@ -31,6 +33,7 @@ export interface AttemptParts extends OutgoingParts {
   readonly operatorEgress: Pick<Egress, 'fetchGuarded'>;
   /** For answers to mails. */
   readonly mail: Pick<Mail, 'send'>;
+  readonly addresses: Pick<MailAddresses, 'sendingAs'>;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -75,7 +78,7 @@ export class Attempts {
       if (trigger === undefined) throw new Unsendable('The trigger was deleted.');
       const content = this.#parts.seal.open(scope, delivery.sealed, deliveryContent);
       if (trigger.parsed.type !== 'webhook') {
-        const send = () => this.#mail(delivery, content);
+        const send = () => this.#mail(delivery, trigger, content);
         return { ...(await this.#whileOpen(scope, delivery, content, send)), delayMs: 0 };
       }
       const { config } = trigger.parsed;
@@ -140,10 +143,18 @@ export class Attempts {
   }
 
   /** The mail server's own words stay with the operator: they tell of his network. */
-  async #mail(delivery: ClaimedDelivery, content: DeliveryContent): Promise<AttemptResult> {
-    const { mail, time, report } = this.#parts;
-    const answer = answerMail({ key: delivery.key, content }, delivery.created_at);
-    if (answer === undefined) throw new Unsendable('The trigger has no way out for answers.');
+  async #mail(
+    delivery: ClaimedDelivery,
+    trigger: SendingTrigger,
+    content: DeliveryContent,
+  ): Promise<AttemptResult> {
+    const { mail, addresses, time, report } = this.#parts;
+    const { parsed } = trigger;
+    if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noWayOut);
+    // As it may be sent now: a domain may have been given up since the answer was written.
+    const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
+    const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
+    if (answer === undefined) throw new Unsendable(noWayOut);
     let timer: Timer | undefined;
     const tooLong = new Promise<never>((_resolve, reject) => {
       const error = new MailError('The mail server did not answer in time.', { final: false });

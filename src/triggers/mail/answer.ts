@@ -2,6 +2,7 @@ import type { TenantScope } from '../../context/tenant-scope.js';
 import type { OutgoingMail } from '../../mail/index.js';
 import type { TenantTransaction } from '../../storage/index.js';
 import type { DeliveryContent } from '../deliveries/content.js';
+import type { SendingAs } from './addresses.js';
 import { noteMail } from './mails.store.js';
 
 export interface Answer {
@@ -14,7 +15,11 @@ export interface Answer {
  * What is sent for a row of the outbox, the same in every attempt: whoever gets it twice, after a crash between sending
  * and recording that, knows it by its Message-ID. Undefined for what came in by no mail.
  */
-export function answerMail({ key, content }: Answer, date: Date): OutgoingMail | undefined {
+export function answerMail(
+  { key, content }: Answer,
+  date: Date,
+  { from, replyTo }: SendingAs,
+): OutgoingMail | undefined {
   const { reply, mail, chunks } = content;
   if (reply === undefined || mail === undefined) return undefined;
   const { messageId, references, subject } = mail;
@@ -22,7 +27,8 @@ export function answerMail({ key, content }: Answer, date: Date): OutgoingMail |
   return {
     id: key,
     messageId: `<${messageIdOf(key, reply.from)}>`,
-    from: reply.from,
+    from,
+    ...(replyTo === undefined ? {} : { replyTo }),
     to: reply.to,
     subject: /^re:/i.test(subject) ? subject : `Re: ${subject}`.trim(),
     text: chunks.join('\n\n'),

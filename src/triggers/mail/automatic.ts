@@ -1,4 +1,4 @@
-import type { ParsedMail } from './parse-mail.js';
+import type { ParsedMail } from '../mail-reading/parsed-mail.js';
 
 const bulk: ReadonlySet<string> = new Set(['bulk', 'junk', 'list', 'auto_reply']);
 

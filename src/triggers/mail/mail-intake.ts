@@ -11,10 +11,11 @@ import type { Work, WorkSeal } from '../inbox/work.js';
 import type { LiveTrigger } from '../live-triggers.js';
 import type { TriggerMeasures } from '../measures.js';
 import { putIntoInbox } from '../sources/found-work.js';
+import type { MailAddresses } from './addresses.js';
 import { isAutomatic } from './automatic.js';
 import type { AcceptedMail, MailAcceptance } from './mail-target.js';
 import { noteMail } from './mails.store.js';
-import type { ParsedMail } from './parse-mail.js';
+import type { ParsedMail, SenderVerdict } from '../mail-reading/parsed-mail.js';
 import { sessionOfThread, threadOf } from './thread.js';
 import { writtenText } from './written-text.js';
 
@@ -26,6 +27,7 @@ export interface MailIntakeParts {
   readonly store: Store;
   readonly reads: HotReads;
   readonly gates: Pick<Gates, 'isDenied'>;
+  readonly addresses: MailAddresses;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly inbox: Pick<BatchWriter<AcceptedMail, MailAcceptance>, 'write'>;
   readonly runner: Pick<Runner, 'begin'>;
@@ -41,20 +43,41 @@ export interface MailTrigger {
 
 export interface ReceivedMail {
   readonly mail: ParsedMail;
-  /** The address that it was sent to; answers come from there. */
+  readonly verdict: SenderVerdict;
+  /** Of all its bytes. */
+  readonly digest: string;
+  /** The address that it was sent to. */
   readonly recipient: string;
   /** Of the envelope, where there is one; empty for `<>`. */
   readonly returnPath: string | undefined;
 }
 
+/** Why a mail runs nothing, as its execution says. */
+export interface MailRefusal {
+  readonly status: 'blocked' | 'failed';
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
 /** A mail that is to be kept: to run, or as one that was refused. */
-export interface JudgedMail {
+export type JudgedMail = AdmittedMail | RefusedMail;
+
+interface AdmittedMail {
   readonly trigger: LiveTrigger;
   readonly messageId: string;
   readonly thread: string;
   readonly sessionId: string;
   readonly work: Omit<Work, 'requestId'>;
-  readonly refused: boolean;
+  readonly refusal?: undefined;
+}
+
+interface RefusedMail {
+  readonly trigger: LiveTrigger;
+  readonly messageId: string;
+  readonly thread: string;
+  /** Null where nobody knows whose mail it is. */
+  readonly sessionId: string | null;
+  readonly message: string;
+  readonly refusal: MailRefusal;
 }
 
 export function mailTriggerOf(trigger: LiveTrigger | undefined): MailTrigger | undefined {
@@ -71,34 +94,50 @@ export class MailIntake {
   }
 
   /** What is to become of the mail; undefined for one that is ignored. */
-  async judge({ trigger, config }: MailTrigger, received: ReceivedMail): Promise<JudgedMail | undefined> {
-    const { reads, gates } = this.#parts;
-    const { mail, recipient, returnPath } = received;
+  async judge(found: MailTrigger, received: ReceivedMail): Promise<JudgedMail | undefined> {
+    const { reads, gates, addresses } = this.#parts;
+    const { trigger, config } = found;
+    const { mail, recipient, returnPath, verdict } = received;
     const { sender } = mail;
-    const ownAddresses = [recipient, config.address?.toLowerCase() ?? recipient];
+    const ownAddresses = addresses.ownAddresses(trigger, config, recipient);
     if (sender === undefined || isAutomatic(mail, { returnPath, ownAddresses })) return undefined;
+    if (verdict !== 'unchecked' && verdict !== 'authenticated') return unauthenticated(trigger, received);
     const thread = await threadOf(reads, trigger.scope, trigger.id, mail);
-    return {
+    const { from } = await addresses.sendingAs(trigger, config, recipient);
+    const work = { ...workOf(mail, { sender, from, thread }), agentId: trigger.agentId };
+    const known = {
       trigger,
       messageId: mail.id,
       thread,
       sessionId: sessionOfThread(trigger, thread, sender),
-      work: { ...workOf(received, sender, thread), agentId: trigger.agentId },
-      refused: !isAllowed(config, sender) || (await gates.isDenied(trigger.scope, sender)),
     };
+    const isRefused = !isAllowed(config, sender) || (await gates.isDenied(trigger.scope, sender));
+    return isRefused
+      ? { ...known, message: work.message, refusal: { status: 'blocked', error: null } }
+      : { ...known, work };
+  }
+
+  /** A mail that no process could read: its owner sees why, and the mails behind it go on. */
+  unreadable({ trigger }: MailTrigger, digest: string, reason: string): JudgedMail {
+    const error = { code: 'unreadable_mail', message: reason };
+    const message = '(a mail that cannot be read)';
+    return refusedMail(trigger, `unreadable:${digest}`, message, { status: 'failed', error });
   }
 
   /** Resolves once the mail is committed, or known to have come before. Rejects where the tenant's rate refuses it. */
   async accept(judged: JudgedMail): Promise<void> {
     const { store, quota, inbox, runner, seal } = this.#parts;
-    const { trigger, messageId, thread, sessionId } = judged;
+    const { trigger, messageId, thread } = judged;
     const { scope } = trigger;
     const { refusal } = await quota.admitTenantWork(scope, trigger.limits);
-    if (judged.refused) {
+    if (judged.refusal !== undefined) {
+      // Whoever sends them is a stranger, who must not fill the tenant's history faster than its plan runs.
+      if (refusal !== undefined && judged.refusal.error !== null) throw refusal;
       await store.inTenant(scope, (tx) => this.#keepRefused(scope, tx, judged));
       return;
     }
     if (refusal !== undefined) throw refusal;
+    const { sessionId } = judged;
     const key = keyOf(judged);
     const work: Work = { ...judged.work, requestId: key };
     const executionId = randomUUID();
@@ -126,7 +165,7 @@ export class MailIntake {
     tx: TenantTransaction,
     judged: JudgedMail,
   ): Promise<Item | undefined> {
-    if (judged.refused) {
+    if (judged.refusal !== undefined) {
       await this.#keepRefused(scope, tx, judged);
       return undefined;
     }
@@ -139,7 +178,7 @@ export class MailIntake {
   async #keepRefused(
     scope: TenantScope,
     tx: TenantTransaction,
-    { trigger, messageId, thread, sessionId, work }: JudgedMail,
+    { trigger, messageId, thread, sessionId, message, refusal }: RefusedMail,
   ): Promise<void> {
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return;
     await insertEnded(scope, tx, {
@@ -149,14 +188,13 @@ export class MailIntake {
       triggerId: trigger.id,
       channel: 'email',
       userId: null,
-      message: work.message,
-      status: 'blocked',
-      error: null,
+      message,
+      ...refusal,
     });
   }
 }
 
-function keyOf({ messageId }: JudgedMail): string {
+function keyOf({ messageId }: AdmittedMail): string {
   return `mail:${messageId}`;
 }
 
@@ -167,21 +205,48 @@ function isAllowed({ allowed_senders: allowed }: EmailConfig, sender: string): b
   return allowed.some((entry) => [sender, domain].includes(entry.toLowerCase()));
 }
 
-function workOf({ mail, recipient }: ReceivedMail, sender: string, thread: string): Omit<Work, 'requestId'> {
+/**
+ * Noted by its bytes and not by its Message-ID, which a stranger may choose: the mail that really has it is no repeat
+ * of this one, and no answer finds its thread by it.
+ */
+function unauthenticated(trigger: LiveTrigger, { mail, digest }: ReceivedMail): RefusedMail {
+  const message = `The domain of ${mail.sender} does not vouch for this mail by SPF or DKIM (DMARC).`;
+  return refusedMail(trigger, `unauthenticated:${digest}`, messageIn(mail), {
+    status: 'blocked',
+    error: { code: 'unauthenticated_sender', message },
+  });
+}
+
+function refusedMail(
+  trigger: LiveTrigger,
+  messageId: string,
+  message: string,
+  refusal: MailRefusal,
+): RefusedMail {
+  return { trigger, messageId, thread: messageId, sessionId: null, message, refusal };
+}
+
+function messageIn({ text, subject }: ParsedMail): string {
+  return [writtenText(text), subject, '(no text)'].find((found) => found !== '') ?? '';
+}
+
+function workOf(
+  mail: ParsedMail,
+  { sender, from, thread }: { readonly sender: string; readonly from: string; readonly thread: string },
+): Omit<Work, 'requestId'> {
   const { subject, attachments, senderName } = mail;
-  const message = [writtenText(mail.text), subject, '(no text)'].find((text) => text !== '') ?? '';
   const references = [...(mail.references.length > 0 ? mail.references : mail.inReplyTo)].slice(
     -referencesKept,
   );
   return {
-    message,
+    message: messageIn(mail),
     context: {
       ...(subject === '' ? {} : { subject }),
       ...(attachments.length === 0 ? {} : { attachments: attachments.join(', ').slice(0, contextCharsMax) }),
     },
     consumerKey: sender,
     ...(senderName === undefined ? {} : { displayName: senderName }),
-    reply: { to: sender, from: recipient },
+    reply: { to: sender, from },
     mail: { subject, thread, references, ...(mail.hasMessageId ? { messageId: mail.id } : {}) },
   };
 }

@@ -1,10 +1,14 @@
 import { isIP } from 'node:net';
 import { ImapFlow } from 'imapflow';
+import type { Time } from '../../../cluster/index.js';
 import { isLoopbackAddress } from '../../context/address.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Egress } from '../../egress/index.js';
 import type { Vault } from '../../vault/index.js';
 import { type EmailConfig, isTlsFromTheStart } from '../config/source-configs.js';
+import { MailboxError, withinBudget } from './mailbox-budget.js';
+
+export { MailboxError } from './mailbox-budget.js';
 
 export type Imap = NonNullable<EmailConfig['imap']>;
 
@@ -13,21 +17,26 @@ export interface MailboxConnectionParts {
   readonly egress: Pick<Egress, 'permittedAddresses'>;
   /** PEM certificates that are believed in place of Node's own. */
   readonly authorities?: readonly string[];
+  readonly time: Time;
 }
 
-const timeoutMs = 15_000;
-
-/** Why a mailbox cannot be looked into, in words for the trigger's owner. */
-export class MailboxError extends Error {
-  override readonly name = 'MailboxError';
-}
+const timeoutMs = 8_000;
+/** From the first packet to the end of the sign-in. Greeting, capabilities and answers fit many times. */
+const signInBudget = { ms: 8_000, bytes: 1024 * 1024 };
+/** A mail of 10 MB, which is the largest that is taken, and its frame. */
+const literalBytesMax = 11 * 1024 * 1024;
+/** Numbers of a window of a search are the longest line that is asked for; see `searchWindow`. */
+const lineBytesMax = 64 * 1024;
+/** One literal of that size with the lines around it. */
+const responseBytesMax = literalBytesMax + 2 * lineBytesMax;
 
 /**
  * A connection to the server of a tenant's mailbox, signed in. The address is judged where it is connected to; all but
- * the machine itself is spoken to over TLS, from the first byte or by STARTTLS.
+ * the machine itself is spoken to over TLS, from the first byte or by STARTTLS. The server is whatever a tenant names, so
+ * each literal, line and answer is bounded, and so are the bytes and the time of the sign-in.
  */
 export async function connectMailbox(
-  { vault, egress, authorities }: MailboxConnectionParts,
+  { vault, egress, authorities, time }: MailboxConnectionParts,
   scope: TenantScope,
   imap: Imap,
 ): Promise<ImapFlow> {
@@ -51,13 +60,19 @@ export async function connectMailbox(
     // Longer than the pauses of IDLE.
     socketTimeout: 300_000,
     maxIdleTime: 120_000,
+    maxLiteralSize: literalBytesMax,
+    maxLineLength: lineBytesMax,
+    maxResponseSize: responseBytesMax,
+    // A few kilobytes of deflated zeros are megabytes to parse.
+    disableCompression: true,
   });
   // Told to whoever waits for an answer, and by the end of the connection; unheard it would end the process.
   client.on('error', () => undefined);
   try {
-    await client.connect();
+    await withinBudget(client, time, signInBudget, () => client.connect());
   } catch (error) {
     client.close();
+    if (error instanceof MailboxError) throw error;
     const denied = error instanceof Error && Reflect.get(error, 'authenticationFailed') === true;
     throw new MailboxError(
       denied

@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream';
 import type { ImapFlow } from 'imapflow';
-import { z } from 'zod';
+import type { Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../context/tenant-scope.js';
 import type { Store } from '../../storage/index.js';
+import { FairPlaces } from '../fair-places.js';
 import type { Item } from '../inbox/item.js';
 import type { LiveTriggers } from '../live-triggers.js';
 import type { Look } from '../sources/looker.js';
@@ -13,9 +13,9 @@ import {
   type MailboxConnectionParts,
   MailboxError,
 } from './mailbox-connection.js';
-import { type JudgedMail, type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
-import { parseMail } from './parse-mail.js';
-import { mailBytesMax } from './smtp-listener.js';
+import { withinBudget } from './mailbox-budget.js';
+import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } from './mailbox-look.js';
+import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
 /** News come by IDLE; this finds what it missed, and serves where there is none. */
 const lookEveryMs = 20_000;
@@ -24,27 +24,22 @@ const lookEveryMs = 20_000;
  * one whose node has died nobody looks for so long.
  */
 const holdMs = 30_000;
-const mailsMax = 20;
-const dayMs = 86_400_000;
-/** Servers tell the time of arrival in seconds, by clocks of their own. */
-const clockSlackMs = 5_000;
+/** Looks at once: each may hold a mail of 10 MB, read and unread. */
+const looksMax = { all: 16, each: 4 };
+/** Connections that stay open for news; others are closed after each look. */
+const openMax = { all: 500, each: 50 };
+/** A server that tells of news all the time is looked at once a second. */
+const wakeEveryMs = 1_000;
+/** News between two looks are some lines. */
+const idleBytesMax = 256 * 1024;
+const idleCountEveryMs = 1_000;
+/** To open the mailbox, and to mark mails in it. */
+const openBudget = { ms: 4_000, bytes: 256 * 1024 };
 
-const mailboxState = z.object({
-  /** Whose mailbox was looked into; another begins anew. */
-  about: z.string().optional(),
-  /** Numbers of mails mean something under this mark alone. */
-  validity: z.string().optional(),
-  last_uid: z.number().optional(),
-  /** What arrived before is no news, whatever its number. */
-  began_ms: z.number().optional(),
-  looked_ms: z.number().optional(),
-});
-type MailboxState = z.output<typeof mailboxState>;
-
-export interface MailboxesParts extends MailboxConnectionParts {
+export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLookParts, 'intake'> {
   readonly store: Store;
   readonly live: LiveTriggers;
-  readonly intake: Pick<MailIntake, 'judge' | 'acceptWithin'>;
+  readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'acceptWithin'>;
   /** The server tells of news: look before it is time. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
@@ -52,15 +47,10 @@ export interface MailboxesParts extends MailboxConnectionParts {
 
 interface Open {
   readonly about: string;
+  readonly tenantId: string;
   readonly client: ImapFlow;
-}
-
-interface Found {
-  /** What was looked at. */
-  readonly seen: readonly number[];
-  readonly judged: readonly JudgedMail[];
-  readonly state: MailboxState;
-  readonly more: boolean;
+  /** Received when the last look ended; undefined during a look, which counts by itself. */
+  receivedBefore: number | undefined;
 }
 
 /**
@@ -71,13 +61,25 @@ interface Found {
 export class Mailboxes {
   readonly #parts: MailboxesParts;
   readonly #open = new Map<string, Promise<Open>>();
+  /** Those whose sign-in is over. */
+  readonly #idle = new Map<string, Open>();
+  readonly #places = new FairPlaces(looksMax);
+  readonly #wakes = new Map<string, Timer>();
+  /** Told of news again within that second. */
+  readonly #missed = new Set<string>();
+  #counting: Timer | undefined;
 
   constructor(parts: MailboxesParts) {
     this.#parts = parts;
   }
 
   /** Looks once, where it is due and nobody else looks. */
-  async look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<Look> {
+  look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<Look> {
+    // Before the look is held, so that waiting here takes no time of it.
+    return this.#places.run(scope.tenantId, () => this.#look(scope, triggerId, early));
+  }
+
+  async #look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<Look> {
     const { store, live } = this.#parts;
     const found = mailTriggerOf(await live.get(triggerId));
     const imap = found?.config.imap;
@@ -92,8 +94,10 @@ export class Mailboxes {
       return { items: [] };
     }
     try {
-      const { client } = await this.#openFor(scope, triggerId, imap);
-      const { items, more } = await this.#take(scope, found, client, source);
+      const open = await this.#openFor(scope, triggerId, imap);
+      open.receivedBefore = undefined;
+      const { items, more } = await this.#take(scope, found, open.client, source);
+      this.#keep(triggerId, open);
       return { items, againInMs: (more ? 0 : lookEveryMs) + 10 };
     } catch (error) {
       this.#close(triggerId);
@@ -102,6 +106,8 @@ export class Mailboxes {
   }
 
   async stop(): Promise<void> {
+    this.#counting?.cancel();
+    for (const timer of this.#wakes.values()) timer.cancel();
     for (const triggerId of this.#open.keys()) this.#close(triggerId);
   }
 
@@ -111,10 +117,13 @@ export class Mailboxes {
     client: ImapFlow,
     source: SourceRow,
   ): Promise<{ readonly items: readonly Item[]; readonly more: boolean }> {
-    const { store, intake, report } = this.#parts;
+    const { store, intake, time, report } = this.#parts;
     const nowMs = source.now.getTime();
     const before = stateFor(found, mailboxState.parse(source.state));
-    const { seen, judged, state, more } = await this.#read(found, client, before, nowMs);
+    const { seen, judged, state, more } = await new MailboxLook(this.#parts, found, client).take(
+      before,
+      nowMs,
+    );
     const dueAt = new Date(nowMs + (more ? 0 : lookEveryMs));
     const items = await store.inTenant(scope, async (tx) => {
       const moved = await moveOn(scope, tx, found.trigger.id, { before: source.state, state, dueAt });
@@ -128,57 +137,12 @@ export class Mailboxes {
     });
     if (items !== undefined && seen.length > 0) {
       // For the people who look into the mailbox; what is taken is known without it.
-      await client
-        .messageFlagsAdd(seen.join(','), ['\\Seen'], { uid: true })
-        .catch((error: unknown) => report('marking mails as seen', error));
+      const mark = () => client.messageFlagsAdd(seen.join(','), ['\\Seen'], { uid: true });
+      await withinBudget(client, time, openBudget, mark).catch((error: unknown) =>
+        report('marking mails as seen', error),
+      );
     }
     return { items: items ?? [], more };
-  }
-
-  async #read(found: MailTrigger, client: ImapFlow, before: MailboxState, nowMs: number): Promise<Found> {
-    const { mailbox } = client;
-    if (mailbox === false) throw new MailboxError('The mailbox is not open.');
-    const validity = String(mailbox.uidValidity);
-    const beganMs = before.began_ms ?? nowMs;
-    const isKnown = before.validity === validity;
-    const after = isKnown ? (before.last_uid ?? 0) : 0;
-    const since = new Date((before.looked_ms ?? beganMs) - dayMs);
-    const wanted = isKnown ? { uid: `${after + 1}:*` } : { since };
-    const listed = (await client.search(wanted, { uid: true })) || [];
-    // A mailbox without news answers with its last mail.
-    const all = listed.filter((uid) => uid > after).toSorted((one, other) => one - other);
-    const uids = all.slice(0, mailsMax);
-    const judged: JudgedMail[] = [];
-    const seen: number[] = [];
-    for (const uid of uids) {
-      if (!(await isNews(client, uid, beganMs))) continue;
-      seen.push(uid);
-      const mail = await this.#fetch(found, client, uid);
-      if (mail !== undefined) judged.push(mail);
-    }
-    const more = all.length > uids.length;
-    // Before the first mail under these numbers all below the next number has been looked at.
-    const lastUid = uids.at(-1) ?? Math.max(after, isKnown ? 0 : mailbox.uidNext - 1);
-    const state = { about: before.about, validity, last_uid: lastUid, began_ms: beganMs, looked_ms: nowMs };
-    return { seen, judged, state, more };
-  }
-
-  async #fetch(
-    { trigger, config }: MailTrigger,
-    client: ImapFlow,
-    uid: number,
-  ): Promise<JudgedMail | undefined> {
-    const { intake, report } = this.#parts;
-    const about = await client.fetchOne(String(uid), { size: true }, { uid: true });
-    if (about && (about.size ?? 0) > mailBytesMax) {
-      report('taking a mail of a mailbox', new MailboxError(`Mail ${uid} is too large.`));
-      return undefined;
-    }
-    const whole = await client.fetchOne(String(uid), { source: { maxLength: mailBytesMax } }, { uid: true });
-    if (!whole || whole.source === undefined) return undefined;
-    const mail = await parseMail(Readable.from([whole.source]));
-    const recipient = ownAddressOf(config.address, config.imap, trigger.id);
-    return intake.judge({ trigger, config }, { mail, recipient, returnPath: undefined });
   }
 
   #openFor(scope: TenantScope, triggerId: string, imap: Imap): Promise<Open> {
@@ -199,18 +163,58 @@ export class Mailboxes {
   async #connect(scope: TenantScope, triggerId: string, imap: Imap, about: string): Promise<Open> {
     const client = await connectMailbox(this.#parts, scope, imap);
     try {
-      await client.mailboxOpen(imap.mailbox);
+      await withinBudget(client, this.#parts.time, openBudget, () => client.mailboxOpen(imap.mailbox));
     } catch (error) {
       client.close();
+      if (error instanceof MailboxError) throw error;
       throw new MailboxError('The mailbox could not be opened.', { cause: error });
     }
-    client.on('exists', () => this.#parts.wake(scope, triggerId));
-    return { about, client };
+    client.on('exists', () => this.#wakeSoon(scope, triggerId));
+    return { about, tenantId: scope.tenantId, client, receivedBefore: undefined };
+  }
+
+  /** However often the server tells of news. */
+  #wakeSoon(scope: TenantScope, triggerId: string): void {
+    const { time, wake } = this.#parts;
+    if (this.#wakes.has(triggerId)) return void this.#missed.add(triggerId);
+    wake(scope, triggerId);
+    const timer = time.after(wakeEveryMs, () => {
+      if (this.#wakes.delete(triggerId) && this.#missed.delete(triggerId)) this.#wakeSoon(scope, triggerId);
+    });
+    this.#wakes.set(triggerId, timer);
+  }
+
+  /** Open for news, where there is a place for it; counted while nobody looks. */
+  #keep(triggerId: string, open: Open): void {
+    const ofTenant = [...this.#idle.values()].filter(({ tenantId }) => tenantId === open.tenantId).length;
+    const isKept = this.#idle.has(triggerId);
+    if (!isKept && (this.#idle.size >= openMax.all || ofTenant >= openMax.each)) {
+      this.#close(triggerId);
+      return;
+    }
+    open.receivedBefore = open.client.stats().received;
+    this.#idle.set(triggerId, open);
+    this.#counting ??= this.#parts.time.after(idleCountEveryMs, () => this.#countIdle());
+  }
+
+  #countIdle(): void {
+    for (const [triggerId, { client, receivedBefore }] of this.#idle) {
+      if (receivedBefore === undefined) continue;
+      if (client.stats().received - receivedBefore <= idleBytesMax) continue;
+      this.#close(triggerId);
+      const error = new MailboxError(
+        `The server of the mailbox sent more than ${idleBytesMax} bytes unasked.`,
+      );
+      this.#parts.report('waiting for news of a mailbox', error);
+    }
+    this.#counting =
+      this.#idle.size === 0 ? undefined : this.#parts.time.after(idleCountEveryMs, () => this.#countIdle());
   }
 
   #close(triggerId: string): void {
     const open = this.#open.get(triggerId);
     this.#open.delete(triggerId);
+    this.#idle.delete(triggerId);
     // One that could not be opened has said so to whoever opened it.
     open?.then(({ client }) => client.close()).catch(() => undefined);
   }
@@ -219,17 +223,4 @@ export class Mailboxes {
 function stateFor({ config }: MailTrigger, state: MailboxState): MailboxState {
   const about = JSON.stringify([config.imap?.host, config.imap?.user, config.imap?.mailbox]);
   return state.about === about || state.about === undefined ? { ...state, about } : { about };
-}
-
-/** False for what lay there before the trigger began, or has gone. */
-async function isNews(client: ImapFlow, uid: number, beganMs: number): Promise<boolean> {
-  const about = await client.fetchOne(String(uid), { internalDate: true }, { uid: true });
-  if (!about) return false;
-  const { internalDate } = about;
-  return internalDate === undefined || new Date(internalDate).getTime() >= beganMs - clockSlackMs;
-}
-
-function ownAddressOf(address: string | undefined, imap: Imap | undefined, triggerId: string): string {
-  const user = imap?.user ?? '';
-  return (address ?? (user.includes('@') ? user : `${triggerId}@${imap?.host ?? 'localhost'}`)).toLowerCase();
 }

@@ -40,16 +40,23 @@ const byAddress: HotStatement<z.output<typeof claimRow>> = {
   name: 'trigger_by_mail_address',
   text: `select id, tenant_id, enabled from triggers
     where trigger_type = 'email' and lower(config ->> 'address') = $1 and not config ? 'imap'
+      and ($2::uuid is null or tenant_id = $2)
     order by created_at, id limit 100`,
   row: claimRow,
 };
 
 /**
- * The trigger that takes mail for this address. The tenant that claimed it first has it, also while its trigger is
- * switched off: nobody gets another's mail by writing the address into a trigger.
+ * The trigger that takes mail for this address, of the tenant that may claim it. Where nobody proves domains
+ * (`claimant` undefined) that is the tenant that claimed it first, also while its trigger is switched off: nobody gets
+ * another's mail by writing the address into a trigger.
  */
-export async function triggerForAddress(reads: HotReads, address: string): Promise<string | undefined> {
-  const claims = await reads.directory(byAddress, [address]);
+export async function triggerForAddress(
+  reads: HotReads,
+  address: string,
+  claimant: { readonly tenantId: string | undefined } | undefined,
+): Promise<string | undefined> {
+  if (claimant !== undefined && claimant.tenantId === undefined) return undefined;
+  const claims = await reads.directory(byAddress, [address, claimant?.tenantId ?? null]);
   const own = claims.filter(({ tenant_id }) => tenant_id === claims[0]?.tenant_id);
   return own.find(({ enabled }) => enabled)?.id;
 }

@@ -1,22 +1,25 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { Transform, type TransformCallback } from 'node:stream';
 import { callbackify } from 'node:util';
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server';
-import type { Time, Timer } from '../../../cluster/index.js';
+import type { Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../errors.js';
 import type { HotReads } from '../../storage/index.js';
 import type { LiveTriggers } from '../live-triggers.js';
-import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
+import type { MailReader, ReadMail } from '../mail-reading/mail-reader.js';
+import { UnreadableMail } from '../mail-reading/parsed-mail.js';
+import type { MailAddresses } from './addresses.js';
+import { IncomingBytes } from './incoming-bytes.js';
+import { type JudgedMail, type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
+import { mailBytesMax } from './mail-limits.js';
 import { triggerForAddress } from './mails.store.js';
-import { parseMail } from './parse-mail.js';
+import { shareOf, SmtpConnections } from './smtp-connections.js';
 
-export const mailBytesMax = 10 * 1024 * 1024;
 const connectionsMax = 100;
-const connectionsOfOneMax = 20;
 const recipientsMax = 100;
+/** A line of a command has 512 bytes by RFC 5321; extensions make it longer. */
+const commandBytesMax = 4 * 1024;
 const silentMs = 60_000;
-/** Of a whole connection: whoever sends a byte now and then gives his place up too. */
-const connectionMs = 600_000;
 const closingMs = 2_000;
 
 export interface SmtpListenerParts {
@@ -26,7 +29,11 @@ export interface SmtpListenerParts {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly live: LiveTriggers;
   readonly reads: HotReads;
-  readonly intake: Pick<MailIntake, 'judge' | 'accept'>;
+  readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'accept'>;
+  readonly addresses: Pick<MailAddresses, 'triggerIdIn' | 'claimant'>;
+  readonly reader: Pick<MailReader, 'read'>;
+  /** Whether mails must prove who sent them. */
+  readonly checksSenders: boolean;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -41,8 +48,8 @@ class SmtpRefusal extends Error {
   override readonly name = 'SmtpRefusal';
   readonly responseCode: number;
 
-  constructor(responseCode: number, message: string) {
-    super(message);
+  constructor(responseCode: number, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.responseCode = responseCode;
   }
 }
@@ -55,24 +62,29 @@ class SmtpRefusal extends Error {
 export class SmtpListener {
   readonly #parts: SmtpListenerParts;
   readonly #server: SMTPServer;
-  /** Connections that are open, each with the timer that ends it. */
-  readonly #open = new Map<SMTPServerSession, Timer>();
+  readonly #connections: SmtpConnections;
+  readonly #bytes = new IncomingBytes();
 
   constructor(parts: SmtpListenerParts) {
     this.#parts = parts;
+    this.#connections = new SmtpConnections(parts.time, (id) => this.#end(id));
     this.#server = new SMTPServer({
       ...parts.tls,
       authOptional: true,
       disabledCommands: parts.tls === undefined ? ['AUTH', 'STARTTLS'] : ['AUTH'],
       disableReverseLookup: true,
-      logger: false,
+      logger: commandCounter((id) => this.#connections.countCommand(id)),
       banner: 'Troupe',
       size: mailBytesMax,
+      maxCommandLength: commandBytesMax,
+      maxRecipients: recipientsMax,
       maxClients: connectionsMax,
       socketTimeout: silentMs,
       closeTimeout: closingMs,
       onConnect: (session, callback) => callback(this.#enter(session)),
-      onClose: (session) => this.#leave(session),
+      onClose: ({ id }) => this.#connections.leave(id),
+      onMailFrom: (_address, { id }, callback) =>
+        callback(this.#connections.countMail(id) ? null : new SmtpRefusal(421, 'Too many mails at once')),
       onRcptTo: ({ address }, session, callback) =>
         callbackify(() => this.#refusing(this.#judgeRecipient(address, session)))(callback),
       onData: (stream, session, callback) =>
@@ -93,64 +105,114 @@ export class SmtpListener {
 
   async stop(): Promise<void> {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#open.keys()) this.#leave(session);
+    this.#connections.leaveAll();
   }
 
-  #enter(session: SMTPServerSession): Error | null {
-    const ofOne = [...this.#open.keys()].filter(
-      ({ remoteAddress }) => remoteAddress === session.remoteAddress,
-    );
-    if (ofOne.length >= connectionsOfOneMax) return new SmtpRefusal(421, 'Too many connections');
-    this.#open.set(
-      session,
-      this.#parts.time.after(connectionMs, () => this.#end(session)),
-    );
-    return null;
+  #enter({ id, remoteAddress }: SMTPServerSession): Error | null {
+    return this.#connections.enter(id, remoteAddress) ? null : new SmtpRefusal(421, 'Too many connections');
   }
 
-  /** Told by the session: sockets change hands when they are encrypted. */
-  #leave(session: SMTPServerSession): void {
-    this.#open.get(session)?.cancel();
-    this.#open.delete(session);
-  }
-
-  #end(session: SMTPServerSession): void {
+  #end(id: string): void {
     for (const connection of this.#server.connections as ReadonlySet<ServedConnection>) {
-      if (connection.session === session) connection.close();
+      if (connection.session.id === id) connection.close();
     }
   }
 
-  async #judgeRecipient(address: string, { envelope }: SMTPServerSession): Promise<void> {
+  async #judgeRecipient(address: string, { id, envelope }: SMTPServerSession): Promise<void> {
     if (envelope.rcptTo.length >= recipientsMax) throw new SmtpRefusal(452, 'Too many recipients');
-    if ((await this.#triggerOf(address)) === undefined) throw new SmtpRefusal(550, 'No such recipient');
+    if ((await this.#triggerOf(address)) !== undefined) return;
+    this.#connections.countUnknownRecipient(id);
+    throw new SmtpRefusal(550, 'No such recipient');
   }
 
-  /** By the trigger's own address, or its id before any domain. */
+  /** By its id before the domain of triggers, or by an address that its tenant may claim. */
   async #triggerOf(address: string): Promise<MailTrigger | undefined> {
-    const { live, reads } = this.#parts;
+    const { live, reads, addresses } = this.#parts;
     const spelled = address.toLowerCase();
-    const byId = await live.get(spelled.slice(0, Math.max(0, spelled.lastIndexOf('@'))));
-    const claimed = byId === undefined ? await triggerForAddress(reads, spelled) : undefined;
+    const id = addresses.triggerIdIn(spelled);
+    const byId = id === undefined ? undefined : await live.get(id);
+    const claimed =
+      byId === undefined
+        ? await triggerForAddress(reads, spelled, await addresses.claimant(spelled))
+        : undefined;
     const found = mailTriggerOf(byId ?? (claimed === undefined ? undefined : await live.get(claimed)));
     if (found === undefined || !found.trigger.enabled) return undefined;
     return found.config.imap === undefined ? found : undefined;
   }
 
-  async #take(stream: SMTPServerDataStream, { envelope }: SMTPServerSession): Promise<void> {
+  async #take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const { intake } = this.#parts;
-    const bounded = new Bounded();
-    stream.on('error', (error) => bounded.destroy(error));
-    const mail = await parseMail(stream.pipe(bounded));
-    if (stream.sizeExceeded || bounded.exceeded) throw new SmtpRefusal(552, 'The message is too large');
-    const returnPath = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
-    const judged = await Promise.all(
+    const collected = await this.#bytes
+      .collect(stream, shareOf(session.remoteAddress), () => this.#end(session.id))
+      .catch((cause: unknown) => {
+        throw new SmtpRefusal(451, 'The mail was broken off', { cause });
+      });
+    if ('refused' in collected) {
+      throw collected.refused === 'too-large'
+        ? new SmtpRefusal(552, 'The message is too large')
+        : new SmtpRefusal(452, 'Too many mails at once, try again later');
+    }
+    try {
+      const judged = await this.#judge(collected.raw, session);
+      await Promise.all(judged.map((one) => intake.accept(one)));
+    } finally {
+      collected.release();
+    }
+  }
+
+  async #judge(raw: Buffer, { envelope, ...session }: SMTPServerSession): Promise<readonly JudgedMail[]> {
+    const { intake } = this.#parts;
+    const digest = createHash('sha256').update(raw).digest('hex');
+    const mailFrom = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+    // Deleted or switched off since it was named: nobody is left who wants the mail.
+    const wanted = await Promise.all(
       envelope.rcptTo.map(async ({ address }) => {
-        // Deleted or switched off since it was named: nobody is left who wants the mail.
         const found = await this.#triggerOf(address);
-        return found && intake.judge(found, { mail, recipient: address.toLowerCase(), returnPath });
+        return found === undefined ? [] : [{ found, recipient: address.toLowerCase() }];
       }),
     );
-    await Promise.all(judged.filter((one) => one !== undefined).map((one) => intake.accept(one)));
+    const recipients = wanted.flat();
+    const [first] = recipients;
+    if (first === undefined) return [];
+    const read = await this.#read(raw, {
+      ...session,
+      mailFrom,
+      tenantId: first.found.trigger.scope.tenantId,
+    });
+    const judged = await Promise.all(
+      recipients.map(async ({ found, recipient }) =>
+        read instanceof UnreadableMail
+          ? intake.unreadable(found, digest, read.message)
+          : intake.judge(found, { ...read, digest, recipient, returnPath: mailFrom }),
+      ),
+    );
+    return judged.filter((one) => one !== undefined);
+  }
+
+  /** One reading for all recipients; the mail's own fault is theirs to hear of. */
+  async #read(
+    raw: Buffer,
+    from: Pick<SMTPServerSession, 'remoteAddress' | 'hostNameAppearsAs'> & {
+      readonly mailFrom: string;
+      readonly tenantId: string;
+    },
+  ): Promise<ReadMail | UnreadableMail> {
+    const { reader, checksSenders } = this.#parts;
+    const { remoteAddress: ip, hostNameAppearsAs: helo, mailFrom, tenantId } = from;
+
+    try {
+      const read = await reader.read(
+        tenantId,
+        raw,
+        checksSenders ? { by: 'smtp', ip, helo, mailFrom } : undefined,
+      );
+      if (read.verdict === 'undecided')
+        throw new SmtpRefusal(451, 'Your domain cannot be looked up, try again later');
+      return read;
+    } catch (error) {
+      if (error instanceof UnreadableMail) return error;
+      throw error;
+    }
   }
 
   /** What fails is told to the peer as an answer of the protocol; it never learns of the inside. */
@@ -166,14 +228,12 @@ export class SmtpListener {
   }
 }
 
-/** Lets so many bytes through and swallows the rest, which the protocol wants to be read before the refusal. */
-class Bounded extends Transform {
-  exceeded = false;
-  #bytes = 0;
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    this.#bytes += chunk.byteLength;
-    this.exceeded ||= this.#bytes > mailBytesMax;
-    callback(null, this.exceeded ? undefined : chunk);
-  }
+/** The server tells its log of each command, which is the one place that hears of all. */
+function commandCounter(count: (id: string) => void) {
+  const hear = (entry: unknown): void => {
+    if (typeof entry !== 'object' || entry === null || Reflect.get(entry, 'tnx') !== 'command') return;
+    count(String(Reflect.get(entry, 'cid')));
+  };
+  const silent = (): void => undefined;
+  return { trace: silent, debug: hear, info: silent, warn: silent, error: silent, fatal: silent };
 }

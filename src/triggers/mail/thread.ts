@@ -3,7 +3,7 @@ import type { TenantScope } from '../../context/tenant-scope.js';
 import type { HotReads } from '../../storage/index.js';
 import type { LiveTrigger } from '../live-triggers.js';
 import { threadsOf } from './mails.store.js';
-import type { ParsedMail } from './parse-mail.js';
+import type { ParsedMail } from '../mail-reading/parsed-mail.js';
 
 /**
  * The id of the mail that the thread began with: as noted with a mail that this one answers, else the oldest one that it

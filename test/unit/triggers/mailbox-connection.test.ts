@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
+import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/context/tenant-scope.js';
 import { connectMailbox, MailboxError } from '../../../src/triggers/mail/mailbox-connection.js';
 import { SecretValue } from '../../../src/vault/index.js';
@@ -35,6 +36,7 @@ function connect(server: ImapServer, options: Wish) {
           value: new SecretValue(server.password),
         }),
       },
+      time: systemTime,
       egress: { permittedAddresses: async () => [address] as const },
       ...(authorities === undefined ? {} : { authorities }),
     },

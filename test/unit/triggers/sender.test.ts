@@ -57,7 +57,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
     },
     writers: counting(messages.writers, rows),
     live: {
-      get: async () => ({ parsed, secrets: [], formerSecretUntilMs: 0 }),
+      get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
     },
     seal,
     gates: { closedFor: async () => undefined },
@@ -68,6 +68,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
     egress,
     operatorEgress: egress,
     mail: { send: unasked('the mail server') },
+    addresses: { sendingAs: unasked('an address') },
     measures: { attempted: () => undefined },
     time,
     random: systemRandom,

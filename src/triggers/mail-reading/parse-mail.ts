@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PassThrough, type Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import {
   type AddressObject,
@@ -8,33 +8,7 @@ import {
   MailParser,
   type MessageText,
 } from 'mailparser';
-
-/** A mail, as far as triggers read it. What is attached is named and not kept. */
-export interface ParsedMail {
-  /** Its Message-ID without brackets; for a mail without one, a digest of the whole. */
-  readonly id: string;
-  readonly hasMessageId: boolean;
-  readonly inReplyTo: readonly string[];
-  /** The oldest first. */
-  readonly references: readonly string[];
-  readonly subject: string;
-  /** In lower case; undefined where nobody signs for the mail. */
-  readonly sender: string | undefined;
-  readonly senderName: string | undefined;
-  readonly text: string;
-  readonly attachments: readonly string[];
-  readonly headers: MailHeaders;
-}
-
-/** One line of each header that tells whether a person wrote the mail. */
-export interface MailHeaders {
-  readonly autoSubmitted: string | undefined;
-  readonly precedence: string | undefined;
-  readonly listId: string | undefined;
-  readonly contentType: string | undefined;
-  /** Empty for `<>`. */
-  readonly returnPath: string | undefined;
-}
+import { type ParsedMail, UnreadableMail } from './parsed-mail.js';
 
 const htmlCharsMax = 1_000_000;
 const textCharsMax = 100_000;
@@ -44,9 +18,8 @@ const fileNameCharsMax = 200;
 const idCharsMax = 400;
 const referencesMax = 100;
 
-/** Reads a mail as it arrives. Rejects with what breaks the stream; what is odd in a mail is read as well as it can be. */
-export async function parseMail(source: Readable): Promise<ParsedMail> {
-  const digest = createHash('sha256');
+/** Reads a mail. Throws `UnreadableMail` where the parser gives up. */
+export async function parseMail(raw: Buffer): Promise<ParsedMail> {
   const parser = new MailParser({
     maxHtmlLengthToParse: htmlCharsMax,
     skipTextToHtml: true,
@@ -67,13 +40,18 @@ export async function parseMail(source: Readable): Promise<ParsedMail> {
     part.content.on('end', () => part.release());
     part.content.on('data', () => undefined);
   });
-  const hashing = new PassThrough();
-  hashing.on('data', (chunk: Buffer) => digest.update(chunk));
   const parsed = new Promise<void>((resolve) => parser.once('end', resolve));
-  // Of parts that cannot be read it says so here and goes on; a broken stream is told by the pipeline.
-  parser.on('error', () => undefined);
-  await Promise.all([pipeline(source, hashing, parser), parsed]);
-  return mailOf(headers, text, attachments, digest.digest('hex'));
+  try {
+    await Promise.all([pipeline(Readable.from([raw]), parser), parsed]);
+  } catch (error) {
+    throw new UnreadableMail(`The mail cannot be read: ${reasonOf(error)}.`, { cause: error });
+  }
+  return mailOf(headers, text, attachments, createHash('sha256').update(raw).digest('hex'));
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : 'the parser failed';
+  return oneLine(message).slice(0, 200).replace(/\.$/, '');
 }
 
 function mailOf(headers: Headers, text: string, attachments: string[], digest: string): ParsedMail {
@@ -114,7 +92,7 @@ function oneLine(text: string): string {
 }
 
 /** Message-IDs, in brackets or, as some write them, without. */
-function idsIn(value: unknown): readonly string[] {
+function idsIn(value: unknown): string[] {
   const text = Array.isArray(value) ? value.join(' ') : typeof value === 'string' ? value : '';
   const found = text.match(/[^\s<>,]+/g) ?? [];
   return found.slice(-referencesMax).map((id) => (id.length > idCharsMax ? digestOf(id) : id));

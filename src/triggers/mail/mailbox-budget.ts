@@ -1,0 +1,54 @@
+import type { ImapFlow } from 'imapflow';
+import type { Time, Timer } from '../../../cluster/index.js';
+
+/** Why a mailbox cannot be looked into, in words for the trigger's owner. */
+export class MailboxError extends Error {
+  override readonly name = 'MailboxError';
+}
+
+/** What one piece of work on a connection may take. */
+export interface MailboxBudget {
+  readonly ms: number;
+  /** Received, as counted on the socket after TLS. */
+  readonly bytes: number;
+}
+
+/** Between two counts a server can send what the parser takes in that time, and no more of it is kept. */
+const countEveryMs = 50;
+
+/**
+ * Runs the work and closes the connection when it takes more time, or when the server sends more, than it may. The
+ * parser bounds each line and literal; this bounds how many of them a server can send.
+ */
+export async function withinBudget<Result>(
+  client: Pick<ImapFlow, 'stats' | 'close'>,
+  time: Time,
+  { ms, bytes }: MailboxBudget,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const endsAtMs = time.monotonicMs() + ms;
+  const before = client.stats().received;
+  let timer: Timer | undefined;
+  let fail: (error: MailboxError) => void = () => undefined;
+  const exceeded = new Promise<never>((_resolve, reject) => void (fail = reject));
+  const count = (): void => {
+    const fault = faultOf(client.stats().received - before, time.monotonicMs() >= endsAtMs);
+    if (fault === undefined) {
+      timer = time.after(Math.min(countEveryMs, ms), count);
+      return;
+    }
+    // First, so that it is told before what the closed connection fails with.
+    fail(new MailboxError(fault));
+    client.close();
+  };
+  const faultOf = (received: number, isLate: boolean): string | undefined => {
+    if (received > bytes) return `The server of the mailbox sent more than ${bytes} bytes at once.`;
+    return isLate ? `The server of the mailbox did not finish within ${ms / 1_000} seconds.` : undefined;
+  };
+  timer = time.after(Math.min(countEveryMs, ms), count);
+  try {
+    return await Promise.race([work(), exceeded]);
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,61 @@
+import type { ImapFlow, SearchObject } from 'imapflow';
+
+/** Which mails of a mailbox are news, by their numbers. */
+export interface NewMails {
+  /** Ascending. */
+  readonly uids: readonly number[];
+  /** Numbers up to here have been looked at, apart from those above. */
+  readonly lookedUpTo: number;
+  readonly more: boolean;
+}
+
+export type Searching = (query: SearchObject) => Promise<readonly number[]>;
+
+/** Numbers have up to ten digits: an answer for so many stays below the 64 KB that a line may have. */
+export const searchWindow = 4_000;
+/** Of one look; a gap of 200,000 numbers is crossed in one, a larger one in several. */
+const windowsMax = 50;
+/** Deleted mails leave gaps; mails of the last day lie together at the end. */
+const emptyWindowsMax = 3;
+
+/** Mails above the last number that was looked at. `*` tells the highest number there is. */
+export async function mailsAfter(search: Searching, last: number): Promise<NewMails> {
+  let from = last + 1;
+  for (let windows = 0; windows < windowsMax; windows += 1) {
+    const to = from + searchWindow - 1;
+    const found = await search({ uid: `${from}:${to},*` });
+    const uids = ascending(found.filter((uid) => uid >= from && uid <= to));
+    const isLast = found.every((uid) => uid <= to);
+    if (isLast || uids.length > 0) {
+      return { uids, lookedUpTo: isLast ? from - 1 : to, more: !isLast };
+    }
+    from = to + 1;
+  }
+  return { uids: [], lookedUpTo: from - 1, more: true };
+}
+
+/** Mails that arrived since, where the numbers mean nothing yet: backwards from the highest. */
+export async function mailsSince(search: Searching, since: Date): Promise<readonly number[]> {
+  let to = Math.max(0, ...(await search({ uid: '*' })));
+  const uids: number[] = [];
+  let empty = 0;
+  for (let windows = 0; to > 0 && windows < windowsMax && empty < emptyWindowsMax; windows += 1) {
+    const from = Math.max(1, to - searchWindow + 1);
+    const found = (await search({ since, uid: `${from}:${to}` })).filter((uid) => uid >= from && uid <= to);
+    empty = found.length === 0 ? empty + 1 : 0;
+    for (const uid of found) uids.push(uid);
+    to = from - 1;
+  }
+  return ascending(uids);
+}
+
+function ascending(uids: readonly number[]): readonly number[] {
+  return [...new Set(uids)].toSorted((one, other) => one - other);
+}
+
+export function searchingIn(client: Pick<ImapFlow, 'search'>): Searching {
+  return async (query) => {
+    const found = await client.search(query, { uid: true });
+    return Array.isArray(found) ? found.filter((uid) => Number.isSafeInteger(uid) && uid > 0) : [];
+  };
+}

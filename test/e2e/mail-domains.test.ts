@@ -1,0 +1,172 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'ava';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { SettingsError } from '../../src/config/index.js';
+import { serveCommand } from '../../src/command/serve.js';
+import { lookUpIn, type Records, silentNameServer } from '../support/dns-records.js';
+import { eventually } from '../support/eventually.js';
+import { startMailServer } from '../support/mail-server.js';
+import { sendMail, startMailNode } from '../support/mails.js';
+import { startTestNode, type TestNode } from '../support/node.js';
+import { ownerView } from '../support/owner-view.js';
+import { makeTenant } from '../support/tenants.js';
+import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+
+const own = { TROUPE_MAIL_DOMAIN: 'agents.example' };
+
+async function outbox({ dataDir }: TestNode): Promise<readonly ParsedMail[]> {
+  const folder = join(dataDir, 'outbox');
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.eml')).toSorted();
+  return Promise.all(names.map(async (name) => simpleParser(await readFile(join(folder, name)))));
+}
+
+function firstMail(node: TestNode): Promise<ParsedMail> {
+  return eventually(async () => (await outbox(node))[0], { everyMs: 100 });
+}
+
+test.serial(
+  'an answer comes from the trigger’s own address in the operator’s domain, and names it for replies',
+  async (t) => {
+    const node = await startMailNode(t, own);
+    const trigger = await createTrigger(node, {}, 'email');
+    const to = `${trigger.id}@agents.example`;
+    t.is(await sendMail(node.mailPort, { to: `${trigger.id}@elsewhere.example`, text: 'hello' }), 550);
+    t.is(await sendMail(node.mailPort, { to, text: 'hello' }), 250);
+    const answer = await firstMail(node);
+    t.is(answer.from?.text, to);
+    t.is(answer.replyTo?.text, to);
+  },
+);
+
+test.serial('an address in a domain that nobody proved is refused, naming the field', async (t) => {
+  const node = await startMailNode(t, own);
+  const body = (address: string) => ({
+    agent_id: node.bootstrap.agent_id,
+    name: 'desk',
+    trigger_type: 'email',
+    trigger_config: { address },
+  });
+  for (const address of ['ceo@bank.example', 'x@agents.example', 'desk@sub.agents.example']) {
+    const { status, json } = await asOwner(node, 'POST', '/api/triggers', body(address));
+    t.is(status, 400, address);
+    t.is(json.error, 'validation_error');
+    t.is(json.details.field, 'trigger_config.address');
+  }
+  const trigger = await createTrigger(node, {}, 'email');
+  const patched = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+    trigger_config: { address: 'ceo@bank.example' },
+  });
+  t.is(patched.status, 400);
+  t.is(patched.json.details.field, 'trigger_config.address');
+  const itsOwn = { trigger_config: { address: `${trigger.id}@agents.example` } };
+  t.is((await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, itsOwn)).status, 200);
+});
+
+test.serial('a domain that was proved by its TXT record is sent from, until it is given up', async (t) => {
+  const records: Records = {};
+  const node = await startMailNode(t, own, { lookUp: lookUpIn(records) });
+  const made = await asOwner(node, 'POST', '/api/mail-domains', { domain: 'Hotel.Example.' });
+  t.is(made.status, 201);
+  const { id, record } = made.json.data;
+  t.like(made.json.data, { domain: 'hotel.example', status: 'pending', verified_at: null });
+  t.is(record.type, 'TXT');
+  const missing = await asOwner(node, 'POST', `/api/mail-domains/${id}/verify`);
+  t.is(missing.status, 409);
+  t.true(missing.json.message.includes(record.name));
+  records[`TXT ${record.name}`] = silentNameServer();
+  t.is((await asOwner(node, 'POST', `/api/mail-domains/${id}/verify`)).status, 502);
+  // Long texts come in pieces, beside others.
+  records[`TXT ${record.name}`] = [['v=spf1 -all'], [record.value.slice(0, 10), record.value.slice(10)]];
+  const verified = await asOwner(node, 'POST', `/api/mail-domains/${id}/verify`);
+  t.is(verified.status, 200);
+  t.is(verified.json.data.status, 'verified');
+  const listed = await asOwner(node, 'GET', '/api/mail-domains');
+  t.like(listed.json, { count: 1 });
+
+  const trigger = await createTrigger(node, { address: 'Desk@Hotel.example' }, 'email');
+  t.is(await sendMail(node.mailPort, { to: 'desk@hotel.example', text: 'hello' }), 250);
+  const answer = await firstMail(node);
+  t.is(answer.from?.text, 'desk@hotel.example');
+  t.is(answer.replyTo?.text, `${trigger.id}@agents.example`);
+  t.is((await asOwner(node, 'DELETE', `/api/mail-domains/${id}`)).status, 200);
+  t.is(await sendMail(node.mailPort, { to: 'desk@hotel.example', text: 'gone' }), 550);
+  t.is(await sendMail(node.mailPort, { to: `${trigger.id}@agents.example`, text: 'still here' }), 250);
+  const next = await eventually(async () => (await outbox(node)).find(({ text }) => text?.includes('still')));
+  t.is(next.from?.text, `${trigger.id}@agents.example`);
+  const owner = await ownerView(node.databaseUrl);
+  t.teardown(() => owner.end());
+  const { rows } = await owner.query(
+    `select action from audit_entries where action like 'mail-domain.%' order by action`,
+  );
+  t.deepEqual(
+    rows.map(({ action }) => action),
+    ['mail-domain.added', 'mail-domain.removed', 'mail-domain.verified'],
+  );
+});
+
+test.serial('a domain that one tenant has proved is no other’s', async (t) => {
+  const records: Records = {};
+  const node = await startTestNode(t, { environment: own, lookUp: lookUpIn(records) });
+  const [one, other] = [await makeTenant(node), await makeTenant(node)];
+  const call = (of: typeof one, method: string, path: string, body?: unknown) =>
+    node.client.call(method, path, {
+      token: of.users.owner.token,
+      tenant: of.tenantId,
+      ...(body === undefined ? {} : { body }),
+    });
+  const ids: string[] = [];
+  const values: string[][] = [];
+  for (const of of [one, other]) {
+    const made = await call(of, 'POST', '/api/mail-domains', { domain: 'hotel.example' });
+    t.is(made.status, 201);
+    ids.push(made.json.data.id);
+    values.push([made.json.data.record.value]);
+  }
+  t.notDeepEqual(values[0], values[1], 'each tenant has a token of its own');
+  records['TXT _troupe.hotel.example'] = values;
+  t.is((await call(one, 'POST', `/api/mail-domains/${ids[0]}/verify`)).status, 200);
+  t.is((await call(other, 'POST', `/api/mail-domains/${ids[1]}/verify`)).status, 409);
+  t.is((await call(other, 'POST', `/api/mail-domains/${ids[0]}/verify`)).status, 404);
+  t.is((await call(other, 'DELETE', `/api/mail-domains/${ids[0]}`)).status, 404);
+  t.is((await call(one, 'POST', '/api/mail-domains', { domain: 'hotel.example' })).status, 409);
+  for (const domain of ['agents.example', 'hotel', '10.0.0.1', 'a b.example', '']) {
+    const refused = await call(one, 'POST', '/api/mail-domains', { domain });
+    t.is(refused.status, 400, domain);
+    t.is(refused.json.details.field, 'domain');
+  }
+  const agent = await asOwner(node, 'GET', '/api/mail-domains');
+  t.like(agent.json, { count: 0 });
+});
+
+test.serial('mails that leave the machine come from nobody’s address without a domain either', async (t) => {
+  const server = await startMailServer();
+  t.teardown(() => server.close());
+  const node = await startMailNode(t, { TROUPE_SMTP_URL: server.url });
+  const refused = await asOwner(node, 'POST', '/api/triggers', {
+    agent_id: node.bootstrap.agent_id,
+    name: 'desk',
+    trigger_type: 'email',
+    trigger_config: { address: 'ceo@bank.example' },
+  });
+  t.is(refused.status, 400);
+  const trigger = await createTrigger(node, {}, 'email');
+  t.is(await sendMail(node.mailPort, { to: `${trigger.id}@bank.example`, text: 'hello' }), 250);
+  await eventually(() => server.taken.length > 0, { everyMs: 100 });
+  const answer = await simpleParser(String(server.taken[0]));
+  t.is(answer.from?.text, `${trigger.id}@[127.0.0.1]`);
+  await eventually(async () => (await executionsOf(node, trigger))[0]?.['delivery_status'] === 'delivered');
+});
+
+test('a serving node that takes mail needs a domain for it', async (t) => {
+  const environment = {
+    DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
+    REDIS_URL: 'redis://127.0.0.1:1',
+    TROUPE_MASTER_KEY: Buffer.alloc(32).toString('base64'),
+    TROUPE_SMTP_IN_PORT: '2525',
+  };
+  const error = await t.throwsAsync(async () => serveCommand.run([], environment), {
+    instanceOf: SettingsError,
+  });
+  t.true(error?.message.includes('TROUPE_MAIL_DOMAIN is missing, which TROUPE_SMTP_IN_PORT needs'));
+});
