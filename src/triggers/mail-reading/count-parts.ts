@@ -44,10 +44,13 @@ function countOf(text: string, pattern: RegExp, bound: number): number {
 const endedByOthers =
   /^(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|colgroup)$/i;
 
+/** The beginning of a tag; an address in angle brackets is none, and long threads quote many. */
+const tag = /<(\/?)([a-z][a-z0-9:-]{0,20})(?![^<>\s]{0,100}@)([^<>]{0,2000}>)?/gi;
+
 function refuseManyTags(text: string): void {
   let tags = 0;
   let depth = 0;
-  for (const [, slash, name = '', end] of text.matchAll(/<(\/?)([a-z][a-z0-9:-]{0,20})([^<>]{0,2000}>)?/gi)) {
+  for (const [, slash, name = '', end] of text.matchAll(tag)) {
     tags += 1;
     if (tags > tagsMax) throw new UnreadableMail(`The mail has more than ${tagsMax} tags.`);
     if (endedByOthers.test(name) || end?.endsWith('/>') === true) continue;

@@ -94,7 +94,8 @@ function oneLine(text: string): string {
 /** Message-IDs, in brackets or, as some write them, without. */
 function idsIn(value: unknown): string[] {
   const text = Array.isArray(value) ? value.join(' ') : typeof value === 'string' ? value : '';
-  const found = text.match(/[^\s<>,]+/g) ?? [];
+  // PostgreSQL takes no NUL: an id with one would fail each time that the mail comes.
+  const found = text.replaceAll(/[^\s\P{Cc}]/gu, '').match(/[^\s<>,]+/g) ?? [];
   return found.slice(-referencesMax).map((id) => (id.length > idCharsMax ? digestOf(id) : id));
 }
 
@@ -111,8 +112,8 @@ function addressesIn(
 
 function lineOf(value: unknown): string | undefined {
   const one: unknown = Array.isArray(value) ? value[0] : value;
-  if (typeof one === 'string') return one.trim().toLowerCase();
+  if (typeof one === 'string') return oneLine(one).toLowerCase();
   if (typeof one !== 'object' || one === null) return undefined;
   const main: unknown = Reflect.get(one, 'value');
-  return typeof main === 'string' ? main.trim().toLowerCase() : undefined;
+  return typeof main === 'string' ? oneLine(main).toLowerCase() : undefined;
 }

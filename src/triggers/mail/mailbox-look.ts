@@ -15,8 +15,11 @@ const mailsMax = 20;
 const fetchedBytesMax = 2 * mailBytesMax;
 /** Of all that the server sends in one look: the mails, one more, and what stands around them. */
 const lookBytesMax = fetchedBytesMax + 2 * mailBytesMax;
-/** Together with the sign-in it stays below the time for which a look is held. */
-const lookMs = 16_000;
+/**
+ * The server's share of one look. Reading a mail is not part of it: a mail that takes long to read would end every look
+ * at the same place, and stop the mailbox for ever.
+ */
+const serverMs = 16_000;
 /** After so long a look takes no further mail, so that what it has is committed in time. */
 const takingMs = 8_000;
 /** The numbers of `windowsMax` windows are more than any server has; an answer of one window is 40 KB. */
@@ -58,6 +61,7 @@ export class MailboxLook {
   readonly #parts: MailboxLookParts;
   readonly #found: MailTrigger;
   readonly #client: ImapFlow;
+  #serverMsLeft = serverMs;
 
   constructor(parts: MailboxLookParts, found: MailTrigger, client: ImapFlow) {
     this.#parts = parts;
@@ -67,8 +71,21 @@ export class MailboxLook {
 
   /** A mail that cannot be read is one that was looked at: those behind it have their turn. */
   take(before: MailboxState, nowMs: number): Promise<FoundMails> {
-    const budget = { ms: lookMs, bytes: lookBytesMax };
+    // Readings bound themselves, and the server's time is counted where it is asked.
+    const budget = { ms: Infinity, bytes: lookBytesMax };
     return withinBudget(this.#client, this.#parts.time, budget, () => this.#take(before, nowMs));
+  }
+
+  /** Asks the server, within the time that is left of its share. */
+  async #ask<Result>(work: () => Promise<Result>, bytes = lookBytesMax): Promise<Result> {
+    const { time } = this.#parts;
+    const askedAtMs = time.monotonicMs();
+    const budget = { ms: Math.max(0, this.#serverMsLeft), bytes };
+    try {
+      return await withinBudget(this.#client, time, budget, work);
+    } finally {
+      this.#serverMsLeft -= time.monotonicMs() - askedAtMs;
+    }
   }
 
   async #take(before: MailboxState, nowMs: number): Promise<FoundMails> {
@@ -105,21 +122,25 @@ export class MailboxLook {
 
   #search(known: number | undefined, since: Date, uidNext: number): Promise<NewMails> {
     const search = searchingIn(this.#client);
-    const budget = { ms: lookMs, bytes: searchBytesMax };
-    return withinBudget(this.#client, this.#parts.time, budget, async () => {
+    return this.#ask(async () => {
       if (known !== undefined) return mailsAfter(search, known);
       // Before the first mail under these numbers all below the next number has been looked at.
+      if (!Number.isSafeInteger(uidNext) || uidNext < 0) {
+        throw new MailboxError('The server of the mailbox does not say which number its next mail has.');
+      }
       const lookedUpTo = Math.max(0, uidNext - 1);
       return { uids: await mailsSince(search, since), lookedUpTo, more: false };
-    });
+    }, searchBytesMax);
   }
 
   /** Undefined for what lay there before the trigger began, or has gone. */
   async #newsSize(uid: number, beganMs: number): Promise<number | undefined> {
     const wanted = { internalDate: true, size: true };
-    const about = await this.#client.fetchOne(String(uid), wanted, { uid: true });
+    const about = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
     if (!about) return undefined;
-    const { internalDate, size = 0 } = about;
+    const { internalDate } = about;
+    // What the server does not say in a number counts as the most that a mail may have.
+    const size = Number.isSafeInteger(about.size) ? (about.size ?? 0) : mailBytesMax;
     const isNews = internalDate === undefined || new Date(internalDate).getTime() >= beganMs - clockSlackMs;
     return isNews ? size : undefined;
   }
@@ -132,11 +153,8 @@ export class MailboxLook {
       const reason = `The mail has more than ${mailBytesMax} bytes.`;
       return intake.unreadable(this.#found, createHash('sha256').update(about).digest('hex'), reason);
     }
-    const whole = await this.#client.fetchOne(
-      String(uid),
-      { source: { maxLength: mailBytesMax } },
-      { uid: true },
-    );
+    const wanted = { source: { maxLength: mailBytesMax } };
+    const whole = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
     if (!whole || whole.source === undefined) return undefined;
     const digest = createHash('sha256').update(whole.source).digest('hex');
     try {

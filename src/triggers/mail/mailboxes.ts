@@ -20,8 +20,8 @@ import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.
 /** News come by IDLE; this finds what it missed, and serves where there is none. */
 const lookEveryMs = 20_000;
 /**
- * Longer than a look takes. Of one that takes longer another node begins the same, and the first to finish counts; after
- * one whose node has died nobody looks for so long.
+ * Longer than a look at mails that are read quickly. During a longer look another node may begin the same one, and the
+ * first to finish counts. After a node has died in a look, no node looks for this long.
  */
 const holdMs = 30_000;
 /** Looks at once: each may hold a mail of 10 MB, read and unread. */

@@ -27,7 +27,7 @@ export interface SmtpListenerParts {
   readonly port: number;
   /** Certificate and key in PEM; without them nothing is encrypted. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
-  readonly live: LiveTriggers;
+  readonly live: Pick<LiveTriggers, 'get'>;
   readonly reads: HotReads;
   readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'accept'>;
   readonly addresses: Pick<MailAddresses, 'triggerIdIn' | 'claimant'>;
@@ -91,8 +91,8 @@ export class SmtpListener {
         callbackify(() => this.#refusing(this.#take(stream, session)))(callback),
     });
     this.#server.on('error', (error) => {
-      // A peer that breaks off or speaks badly is its own trouble; it was told nothing that is not so.
-      if (Reflect.get(error, 'remote') === undefined) parts.report('taking mail', error);
+      // Errors of one connection carry its address. The sender has got no 250, and will come again.
+      if (Reflect.get(error, 'remoteAddress') === undefined) parts.report('taking mail', error);
     });
   }
 

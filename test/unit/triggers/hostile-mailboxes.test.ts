@@ -5,9 +5,23 @@ import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/context/tenant-scope.js';
 import { withinBudget } from '../../../src/triggers/mail/mailbox-budget.js';
 import { connectMailbox, MailboxError } from '../../../src/triggers/mail/mailbox-connection.js';
+import type { JudgedMail } from '../../../src/triggers/mail/mail-intake.js';
+import { MailboxLook } from '../../../src/triggers/mail/mailbox-look.js';
+import { UnreadableMail } from '../../../src/triggers/mail-reading/parsed-mail.js';
 import { SecretValue } from '../../../src/vault/index.js';
+import { emailTrigger } from '../../support/email-trigger.js';
+import { ManualTime } from '../../support/manual-time.js';
 import { type HostileServer, pour, startHostileServer } from '../../support/hostile-server.js';
 
+const found = emailTrigger();
+const failedMail: JudgedMail = {
+  trigger: found.trigger,
+  messageId: 'failed',
+  thread: 'failed',
+  sessionId: null,
+  message: '',
+  refusal: { status: 'failed', error: null },
+};
 const megabyte = 1024 * 1024;
 /** A node that follows takes all of it; the test ends there. */
 const poured = 96 * megabyte;
@@ -50,7 +64,10 @@ function connect(server: HostileServer) {
 }
 
 /** Speaks as much of the protocol as signing in needs, then does what the test wants. */
-function signsIn(then: (socket: Socket, tag: string, line: string) => void): (socket: Socket) => void {
+function signsIn(
+  then: (socket: Socket, tag: string, line: string) => void,
+  selected = '',
+): (socket: Socket) => void {
   return (socket) => {
     socket.write('* OK [CAPABILITY IMAP4rev1] ready\r\n');
     let rest = '';
@@ -61,7 +78,7 @@ function signsIn(then: (socket: Socket, tag: string, line: string) => void): (so
         rest = rest.slice(end + 2);
         const [tag = '', command = ''] = line.split(' ');
         if (/^(?:LOGIN|CAPABILITY|NAMESPACE|LIST|LSUB|ID|SELECT)$/i.test(command)) {
-          socket.write(`${tag} OK ${command} done\r\n`);
+          socket.write(`${command === 'SELECT' ? selected : ''}${tag} OK ${command} done\r\n`);
         } else then(socket, tag, line);
       }
     });
@@ -125,4 +142,74 @@ test.serial('work on a mailbox ends where its server sends more than it may, or 
     { message: 'The server of the mailbox did not finish within 0.3 seconds.' },
   );
   t.false(waiting.usable);
+});
+
+test.serial(
+  'a server that numbers its next mail with no number is an error, not a place to go on from',
+  async (t) => {
+    const server = await started(
+      t,
+      signsIn(
+        (socket, tag) => void socket.write(`${tag} OK done\r\n`),
+        '* OK [UIDVALIDITY 1] valid\r\n* OK [UIDNEXT 1:*] next\r\n',
+      ),
+    );
+    const client = await connect(server);
+    t.teardown(async () => client.close());
+    await client.mailboxOpen('INBOX');
+    const parts = {
+      time: systemTime,
+      checksSenders: false,
+      reader: { read: async () => Promise.reject(new Error('nothing is read')) },
+      intake: { judge: async () => undefined, unreadable: () => failedMail },
+    };
+    const look = new MailboxLook(parts, found, client);
+    await t.throwsAsync(look.take({}, Date.now()), {
+      instanceOf: MailboxError,
+      message: 'The server of the mailbox does not say which number its next mail has.',
+    });
+  },
+);
+
+test.serial('a mail that takes long to read does not end the look: the next look is behind it', async (t) => {
+  const server = await started(
+    t,
+    signsIn((socket, tag, line) => {
+      if (line.includes('SEARCH')) socket.write('* SEARCH 7\r\n');
+      else if (line.includes('BODY')) socket.write('* 1 FETCH (UID 7 BODY[]<0> {5}\r\nhello)\r\n');
+      else if (line.includes('FETCH')) socket.write('* 1 FETCH (UID 7 RFC822.SIZE 5)\r\n');
+      socket.write(`${tag} OK done\r\n`);
+    }, '* 1 EXISTS\r\n* OK [UIDVALIDITY 1] valid\r\n* OK [UIDNEXT 8] next\r\n'),
+  );
+  const client = await connect(server);
+  t.teardown(async () => client.close());
+  await client.mailboxOpen('INBOX');
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const failed: string[] = [];
+  const look = new MailboxLook(
+    {
+      time,
+      checksSenders: true,
+      reader: {
+        read: async () => {
+          // A process that is ended at its limit, twice.
+          time.advance(40_000);
+          throw new UnreadableMail('The mail takes longer than 20 seconds to read.');
+        },
+      },
+      intake: {
+        judge: async () => undefined,
+        unreadable: (_found, _digest, reason) => {
+          failed.push(reason);
+          return failedMail;
+        },
+      },
+    },
+    found,
+    client,
+  );
+  const taken = await look.take({ validity: '1', last_uid: 6 }, Date.parse('2026-01-01T00:00:00Z'));
+  t.deepEqual(failed, ['The mail takes longer than 20 seconds to read.']);
+  t.is(taken.state.last_uid, 7);
+  t.is(taken.judged.length, 1);
 });

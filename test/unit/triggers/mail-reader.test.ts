@@ -57,6 +57,21 @@ test('what is counted before is refused: tags, parts, lines of the header', asyn
   await t.throwsAsync(read(`X-A: ${'b'.repeat(300_000)}\r\n\r\n`), { message: /header has more than/ });
 });
 
+test('a long thread that quotes many addresses is no nest of tags', async (t) => {
+  const quoted = '> On Monday Ada <ada@example.com> wrote:\r\n'.repeat(1_500);
+  const { mail } = await reading(t)(`${head}\r\n${quoted}a room, please`);
+  t.true(mail.text.trim().endsWith('a room, please'));
+});
+
+test('no field of a mail holds a NUL, which PostgreSQL refuses each time that the mail comes', async (t) => {
+  const read = reading(t);
+  const { mail } = await read(
+    'From: "A\0da" <ada@example.com>\r\nSubject: a\0b\r\nMessage-ID: <a\0b@c>\r\nReferences: <d\0e@f>\r\n\r\nx\0y',
+  );
+  t.notRegex(JSON.stringify(mail), /\\u0000/);
+  t.like(mail, { id: 'ab@c', sender: 'ada@example.com', references: ['de@f'] });
+});
+
 test('a mail that takes long to read holds up nothing else in the node', async (t) => {
   const read = reading(t);
   await read(`${head}\r\nhello`);
