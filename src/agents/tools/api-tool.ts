@@ -132,7 +132,7 @@ async function shownOf(
   if (select === undefined) return text;
   try {
     // Before it is picked from: an expression could turn a secret round, or take it apart.
-    const document = hideIn(jsonOf(text, answer.status), hide);
+    const document = hiddenIn(jsonOf(text, answer.status), hide);
     const picked = await expressions.evaluate(scope, select, document);
     return typeof picked === 'string' ? picked : JSON.stringify(picked);
   } catch (cause) {
@@ -141,6 +141,16 @@ async function shownOf(
     if (cause instanceof PlatformError)
       throw new ToolError('overloaded', cause.message, { mayHaveArrived: true, cause });
     throw cause;
+  }
+}
+
+function hiddenIn(document: unknown, hide: SecretHider): unknown {
+  try {
+    return hideIn(document, hide);
+  } catch (cause) {
+    // Parsing goes deeper than any walk over what was parsed.
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new ToolError('bad-answer', 'The answer is nested too deeply to be picked from.', { cause });
   }
 }
 

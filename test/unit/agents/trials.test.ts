@@ -179,52 +179,6 @@ test('secrets that a tool echoes are taken out of what it answers, in all their 
   t.is(result.split('[REDACTED]').length, 4);
 });
 
-test('an expression that picks from an answer finds no secret in it to take apart', async (t) => {
-  const { owner, path } = await newAgent();
-  const server = await startToolServer(t, ({ headers }, response) => {
-    answerJson(response, { headers, number: 73_310_042 });
-  });
-  await owner.call('POST', '/api/secrets', { name: 'key', value: 'planted-value', kind: 'generic' });
-  await owner.call('POST', '/api/secrets', { name: 'pin', value: '73310042', kind: 'generic' });
-  for (const select of [
-    'reverse(headers.authorization)',
-    'headers.authorization | reverse(@) | to_string(@)',
-    "join('-', [headers.authorization, 'x'])",
-    '[number, `1`] | sum(@)',
-    'keys(headers)',
-  ]) {
-    const at = await newTool(owner, path, {
-      url: `${server.url}/?k=\${secret.pin}`,
-      auth: { type: 'bearer', secret_ref: 'key' },
-      response: { select },
-    });
-    const reply = await owner.call('POST', at, {});
-    t.notRegex(JSON.stringify(reply.body), /planted|eulav-detnalp|73310042|73310043/, select);
-    await owner.call('DELETE', at.replace('/test', ''));
-  }
-});
-
-test('what an MCP server says of its tools holds no secret that it was sent', async (t) => {
-  const { owner, path } = await newAgent();
-  const server = await startMcpServer(t, 'planted-value', [
-    { name: 'one', description: 'Called with Bearer planted-value', annotations: {} },
-  ]);
-  await owner.call('POST', '/api/secrets', { name: 'key', value: 'planted-value', kind: 'generic' });
-  const created = await owner.call('POST', path, {
-    name: 'server',
-    type: 'mcp',
-    editor_schema: { mcp: { url: server.url, auth: { type: 'bearer', secret_ref: 'key' } } },
-  });
-  const at = `${path}/${idOf(created)}`;
-  const discovered = await owner.call('POST', `${at}/discover`);
-  t.is(discovered.status, 200, JSON.stringify(discovered.body));
-  t.regex(JSON.stringify(discovered.body), /Called with Bearer \[REDACTED\]/);
-  await owner.call('POST', path.replace('/schemas', '/validate'));
-  const { body } = await owner.call('GET', at);
-  t.regex(JSON.stringify(body), /"one"/);
-  t.notRegex(JSON.stringify([discovered.body, body]), /planted/);
-});
-
 test('answers are picked from, cut and described, whatever they are', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, ({ path: asked }, response) => {
