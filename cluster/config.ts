@@ -98,7 +98,11 @@ const settings = {
   linkSilenceMs: setting(3_000, 'ms', 'three unanswered pings: the link is lost and its calls fail'),
   chunkBytes: setting(16_384, 'bytes', 'one gRPC data frame; longer frames would delay other messages'),
   batchBytes: setting(262_144, 'bytes', 'largest batch of frames'),
-  batchFramesMax: setting(8_192, 'count', 'frames of one batch; a peer that sends more violates the protocol'),
+  batchFramesMax: setting(
+    8_192,
+    'count',
+    'frames of one batch; a peer that sends more violates the protocol',
+  ),
   linkMessageBytes: setting(
     327_680,
     'bytes',

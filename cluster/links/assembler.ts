@@ -1,12 +1,12 @@
 import { ClusterError } from '../errors.js';
 
-/** What a part costs in memory besides its bytes: many tiny ones, or bodies that never end, count as well. */
+/** Memory cost of a part besides its bytes, so that many tiny parts and endless bodies count too. */
 const partOverheadBytes = 256;
 
 export interface AssemblerLimits {
-  /** One body. */
+  /** Limit of one body. */
   readonly messageBytesMax: number;
-  /** All bodies that are not whole yet. */
+  /** Limit of all incomplete bodies together. */
   readonly bytesMax: number;
 }
 
@@ -17,7 +17,7 @@ interface Entry<First> {
   cost: number;
 }
 
-/** Puts long bodies together again from their chunks, per call, and never beyond the limits. */
+/** Reassembles long bodies from their chunks, per call and within the limits. */
 export class Assembler<First> {
   readonly #entries = new Map<number, Entry<First>>();
   readonly #limits: AssemblerLimits;
@@ -35,7 +35,7 @@ export class Assembler<First> {
     this.#take(entry, body);
   }
 
-  /** The whole body and the frame that began it, once the last chunk is in. Chunks of a forgotten call pass. */
+  /** Returns the first frame and the whole body after the last chunk. Ignores chunks of forgotten calls. */
   add(id: number, body: Uint8Array, more: boolean): { first: First; body: Uint8Array } | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
@@ -58,13 +58,10 @@ export class Assembler<First> {
     entry.cost += cost;
     this.#cost += cost;
     if (entry.bytes > messageBytesMax) {
-      throw new ClusterError('message_too_large', `a message is above ${messageBytesMax} bytes`);
+      throw new ClusterError('message_too_large', `a message exceeds ${messageBytesMax} bytes`);
     }
     if (this.#cost > bytesMax) {
-      throw new ClusterError(
-        'message_too_large',
-        `messages that are not whole yet are above ${bytesMax} bytes`,
-      );
+      throw new ClusterError('message_too_large', `incomplete messages exceed ${bytesMax} bytes in total`);
     }
     entry.parts.push(body);
   }

@@ -28,14 +28,14 @@ const modes: Readonly<Record<CallMode, Mode>> = {
 export interface CallerHost {
   mayAct(): boolean;
   view(): ViewName;
-  /** The peer spoke of this view. */
+  /** The peer named this view. */
   heardOfView(name: ViewName): void;
   onClosed(error: ClusterError): void;
-  /** A call was refused, since too much waits for the peer. */
+  /** A call was refused because too many bytes are queued for the peer. */
   onShed(): void;
 }
 
-/** The calling end of an open link: gives calls their numbers and brings each answer to its caller. */
+/** The calling end of an open link: numbers the calls and passes each answer to its caller. */
 export class CallerSession {
   readonly peer: ProcessId;
   readonly #greeted: Greeted;
@@ -47,7 +47,7 @@ export class CallerSession {
   readonly #pending = new Map<number, RemoteAnswer>();
   readonly #methods = new Map<Method | ActorKind, number>();
   #lastId = 0;
-  #toldView: ViewName | undefined;
+  #sentView: ViewName | undefined;
   #closed = false;
 
   constructor(peer: ProcessId, greeted: Greeted, time: Time, config: ClusterConfig, host: CallerHost) {
@@ -55,25 +55,26 @@ export class CallerSession {
     this.#greeted = greeted;
     this.#config = config;
     this.#host = host;
-    // What comes back was asked for: the calls that are out bound it.
+    // No limit over all answers: the calls in flight limit them.
     this.#assembler = new Assembler({
       messageBytesMax: config.messageBytesMax,
       bytesMax: Number.POSITIVE_INFINITY,
     });
-    const lapse = (): void => this.close(new ClusterError('not_serving', 'the lease of this node is over'));
+    const lapse = (): void =>
+      this.close(new ClusterError('not_serving', 'the lease of this node has expired'));
     this.#writer = new FrameWriter(greeted.pipe, time, config, () => host.mayAct(), lapse);
     this.#liveness = new Liveness(
       time,
       config.linkIdlePingMs,
       config.linkSilenceMs,
       () => this.#writer.send(0, { frame: { $case: 'ping', value: {} } }),
-      () => this.close(new ClusterError('peer_lost', `${peer} has fallen silent`, { process: peer })),
+      () => this.close(new ClusterError('peer_lost', `${peer} does not answer pings`, { process: peer })),
     );
     greeted.attach(
       (frames) => this.#onFrames(frames),
       (error) =>
         this.close(
-          new ClusterError('peer_lost', `the link to ${peer} broke`, { process: peer, cause: error }),
+          new ClusterError('peer_lost', `the link to ${peer} was lost`, { process: peer, cause: error }),
         ),
     );
   }
@@ -96,7 +97,7 @@ export class CallerSession {
     if (this.#writer.queuedBytes + call.body.length > this.#config.linkQueueBytes) {
       this.#host.onShed();
       call.answer.fail(
-        new ClusterError('overloaded', `too much waits to be sent to ${this.peer}`, {
+        new ClusterError('overloaded', `too many bytes are queued for ${this.peer} (linkQueueBytes)`, {
           retryAfterMs: this.#config.overloadRetryMs,
           notBegun: true,
         }),
@@ -105,7 +106,7 @@ export class CallerSession {
     }
     const id = this.#nextId();
     this.#pending.set(id, call.answer);
-    this.#tellView();
+    this.#sendView();
     const value: CallFrame = {
       id,
       method: this.#methodNumber(call),
@@ -143,7 +144,7 @@ export class CallerSession {
     if (this.#pending.has(id)) this.#writer.send(id, { frame: { $case: 'credit', value: { id, amount } } });
   }
 
-  /** Fails every call that is out. */
+  /** Fails every call in flight. */
   close(error: ClusterError): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -162,16 +163,16 @@ export class CallerSession {
     return this.#lastId;
   }
 
-  /** Frames carry the sender's view by following the last frame that named it. */
-  #tellView(): void {
+  /** A view frame sets the sender's view for all frames after it. */
+  #sendView(): void {
     const view = this.#host.view();
-    if (this.#toldView?.number === view.number && this.#toldView.hash === view.hash) return;
-    this.#toldView = { number: view.number, hash: view.hash };
+    if (this.#sentView?.number === view.number && this.#sentView.hash === view.hash) return;
+    this.#sentView = { number: view.number, hash: view.hash };
     this.#writer.send(0, { frame: { $case: 'view', value: { number: view.number, hash: view.hash } } });
   }
 
   #methodNumber({ method, kind }: OutgoingCall): number {
-    // A method object belongs to one kind; where there is none the kind stands for itself.
+    // A method object belongs to one kind; without a method the kind is the key.
     const key = method ?? kind;
     const known = this.#methods.get(key);
     if (known !== undefined) return known;
@@ -225,7 +226,7 @@ export class CallerSession {
       case 'pong':
         break;
       default:
-        throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+        throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'without a type'}`);
     }
   }
 
@@ -245,7 +246,7 @@ export class CallerSession {
   }
 }
 
-/** A class, since one is made for each call. */
+/** A class, because one is created per call. */
 class SentCall implements RemoteCall {
   readonly #session: CallerSession;
   readonly #id: number;

@@ -3,10 +3,10 @@ import { Fifo } from '../mailbox/fifo.js';
 import type { Time } from '../time/time.js';
 import type { Frame, Pipe } from './pipe.js';
 
-/** Rough cost of a frame besides its body. */
+/** Estimated size of a frame without its body. */
 const frameOverheadBytes = 32;
 
-/** A long body on its way: what the same call sends after it waits behind it. */
+/** A long body being sent. Later frames of the same call wait for its end. */
 interface Bulk {
   readonly id: number;
   readonly body: Uint8Array;
@@ -15,9 +15,9 @@ interface Bulk {
 }
 
 /**
- * Everything that one turn of the event loop sends to a peer goes out as one batch. Long bodies go in chunks
- * that take turns with each other and stand behind the short frames, so that no call waits for another's
- * megabytes. While the pipe is full nothing is written, and the queue is bounded by its users.
+ * Sends all frames of one turn of the event loop to a peer as one batch. Long bodies are sent in interleaved chunks
+ * after the short frames, so that no call waits for the megabytes of another. Nothing is written while the pipe is
+ * full; the users of the queue limit its size.
  */
 export class FrameWriter {
   readonly #pipe: Pipe;
@@ -26,7 +26,7 @@ export class FrameWriter {
   readonly #mayAct: () => boolean;
   readonly #onLapse: () => void;
   #frames = new Fifo<Frame>();
-  /** What each of them costs, beside them: an object for each would be one more for each message. */
+  /** The cost of each frame, in a separate queue to save an object per message. */
   #costs = new Fifo<number>();
   readonly #bulk = new Fifo<Bulk>();
   readonly #bulkById = new Map<number, Bulk>();
@@ -35,7 +35,7 @@ export class FrameWriter {
   #full = false;
   #closed = false;
 
-  /** `mayAct` is read right before each batch; `onLapse` is told when it forbids one. */
+  /** Checks `mayAct` right before each batch, and calls `onLapse` if it is false. */
   constructor(pipe: Pipe, time: Time, config: ClusterConfig, mayAct: () => boolean, onLapse: () => void) {
     this.#pipe = pipe;
     this.#time = time;
@@ -52,7 +52,7 @@ export class FrameWriter {
     return this.#queuedBytes;
   }
 
-  /** A frame without a long body. `id` is its call, 0 for none. */
+  /** Sends a frame without a long body. `id` is its call, or 0. */
   send(id: number, frame: Frame, bodyBytes = 0): void {
     if (this.#closed) return;
     const bulk = id === 0 || this.#bulkById.size === 0 ? undefined : this.#bulkById.get(id);
@@ -67,7 +67,7 @@ export class FrameWriter {
     this.#schedule();
   }
 
-  /** A frame whose body may be long: `frame` makes it from the first part. */
+  /** Sends a frame whose body may be long; `frame` builds it from the first part. */
   sendBody(id: number, body: Uint8Array, frame: (part: Uint8Array, more: boolean) => Frame): void {
     const chunk = this.#config.chunkBytes;
     const before = this.#bulkById.get(id);
@@ -95,7 +95,7 @@ export class FrameWriter {
     this.#queuedBytes = 0;
   }
 
-  /** Writes what waits now, without waiting for the end of the turn. */
+  /** Writes waiting frames now, without waiting for the end of the turn. */
   flush(): void {
     if (this.#closed || this.#full) return;
     if (this.#frames.size === 0 && this.#bulk.size === 0) return;

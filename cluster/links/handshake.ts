@@ -5,20 +5,20 @@ import type { Random, Time } from '../time/time.js';
 import type { Frame, Pipe } from './pipe.js';
 
 /**
- * The first frames of a link. The listener asks with a nonce, the dialer proves that it knows the cluster secret and
- * names the process it means; the listener proves the same back. The secret itself never travels. Each proof covers
- * the nonces of both, the names, the versions, what the stream is for, and the connection that carries it: it cannot
- * be replayed, and who relays it over a connection of its own is refused. A wrong process is refused as well:
- * addresses are reused, and a call must not reach the successor at an address.
+ * The first frames of a link. The listener sends a nonce; the dialer proves that it knows the cluster secret and names
+ * the process it expects; the listener proves its knowledge in return. The secret itself is never sent. Each proof
+ * covers both nonces, the names, the versions, the purpose of the stream and the connection, so it can neither be
+ * replayed nor relayed over another connection. A wrong process is refused too: addresses are reused, and a call must
+ * not reach the successor at an address.
  */
 export interface HandshakeSettings {
   readonly cluster: string;
   readonly secret: string;
   readonly self: ProcessId;
-  /** A proof for one purpose is no proof for another. */
+  /** A proof is valid for one purpose only. */
   readonly purpose: 'calls' | 'probes';
   readonly timeoutMs: number;
-  /** Versions that this process speaks; of those both speak, the highest is used. */
+  /** Versions that this process supports; the highest common version is used. */
   readonly protocolMin: number;
   readonly protocolMax: number;
 }
@@ -27,7 +27,7 @@ export const protocolVersion = 2;
 
 const nonceBytes = 16;
 
-/** A link whose two ends know each other; frames that came behind the greeting are kept for the listener. */
+/** A link after the greeting. Frames that arrived after it are kept until `attach`. */
 export interface Greeted {
   readonly pipe: Pipe;
   readonly peer: string;
@@ -66,10 +66,13 @@ export async function greet(
   if (answer.frame?.$case !== 'welcome') throw unexpected(answer);
   const { protocol } = answer.frame.value;
   if (!equal(answer.frame.value.proof, sign(secret, 'listener', transcript, protocol))) {
-    throw new ClusterError('wrong_secret', `${to} ${doesNotProve}`, { process: to });
+    throw new ClusterError('wrong_secret', `${to} ${secretMismatch}`, { process: to });
   }
   if (protocol < protocolMin || protocol > protocolMax) {
-    throw new ClusterError('protocol_mismatch', `${to} chose version ${protocol}, which was not offered`);
+    throw new ClusterError(
+      'protocol_mismatch',
+      `${to} chose protocol version ${protocol}, which was not offered`,
+    );
   }
   return inbox.greeted(to, protocol);
 }
@@ -90,29 +93,34 @@ export async function receive(
   const { secret, purpose } = settings;
   const offer = { cluster, purpose, protocolMin, protocolMax };
   const transcript: Transcript = { ...offer, from, to, challenge, nonce, binding: pipe.binding() };
-  // The secret first: a stranger learns nothing else.
+  // The secret is checked first, so that an unproven peer learns nothing else.
   if (
     nonce.length < nonceBytes ||
     cluster !== settings.cluster ||
     !equal(proof, sign(secret, 'dialer', transcript))
   ) {
-    throw refuse(pipe, 'wrong_secret', `${from} ${doesNotProve}`);
+    throw refuse(pipe, 'wrong_secret', `${from} ${secretMismatch}`);
   }
   const protocol = Math.min(protocolMax, settings.protocolMax);
   if (protocol < Math.max(protocolMin, settings.protocolMin)) {
-    const spoken = `${settings.protocolMin} to ${settings.protocolMax}`;
-    throw refuse(pipe, 'protocol_mismatch', `${protocolMin} to ${protocolMax} asked, ${spoken} spoken`);
+    const supported = `${settings.protocolMin} to ${settings.protocolMax}`;
+    throw refuse(
+      pipe,
+      'protocol_mismatch',
+      `the dialer supports protocol versions ${protocolMin} to ${protocolMax}, the listener ${supported}`,
+    );
   }
   if (to !== settings.self)
-    throw refuse(pipe, 'wrong_process', `${to} was meant, ${settings.self} answers here`);
+    throw refuse(pipe, 'wrong_process', `the dialer expected ${to}, but ${settings.self} listens here`);
   const answer = sign(secret, 'listener', transcript, protocol);
   pipe.write([{ frame: { $case: 'welcome', value: { protocol, proof: answer } } }]);
   return inbox.greeted(from, protocol);
 }
 
-const doesNotProve = 'does not know the secret of this cluster, or its greeting came over another connection';
+const secretMismatch =
+  'does not know the secret of this cluster, or its greeting came over another connection';
 
-/** All that a greeting agrees on. */
+/** Everything that the proofs cover. */
 interface Transcript {
   readonly cluster: string;
   readonly purpose: string;
@@ -135,7 +143,7 @@ function sign(
   const texts = [role, purpose, cluster, from, to, `${protocolMin}-${protocolMax}`, `${chosen ?? ''}`];
   const hmac = createHmac('sha256', secret);
   for (const part of [...texts.map((text) => Buffer.from(text)), challenge, nonce, binding]) {
-    // Its length in front: no two lists of parts may sign alike.
+    // The length prefix makes the encoding of the parts unambiguous.
     hmac.update(`${part.length}:`).update(part);
   }
   return hmac.digest();
@@ -159,18 +167,18 @@ function unexpected(frame: Frame): ClusterError {
   }
   return new ClusterError(
     'protocol_violation',
-    `unexpected first frame ${frame.frame?.$case ?? 'of no kind'}`,
+    `unexpected first frame ${frame.frame?.$case ?? 'without a type'}`,
   );
 }
 
 /**
- * Hands out frames one by one while the two greet each other; later frames go to whoever attaches. Until then each
- * batch holds one frame, and only as many come as the greeting has: nothing that a stranger sends piles up.
+ * Returns frames one by one during the greeting; later frames go to the attached listener. During the greeting each
+ * batch must hold one frame, and only the expected number is accepted, so that an unproven peer cannot fill memory.
  */
 class Inbox {
   readonly #pipe: Pipe;
   readonly #timer: { cancel(): void };
-  /** At most those of the greeting; once the peer is known, those that came before somebody attached. */
+  /** Frames of the greeting; after it, frames that arrive before `attach`. */
   readonly #frames: Frame[] = [];
   #expected: number;
   #isGreeted = false;
@@ -183,16 +191,16 @@ class Inbox {
   constructor(pipe: Pipe, time: Time, timeoutMs: number, expected: number) {
     this.#pipe = pipe;
     this.#expected = expected;
-    pipe.onFrames((frames) => this.#came(frames));
+    pipe.onFrames((frames) => this.#onBatch(frames));
     pipe.onClose((error) => {
       this.#closed = { error };
       const refused = error instanceof ClusterError && error.refused;
       const details = { cause: error, notBegun: true, refused };
-      this.#fail(new ClusterError('peer_lost', 'the link closed while greeting', details));
+      this.#fail(new ClusterError('peer_lost', 'the link closed during the greeting', details));
       this.#onClose?.(error);
     });
     this.#timer = time.after(timeoutMs, () => {
-      this.#fail(new ClusterError('peer_lost', 'the peer did not greet in time', { notBegun: true }));
+      this.#fail(new ClusterError('peer_lost', 'the greeting did not finish in time', { notBegun: true }));
       pipe.close();
     });
   }
@@ -222,7 +230,7 @@ class Inbox {
     };
   }
 
-  #came(frames: readonly Frame[]): void {
+  #onBatch(frames: readonly Frame[]): void {
     if (this.#onFrames !== undefined) {
       this.#onFrames(frames);
       return;
@@ -230,7 +238,7 @@ class Inbox {
     if (!this.#isGreeted && (frames.length !== 1 || this.#expected === 0)) {
       const error = new ClusterError(
         'protocol_violation',
-        `a peer that has not proved itself sent ${frames.length} frames where one was awaited`,
+        `a peer that has not proved itself sent ${frames.length} frames where one was expected`,
         { notBegun: true },
       );
       this.#frames.length = 0;
@@ -239,7 +247,7 @@ class Inbox {
       return;
     }
     this.#expected -= 1;
-    // One by one: as arguments of one call, many frames would overflow the stack.
+    // A loop, because many frames as arguments of one call would overflow the stack.
     for (const frame of frames) this.#frames.push(frame);
     this.#pass();
   }
@@ -253,7 +261,7 @@ class Inbox {
   #pass(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
-    // A refusal and the end of the connection may come together: the refusal says more.
+    // A refusal and the close may arrive together; the refusal carries the reason.
     const frame = this.#frames.shift();
     if (frame === undefined && this.#failure === undefined) return;
     this.#waiting = undefined;

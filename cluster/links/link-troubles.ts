@@ -1,17 +1,17 @@
 import type { ClusterError, ClusterErrorTag } from '../errors.js';
 import type { Time } from '../time/time.js';
 
-/** A connection that was closed for what its other end did. */
+/** A connection that was closed because of its peer's behaviour. */
 export interface LinkTrouble {
   /** host:port of the other end of the connection. */
   readonly peer: string;
   readonly error: ClusterError;
-  /** Troubles since the last that was told, left out since there were too many. */
+  /** Number of troubles suppressed since the last report, because there were too many. */
   readonly leftOut: number;
 }
 
-/** What somebody must look at. A peer that is gone, or another process at its address, is daily life. */
-const told: ReadonlySet<ClusterErrorTag> = new Set([
+/** Errors that an operator should see. A lost peer, or another process at its address, is normal. */
+const reported: ReadonlySet<ClusterErrorTag> = new Set([
   'protocol_violation',
   'bad_message',
   'message_too_large',
@@ -20,11 +20,11 @@ const told: ReadonlySet<ClusterErrorTag> = new Set([
   'overloaded',
 ]);
 
-/** A stranger that connects again and again must not fill the log. */
+/** Limits reports, so that an unproven peer that keeps connecting does not fill the log. */
 const perWindow = 10;
 const windowMs = 60_000;
 
-/** Tells of links that were closed for a reason, so many in a minute and no more. */
+/** Reports troubles of links, at most ten per minute. */
 export class LinkTroubles {
   readonly #time: Time;
   readonly #report: (trouble: LinkTrouble) => void;
@@ -38,7 +38,7 @@ export class LinkTroubles {
   }
 
   tell(peer: string, error: ClusterError): void {
-    if (!told.has(error.tag)) return;
+    if (!reported.has(error.tag)) return;
     const now = this.#time.monotonicMs();
     if (now >= this.#windowEndsAtMs) {
       this.#windowEndsAtMs = now + windowMs;

@@ -16,7 +16,7 @@ export interface LinksHost {
   view(): ViewName;
   heardOfView(name: ViewName): void;
   receive(call: IncomingCall): IncomingHandle;
-  /** Nobody listens at the process's address, or another process does. */
+  /** The process's address has no listener, or another process listens there. */
   refused(process: ProcessId): void;
 }
 
@@ -25,20 +25,20 @@ export interface LinkReading {
   readonly open: boolean;
   readonly inFlight: number;
   readonly queuedBytes: number;
-  /** Dials that failed since the link was open last. */
+  /** Failed dials since the link was last open. */
   readonly failures: number;
 }
 
 export interface LinkSettings {
-  /** Nodes of two clusters that share a network never talk to each other. */
+  /** Nodes of different clusters on one network refuse each other. */
   readonly cluster: string;
   readonly secret: string;
 }
 
 /**
- * The links of one node. Each process opens one long-lived stream to every other that it calls and uses it
- * for its own calls alone; answers flow back on it. Two processes that call each other thus have two
- * streams, one for each direction of calling, and nobody has to decide whose stream it is.
+ * The links of one node. Each process opens one long-lived stream to every process that it calls, and uses it only for
+ * its own calls and their answers. Two processes that call each other have two streams, one per direction, and need not
+ * agree on the ownership of a stream.
  */
 export class Links {
   readonly #transport: Transport;
@@ -51,7 +51,7 @@ export class Links {
   readonly #served = new Set<ServerSession>();
   #listener: Listener | undefined;
   #closed = false;
-  /** Calls refused since too much waited for their peer. */
+  /** Calls refused because too many bytes were queued for their peer. */
   shed = 0;
 
   constructor(
@@ -82,12 +82,12 @@ export class Links {
     return count;
   }
 
-  /** Of the calls that this process makes. */
+  /** Readings of the links that this process opened. */
   get readings(): readonly LinkReading[] {
     return [...this.#peers.values()].map((peer) => peer.reading);
   }
 
-  /** Links that others opened. */
+  /** Number of links that peers opened. */
   get served(): number {
     return this.#served.size;
   }
@@ -103,7 +103,7 @@ export class Links {
     return this.#peer(member).call(call);
   }
 
-  /** Opens links to members ahead of the first call, and lets go of those that nobody needs any more. */
+  /** Opens links to members before the first call, and closes idle links to former members. */
   follow(members: readonly Member[]): void {
     const current = new Set(members.map((member) => member.process));
     for (const member of members) if (member.process !== this.#host.self) this.#peer(member).keep();
@@ -114,7 +114,7 @@ export class Links {
     }
   }
 
-  /** The process is gone for certain: what waits for its answers need not find out by silence. */
+  /** The process is surely gone: fails its calls at once instead of after a silence. */
   lose(process: ProcessId): void {
     this.#drop(process, new ClusterError('peer_lost', `${process} is gone`, { process }));
   }
@@ -192,19 +192,19 @@ export class Links {
       this.#served.add(session);
       this.#keepFew(session.peer);
     } catch (error) {
-      // The dialer was told why, or is gone; it is its own log that has to show it.
+      // The dialer received the reason or is gone; its own log shows the error.
       pipe.close(toClusterError(error));
     }
   }
 
-  /** A peer that dials again has lost its earlier link, and may know it before this process does. */
+  /** Closes the oldest link of a peer with too many: a peer that dials again has lost its earlier link. */
   #keepFew(peer: string): void {
     const links = [...this.#served].filter((session) => session.peer === peer);
     if (links.length > this.#config.linksPerPeer) links[0]?.close();
   }
 }
 
-/** The way to one peer: dialed when needed, kept while it is a member, dialed again after it broke. */
+/** The link to one peer: dialed when needed, kept while the peer is a member, and redialed when lost. */
 class PeerLink {
   readonly #member: Member;
   readonly #config: ClusterConfig;
@@ -266,7 +266,7 @@ class PeerLink {
     if (this.#session === undefined && this.#redial === undefined) this.#connect();
   }
 
-  /** The peer has left the view: what was not sent yet need not wait for it, others own the actors now. */
+  /** The peer has left the view: unsent calls fail, because other members own the actors now. */
   release(): void {
     if (!this.#kept) return;
     this.#kept = false;
@@ -277,9 +277,9 @@ class PeerLink {
     if (this.#session !== undefined) return this.#session.call(call);
     const waiting = new WaitingCall(call);
     this.#waiting.push(waiting);
-    // While a pause after failed dials runs, a caller learns at once that the peer is away.
+    // During the pause after failed dials a call fails at once.
     if (this.#redial !== undefined)
-      this.#failWaiting(new ClusterError('peer_lost', 'the peer is away', away));
+      this.#failWaiting(new ClusterError('peer_lost', 'the peer is unreachable', away));
     else this.#connect();
     return waiting;
   }
@@ -358,7 +358,7 @@ class PeerLink {
 
 const away = { notBegun: true } as const;
 
-/** A call made before the link is open; what its caller does meanwhile is done when it opens. */
+/** A call that waits for the link to open. */
 class WaitingCall implements RemoteCall {
   readonly #call: OutgoingCall;
   #sent: RemoteCall | undefined;

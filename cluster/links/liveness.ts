@@ -1,8 +1,8 @@
 import type { Time, Timer } from '../time/time.js';
 
 /**
- * Notices that a peer has fallen silent. The one that opened the link asks in every period, whatever it hears: a
- * stream that flows towards it would else leave the other end without a word for as long as it lasts.
+ * Detects a silent peer. The end that opened the link pings in every period, even while it receives frames: otherwise
+ * the other end would receive nothing during a long stream.
  */
 export class Liveness {
   readonly #time: Time;
@@ -40,7 +40,7 @@ export class Liveness {
 
   #check(): void {
     const now = this.#time.monotonicMs();
-    // This process itself stood still: what the peer sent meanwhile has not been read yet.
+    // This process itself was stopped: frames that the peer sent meanwhile have not been read yet.
     if (now - this.#checkedAtMs > 2 * this.#periodMs) this.#heardAtMs = now;
     this.#checkedAtMs = now;
     const silentMs = now - this.#heardAtMs;

@@ -1,23 +1,23 @@
 import type { Frame } from '../../generated/troupe/cluster/v1/link.js';
 import type { Member } from '../membership/membership.js';
 
-/** An ordered, two-way way for frames between two processes: a gRPC stream, or a simulated one. */
+/** An ordered, bidirectional stream of frames between two processes, over gRPC or simulated. */
 export interface Pipe {
   /**
-   * What the two ends of this connection both know and the ends of another do not. The proofs of the greeting cover
-   * it, so that they are worth nothing elsewhere. Known once a frame of the peer has come.
+   * A value that only the two ends of this connection know. The proofs of the greeting cover it, so that they are
+   * invalid on another connection. Available once a frame of the peer has arrived.
    */
   binding(): Uint8Array;
-  /** The peer has proved itself: from here on its messages may be as large as batches are. */
+  /** The peer has proved itself: its messages may now be as large as a batch. */
   trust(): void;
-  /** One batch, which is the pipe's from now on. False asks to wait for `onDrain`; the batch was taken nevertheless. */
+  /** Sends one batch and takes ownership of it. False: wait for `onDrain`; this batch was still accepted. */
   write(frames: Frame[]): boolean;
   /**
-   * Nothing is sent or received any more. The peer's `onClose` follows, if the network lets it. The error is what the
-   * peer did wrong, where that is the reason.
+   * Stops sending and receiving. The peer's `onClose` follows if the network permits. Pass the error if a violation of
+   * the peer is the reason.
    */
   close(error?: Error): void;
-  /** Each may be set once; frames that came earlier are kept for the listener. */
+  /** Each listener may be set once; earlier frames are kept for it. */
   onFrames(listener: (frames: readonly Frame[]) => void): void;
   onDrain(listener: () => void): void;
   onClose(listener: (error: Error | undefined) => void): void;
@@ -30,7 +30,7 @@ export interface Listener {
 }
 
 export interface Transport {
-  /** Rejects with `peer_lost` (its `refused` tells that nobody listens there) or `deadline_exceeded`. */
+  /** Rejects with `peer_lost` (`refused`: no listener at the address) or `deadline_exceeded`. */
   dial(peer: Member, signal: AbortSignal): Promise<Pipe>;
   listen(accept: (pipe: Pipe) => void): Promise<Listener>;
 }

@@ -16,12 +16,12 @@ export interface ProbeLinksParts {
   dial(peer: Member): Pipe;
 }
 
-/** Probes answered at a time for one peer, which asks a few at once. */
+/** Concurrent probes of one peer; normally a peer sends only a few at once. */
 const answersMax = 64;
 
 /**
- * Probes of memberships, each peer's on a stream of its own that is greeted once. Whoever asked and who answers is
- * thereby known, and a question that was overheard is worth nothing on another connection.
+ * Membership probes, with one stream per peer that is greeted once. The greeting proves the identity of both ends, and
+ * an intercepted probe is invalid on another connection.
  */
 export class ProbeLinks implements PeerProbe {
   readonly #parts: ProbeLinksParts;
@@ -38,18 +38,18 @@ export class ProbeLinks implements PeerProbe {
   }
 
   async ask(peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
-    if (signal.aborted) throw new ClusterError('deadline_exceeded', 'the probe was given up');
+    if (signal.aborted) throw new ClusterError('deadline_exceeded', 'the probe was cancelled');
     try {
       return { outcome: 'replied', reply: await this.#linkTo(peer).ask(request, signal) };
     } catch (error) {
       const known = toClusterError(error, 'peer_lost');
-      // The next probe dials anew: a connection that has failed once tells nothing about the process.
+      // The next probe dials again: one failed connection proves nothing about the process.
       if (known.refused || known.tag === 'wrong_process') return { outcome: 'refused' };
       throw known;
     }
   }
 
-  /** Answers the questions of whoever proves itself on this pipe. */
+  /** Answers the probes of a peer that proves itself on this pipe. */
   async serve(pipe: Pipe): Promise<void> {
     const { settings, time, random } = this.#parts;
     try {
@@ -90,23 +90,26 @@ export class ProbeLinks implements PeerProbe {
 
   #answer(greeted: Greeted, { frame }: Frame, answering: { count: number }): void {
     if (frame?.$case !== 'probe') {
-      throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+      throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'without a type'}`);
     }
     if (answering.count >= answersMax) {
-      throw new ClusterError('protocol_violation', `${answering.count} probes at once`);
+      throw new ClusterError(
+        'protocol_violation',
+        `the peer sent more than ${answering.count} probes at once`,
+      );
     }
     const { pipe, peer } = greeted;
     const { id } = frame.value;
     const request = requestOf(peer, frame.value);
     const handler = this.#handler;
-    if (handler === undefined) throw new ClusterError('not_serving', 'not started yet');
+    if (handler === undefined) throw new ClusterError('not_serving', 'this node has not started yet');
     answering.count += 1;
     Promise.resolve()
       .then(() => handler(request))
       .then((reply) => {
         pipe.write([{ frame: { $case: 'probeAnswer', value: answerOf(id, reply) } }]);
       })
-      // A handler that fails answers nothing; the asker's time-out covers it.
+      // A failing handler closes the pipe; the asker's time-out covers the rest.
       .catch((error: unknown) => pipe.close(toClusterError(error)))
       .finally(() => (answering.count -= 1));
   }
@@ -117,7 +120,7 @@ interface Question {
   reject(error: ClusterError): void;
 }
 
-/** The asking end of one stream. It is used for new questions until one of them fails. */
+/** The asking end of one stream, used for new probes until one fails. */
 class ProbeLink {
   readonly #peer: ProcessId;
   readonly #pipe: Pipe;
@@ -139,7 +142,8 @@ class ProbeLink {
           (frames) => {
             for (const frame of frames) this.#onFrame(frame);
           },
-          (error) => this.#lose(new ClusterError('peer_lost', 'the probes were cut off', { cause: error })),
+          (error) =>
+            this.#lose(new ClusterError('peer_lost', 'the probe connection was lost', { cause: error })),
         );
       },
       (error: unknown) => {
@@ -147,7 +151,7 @@ class ProbeLink {
         throw error;
       },
     );
-    // Whoever asks hears of it.
+    // `ask` reports the error.
     this.#open.catch(() => undefined);
   }
 
@@ -161,7 +165,7 @@ class ProbeLink {
         this.#open.then(() => this.#send(request, signal, { resolve, reject }), reject);
       });
     } catch (error) {
-      // It may be that only this connection is broken: the next question goes over another.
+      // Perhaps only this connection is broken: the next probe uses a new one.
       this.#isRetired = true;
       this.#forget();
       throw error;
@@ -172,7 +176,7 @@ class ProbeLink {
   }
 
   close(): void {
-    this.#lose(new ClusterError('peer_lost', 'the probes were given up'));
+    this.#lose(new ClusterError('peer_lost', 'the probe connection was closed'));
   }
 
   #send(request: ProbeRequest, signal: AbortSignal, question: Question): void {
@@ -190,10 +194,10 @@ class ProbeLink {
 
   #onFrame({ frame }: Frame): void {
     if (frame?.$case !== 'probeAnswer') {
-      throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+      throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'without a type'}`);
     }
     const question = this.#questions.get(frame.value.id);
-    // Its asker gave up.
+    // The probe was cancelled.
     if (question === undefined) return;
     this.#questions.delete(frame.value.id);
     question.resolve(replyOf(this.#peer, frame.value));

@@ -8,7 +8,7 @@ import { processId, viewNumber, type ProcessId } from '../ids/ids.js';
 import type { Member, Role } from '../membership/membership.js';
 import type { ProbeReply, ProbeRequest } from '../membership/peer-probe.js';
 
-/** Between what memberships say and what travels. */
+/** Converts between membership types and wire messages. */
 export function probeOf(id: number, request: ProbeRequest): Probe {
   return {
     id,
@@ -18,9 +18,9 @@ export function probeOf(id: number, request: ProbeRequest): Probe {
   };
 }
 
-/** `from` is who proved itself on the stream. */
+/** `from` is the peer that proved itself on the stream. */
 export function requestOf(from: string, message: Probe): ProbeRequest {
-  if (message.view === undefined) throw new ClusterError('bad_message', 'a probe names no view');
+  if (message.view === undefined) throw new ClusterError('bad_message', 'a probe lacks its view');
   return {
     from: processId(from),
     view: { number: viewNumber(message.view.number), hash: message.view.hash },
@@ -43,7 +43,8 @@ export function answerOf(id: number, reply: ProbeReply): ProbeAnswerMessage {
 }
 
 export function replyOf(from: ProcessId, message: ProbeAnswerMessage): ProbeReply {
-  if (message.view === undefined) throw new ClusterError('bad_message', 'an answer to a probe holds no view');
+  if (message.view === undefined)
+    throw new ClusterError('bad_message', 'the answer to a probe lacks its view');
   return {
     from,
     confirmed: message.confirmed,

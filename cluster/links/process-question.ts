@@ -4,14 +4,14 @@ import type { OutgoingCall, RemoteAnswer } from './remote-call.js';
 export interface ProcessQuestion {
   readonly mode: 'describe' | 'release';
   readonly kind: ActorKind;
-  /** Empty where the process itself is asked. */
+  /** Empty for a question to the process itself. */
   readonly group?: string;
   readonly key?: string;
   readonly deadlineMs: number;
   readonly answer: Pick<RemoteAnswer, 'reply' | 'fail'>;
 }
 
-/** A question that a process answers with one message and without asking the actor: no method, stream or trace. */
+/** A call that the process answers itself, without the actor: one message, no method, stream or trace. */
 export function processQuestion(question: ProcessQuestion): OutgoingCall {
   const { mode, kind, group = '', key = '', deadlineMs, answer } = question;
   return {

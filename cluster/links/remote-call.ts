@@ -5,12 +5,12 @@ import { encode } from './encoder.js';
 import type { Failure } from '../../generated/troupe/cluster/v1/link.js';
 
 /**
- * `routed`: to the owner. `resident`: only to a living activation. `release`: answered when there is none.
- * `describe`: asks the node of itself.
+ * `routed`: to the owner. `resident`: only to a loaded activation. `release`: answered once there is none.
+ * `describe`: asks for the node's description.
  */
 export type CallMode = 'routed' | 'resident' | 'release' | 'describe';
 
-/** A call as a link carries it. */
+/** A call to be sent over a link. */
 export interface OutgoingCall {
   readonly mode: CallMode;
   readonly kind: ActorKind;
@@ -30,29 +30,32 @@ export interface OutgoingCall {
   readonly answer: RemoteAnswer;
 }
 
-/** What comes back. `reply`, `end` and `fail` come at most once, and nothing after them. */
+/** Receives the answer. `reply`, `end` or `fail` is called at most once, and nothing after it. */
 export interface RemoteAnswer {
   opened(epoch: Epoch): void;
-  /** `epoch` of the activation that answered, 0 where it has none. */
+  /** `epoch` of the activation that answered; 0 if it has none. */
   reply(body: Uint8Array, epoch: Epoch): void;
   item(body: Uint8Array): void;
   end(): void;
   fail(error: ClusterError): void;
 }
 
-/** The caller's hold on a call that is out. */
+/** The caller's handle of a call in flight. */
 export interface RemoteCall {
   cancel(): void;
   grant(credit: number): void;
 }
 
-/** What a message of a stream costs of its credit besides its bytes, so that empty ones cost too. */
+/** Credit cost of a stream message besides its bytes, so that empty messages cost too. */
 export const itemOverheadBytes = 32;
 
 export function encodeMessage(codec: MessageCodec, message: unknown, maxBytes: number): Uint8Array {
   const bytes = encode(codec, message);
   if (bytes.length > maxBytes) {
-    throw new ClusterError('message_too_large', `a message of ${bytes.length} bytes is above ${maxBytes}`);
+    throw new ClusterError(
+      'message_too_large',
+      `a message of ${bytes.length} bytes exceeds the limit of ${maxBytes}`,
+    );
   }
   return bytes;
 }
@@ -61,7 +64,9 @@ export function decodeMessage(codec: MessageCodec, bytes: Uint8Array): unknown {
   try {
     return codec.decode(bytes);
   } catch (error) {
-    throw new ClusterError('bad_message', 'bytes that are not the message they should be', { cause: error });
+    throw new ClusterError('bad_message', 'the bytes do not decode to the expected message', {
+      cause: error,
+    });
   }
 }
 
@@ -69,7 +74,7 @@ export function failureOf(id: number, error: ClusterError): Failure {
   return {
     id,
     code: wireCodeOf(error.tag),
-    // The receiver puts the tag in front again.
+    // The receiver adds the tag again.
     message: error.message.replace(`${error.tag}: `, ''),
     retryAfterMs: Math.ceil(error.retryAfterMs ?? 0),
     applicationCode: error instanceof ActorError ? error.code : '',

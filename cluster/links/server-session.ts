@@ -11,7 +11,7 @@ import { Liveness } from './liveness.js';
 import type { Frame } from './pipe.js';
 import { failureOf, type CallMode } from './remote-call.js';
 
-/** A call that came over a link, its body still in bytes. */
+/** A call received over a link, with its body still encoded. */
 export interface IncomingCall {
   readonly mode: CallMode;
   readonly kind: string;
@@ -40,11 +40,11 @@ export interface IncomingAnswer {
   fail(error: ClusterError): void;
 }
 
-/** What the receiver of a call hands back, so that the link can reach it. */
+/** The link's handle of a received call. */
 export interface IncomingHandle {
   cancel(): void;
   grant(credit: number): void;
-  /** The caller is gone: a stream has nobody to go to; a single answer is still worth making. */
+  /** The caller is gone: a stream has no reader left and ends; a single answer is still computed. */
   detach(): void;
 }
 
@@ -68,7 +68,7 @@ export class ServerSession {
   readonly #running = new Map<number, IncomingHandle>();
   readonly #methods = new Map<number, { readonly kind: string; readonly name: string }>();
   #view: ViewName | undefined;
-  #toldView: ViewName | undefined;
+  #sentView: ViewName | undefined;
   #closed = false;
 
   constructor(greeted: Greeted, time: Time, config: ClusterConfig, host: ServerHost) {
@@ -104,7 +104,7 @@ export class ServerSession {
     return this.#running.size;
   }
 
-  /** What still waits is sent first, so that the last answers of a leaving node are not cut off. */
+  /** Sends waiting frames, so that the last answers of a leaving node are not lost. */
   flush(): void {
     this.#writer.flush();
   }
@@ -150,7 +150,10 @@ export class ServerSession {
         break;
       case 'method':
         if (this.#methods.size >= this.#config.linkMethodsMax) {
-          throw new ClusterError('protocol_violation', `the peer names over ${this.#methods.size} methods`);
+          throw new ClusterError(
+            'protocol_violation',
+            `the peer names more than ${this.#methods.size} methods (linkMethodsMax)`,
+          );
         }
         this.#methods.set(frame.value.number, frame.value);
         break;
@@ -159,12 +162,12 @@ export class ServerSession {
         this.#host.heardOfView(this.#view);
         break;
       case 'ping':
-        // A peer that asks without end and reads nothing has its answer in what waits for it already.
+        // Skips the pong if the queue is full: a peer that pings without reading gets its answer from the queue.
         if (this.#writer.queuedBytes < this.#config.linkQueueBytes)
           this.#writer.send(0, { frame: { $case: 'pong', value: {} } });
         break;
       default:
-        throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'of no kind'}`);
+        throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'without a type'}`);
     }
   }
 
@@ -172,16 +175,23 @@ export class ServerSession {
     const { id } = frame;
     const method = this.#methods.get(frame.method);
     if (method === undefined || this.#running.has(id)) {
-      throw new ClusterError('protocol_violation', `call ${id} names no method or is running`);
+      throw new ClusterError(
+        'protocol_violation',
+        `call ${id} names an unknown method or is already running`,
+      );
     }
     const answer = new Answer(this, id);
     if (this.#running.size >= this.#config.linkCallsMax) {
       const { overloadRetryMs: retryAfterMs } = this.#config;
       answer.fail(
-        new ClusterError('overloaded', `${this.#running.size} calls of ${this.peer} run already`, {
-          retryAfterMs,
-          notBegun: true,
-        }),
+        new ClusterError(
+          'overloaded',
+          `${this.#running.size} calls of ${this.peer} are already running (linkCallsMax)`,
+          {
+            retryAfterMs,
+            notBegun: true,
+          },
+        ),
       );
       return;
     }
@@ -203,7 +213,7 @@ export class ServerSession {
       view: this.#view,
       answer,
     });
-    // It may have been answered before there was a handle.
+    // It may have been answered before the handle existed.
     if (!answer.ended) this.#running.set(id, handle);
   }
 
@@ -237,8 +247,8 @@ export class ServerSession {
 
   fail(id: number, error: ClusterError): void {
     if (!this.#finish(id)) return;
-    // A caller that is behind must hear of the newer view before it reads "moved".
-    if (error.tag === 'moved') this.#tellView();
+    // A caller with an older view must receive the newer one before it reads "moved".
+    if (error.tag === 'moved') this.#sendView();
     this.#writer.send(id, { frame: { $case: 'failure', value: failureOf(id, error) } });
   }
 
@@ -247,15 +257,15 @@ export class ServerSession {
     return !this.#closed;
   }
 
-  #tellView(): void {
+  #sendView(): void {
     const view = this.#host.view();
-    if (this.#toldView?.number === view.number && this.#toldView.hash === view.hash) return;
-    this.#toldView = { number: view.number, hash: view.hash };
+    if (this.#sentView?.number === view.number && this.#sentView.hash === view.hash) return;
+    this.#sentView = { number: view.number, hash: view.hash };
     this.#writer.send(0, { frame: { $case: 'view', value: { number: view.number, hash: view.hash } } });
   }
 }
 
-/** A class, since one is made for each call. Its first end counts. */
+/** A class, because one is created per call. Only its first end counts. */
 class Answer implements IncomingAnswer {
   readonly #session: ServerSession;
   readonly #id: number;

@@ -5,12 +5,12 @@ import type { GrpcTls } from './settings.js';
 
 type Connector = experimental.SecureConnector;
 
-/** Of TLS 1.3 alone a connection has keys that it shares with no other, whoever stands between (RFC 9266). */
+/** Only TLS 1.3 gives each connection unique keying material, even with a man in the middle (RFC 9266). */
 const leastVersion = 'TLSv1.3';
 const exporterLabel = 'EXPORTER-Channel-Binding';
 const exporterBytes = 32;
 
-/** What the two ends of one TLS connection can both compute, and nobody else. */
+/** A value that only the two ends of one TLS connection can compute. */
 export function tlsBinding(socket: TLSSocket): Uint8Array {
   const none = Buffer.alloc(0);
   return Buffer.concat([
@@ -20,8 +20,8 @@ export function tlsBinding(socket: TLSSocket): Uint8Array {
 }
 
 /**
- * Without TLS: the address that the listener announced and the dialer dialed. It stops a process at another address
- * that passes a greeting on; it does not stop whoever sits on the path between the two.
+ * Without TLS: the address that the listener announced and the dialer dialed. It prevents a process at another address
+ * from relaying a greeting, but not an attacker on the path between the two.
  */
 export function plainBinding(address: string): Uint8Array {
   return Buffer.from(`address:${address}`);
@@ -40,7 +40,7 @@ export function serverTlsOptions(tls: GrpcTls, handshakeTimeout: number): TlsOpt
   };
 }
 
-/** TLS that remembers the connections it made, since a proof is bound to the one that carries it. One for each dial. */
+/** TLS credentials that keep their connections, because a proof is bound to its connection. One per dial. */
 export class BoundCredentials extends ChannelCredentials {
   readonly #inner: ChannelCredentials;
   readonly #sockets = new Map<string, TLSSocket>();
@@ -56,7 +56,7 @@ export class BoundCredentials extends ChannelCredentials {
     this.#inner = ChannelCredentials.createFromSecureContext(context);
   }
 
-  /** Of the connection to this address; a name may have several, of which gRPC takes one. */
+  /** The binding of the connection to this address; a name may have several addresses, of which gRPC uses one. */
   binding(peer: string): Uint8Array {
     const socket = this.#sockets.get(peer);
     if (socket === undefined) throw new ClusterError('peer_lost', `no TLS connection to ${peer} is open`);
@@ -88,7 +88,7 @@ export class BoundCredentials extends ChannelCredentials {
   }
 }
 
-/** As gRPC names the peer of a call. */
+/** The name that gRPC gives the peer of a call. */
 function nameOf(socket: { remoteAddress?: string | undefined; remotePort?: number | undefined }): string {
   const { remoteAddress = '', remotePort = 0 } = socket;
   return remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;

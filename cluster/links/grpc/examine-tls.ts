@@ -7,18 +7,18 @@ import { hostOf } from './loopback.js';
 import type { GrpcTls } from './settings.js';
 
 export interface ExaminedTls {
-  /** The names and addresses for which the certificate stands. */
+  /** The names and addresses of the certificate. */
   readonly names: string;
   readonly validUntil: string;
 }
 
-/** Nothing leaves the process, so no network can make it slow. */
+/** Time-out of the handshake. It runs inside the process, so the network does not matter. */
 const handshakeMs = 10_000;
 
 /**
- * Whether a peer would take this node's certificate, and this node one like it: both ends of a handshake are made
- * here, with the same checks as between nodes. Says why not otherwise: expired, of another authority, for another
- * name, without the use as a client or a server, or with a key that does not belong to it.
+ * Checks that peers would accept this node's certificate, and this node one like it: runs both ends of a handshake
+ * with the same checks as between nodes. Otherwise throws the reason: expired, another authority, another name, not
+ * usable as client or server, or a key that does not match.
  */
 export async function examineTls(tls: GrpcTls, address: string): Promise<ExaminedTls> {
   const host = tls.serverName ?? hostOf(address);
@@ -27,7 +27,7 @@ export async function examineTls(tls: GrpcTls, address: string): Promise<Examine
     return { names: seen.subjectaltname ?? String(seen.subject.CN), validUntil: seen.valid_to };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ClusterError('not_serving', `no peer would take the certificate of ${host}: ${reason}`, {
+    throw new ClusterError('not_serving', `no peer would accept the certificate of ${host}: ${reason}`, {
       cause: error,
     });
   }
@@ -35,7 +35,7 @@ export async function examineTls(tls: GrpcTls, address: string): Promise<Examine
 
 function shakeHands(tls: GrpcTls, host: string): Promise<ReturnType<TLSSocket['getPeerCertificate']>> {
   const [near, far] = duplexPair();
-  // What is wrong with the certificate of a client is told only of one that is let in.
+  // The server reports the error of a client certificate only for admitted clients, so it admits all and checks.
   const server = createServer({ ...serverTlsOptions(tls, handshakeMs), rejectUnauthorized: false });
   const { ca, cert, key, minVersion } = serverTlsOptions(tls, handshakeMs);
   const client = connect({
@@ -50,7 +50,7 @@ function shakeHands(tls: GrpcTls, host: string): Promise<ReturnType<TLSSocket['g
   });
   const done = new Promise<ReturnType<TLSSocket['getPeerCertificate']>>((resolve, reject) => {
     client.once('error', reject);
-    // Of TLS 1.3 the client is done first; whether its own certificate counts is said by the server.
+    // In TLS 1.3 the client finishes first; only the server knows whether the client certificate is valid.
     server.once('tlsClientError', reject);
     server.once('secureConnection', (socket) => {
       if (socket.authorized) resolve(client.getPeerCertificate());

@@ -4,7 +4,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Whether a host, or host:port, is this machine alone. A name other than `localhost` may lead anywhere. */
+/** Whether a host or host:port is on the loopback. A name other than `localhost` may resolve to any machine. */
 export function isLoopback(address: string): boolean {
   const host = hostOf(address);
   const family = isIP(host);
@@ -12,7 +12,7 @@ export function isLoopback(address: string): boolean {
   return loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Of a host, or host:port. */
+/** The host of a host or host:port. */
 export function hostOf(address: string): string {
   if (isIP(address) !== 0) return address;
   const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]*))(?::\d+)?$/.exec(address) ?? [];

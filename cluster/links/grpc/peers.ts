@@ -40,7 +40,7 @@ const paths: Readonly<Record<Purpose, string>> = {
 const requests: Readonly<Record<Purpose, BatchCodec>> = { calls: CallsRequest, probes: ProbesRequest };
 const responses: Readonly<Record<Purpose, BatchCodec>> = { calls: CallsResponse, probes: ProbesResponse };
 
-/** Bytes in, bytes out: a pipe decodes them when it knows how far it may trust their sender. */
+/** No decoding here: the pipe decodes, because it knows whether it may trust the sender. */
 const asBytes = (bytes: Buffer): Buffer => bytes;
 const service: ServiceDefinition = {
   calls: byteStream(paths.calls),
@@ -48,9 +48,9 @@ const service: ServiceDefinition = {
 };
 
 /**
- * gRPC between the processes of a cluster. Calls go over one bidi stream per link, probes over one of their own on a
- * connection of its own, so that megabytes of calls never make a peer look dead. Every connection sets TCP_NODELAY:
- * the frames of one turn leave at once.
+ * gRPC between the processes of a cluster. Each link carries its calls on one bidirectional stream. Probes have a
+ * stream on a separate connection, so that megabytes of calls never make a peer look dead. Every connection sets
+ * TCP_NODELAY, so that the frames of one turn are sent at once.
  */
 export class GrpcPeers implements Transport, PeerProbe {
   readonly #settings: GrpcSettings;
@@ -71,7 +71,7 @@ export class GrpcPeers implements Transport, PeerProbe {
         secret,
         self,
         purpose: 'probes',
-        // Who asks names an end of its own, which is nearer.
+        // The asker sets its own, shorter time-out.
         timeoutMs: config.greetingMs,
         protocolMin: protocolVersion,
         protocolMax: protocolVersion,
@@ -83,7 +83,7 @@ export class GrpcPeers implements Transport, PeerProbe {
   }
 
   dial(peer: Member, signal: AbortSignal): Promise<Pipe> {
-    if (signal.aborted) return Promise.reject(new ClusterError('cancelled', 'the dial was given up'));
+    if (signal.aborted) return Promise.reject(new ClusterError('cancelled', 'the dial was cancelled'));
     let pipe: Pipe;
     try {
       pipe = this.#open(peer, 'calls');
@@ -91,7 +91,7 @@ export class GrpcPeers implements Transport, PeerProbe {
       return Promise.reject(error);
     }
     signal.addEventListener('abort', () => pipe.close(), { once: true });
-    // The greeting that follows tells whether anybody is there.
+    // The greeting that follows shows whether a peer answers.
     return Promise.resolve(pipe);
   }
 
@@ -99,7 +99,7 @@ export class GrpcPeers implements Transport, PeerProbe {
     const { host, port, advertise, tls } = this.#settings;
     if (tls === undefined) this.#mayTalkPlainly(host, 'listen on');
     const server = new Server(serverOptions(this.#config));
-    // TLS is done at the door: its connections are what proofs are bound to.
+    // `Door` handles TLS, because proofs are bound to its connections.
     const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
     const door = new Door({
       host,
@@ -160,7 +160,7 @@ export class GrpcPeers implements Transport, PeerProbe {
   #accept(door: Door, stream: ServerDuplexStream<Buffer, Buffer>, purpose: Purpose): Pipe | undefined {
     const peer = stream.getPeer();
     const connection = door.of(peer);
-    // It was closed before its stream was looked at.
+    // The connection was closed before its stream was handled.
     if (connection === undefined) {
       stream.end();
       return undefined;
@@ -185,14 +185,14 @@ export class GrpcPeers implements Transport, PeerProbe {
     if (this.#settings.plaintext === 'anywhere' || isLoopback(address)) return;
     throw new ClusterError(
       'not_serving',
-      `links without TLS stay on the loopback: this node does not ${attempt} ${address}`,
+      `links without TLS are limited to the loopback, so this node does not ${attempt} ${address}; set up TLS, or plaintext: 'anywhere'`,
       { notBegun: true },
     );
   }
 
   async #close(server: Server, door: Door): Promise<void> {
     this.#probes.close();
-    // Streams have been ended by now; what a peer keeps open is cut.
+    // Streams have ended by now; closes connections that a peer keeps open.
     await new Promise<void>((resolve) => {
       setImmediate(() => {
         server.forceShutdown();

@@ -5,7 +5,7 @@ import { ClusterError, toClusterError } from '../../errors.js';
 import { encode } from '../encoder.js';
 import type { Frame, Pipe } from '../pipe.js';
 
-/** A stream of gRPC whose messages are bytes: whether they may be decoded depends on who sent them. */
+/** A gRPC stream whose messages are bytes: whether they may be decoded depends on the sender. */
 export interface ByteStream {
   on(event: string, listener: (value: unknown) => void): unknown;
   write(bytes: Buffer): boolean;
@@ -15,24 +15,24 @@ export interface BatchCodec extends MessageCodec {
   decode(bytes: Uint8Array): { readonly frames: Frame[] };
 }
 
-/** What carries a pipe, and who cares for it. */
+/** The stream of a pipe, and its owner's callbacks. */
 export interface Carrier {
   readonly stream: ByteStream;
   readonly sent: BatchCodec;
   readonly received: BatchCodec;
-  /** Longest message that the other end takes. */
+  /** Longest message that the other end accepts. */
   readonly messageBytesMax: number;
   readonly config: Pick<ClusterConfig, 'greetingBytes' | 'batchFramesMax'>;
   binding(): Uint8Array;
   trust(): void;
-  /** Ends the stream, and soon the connection of a stranger; what was written before still goes out. */
+  /** Ends the stream, and soon the connection of an unproven peer; messages already written are still sent. */
   end(): void;
   trouble(error: ClusterError): void;
 }
 
 /**
- * One bidi stream of gRPC as a pipe of frames. Every event of the stream is heard here and nowhere else: what a
- * listener throws closes the pipe and is told as a trouble. It never reaches the process.
+ * One bidirectional gRPC stream as a pipe of frames. All events of the stream are handled here only: an exception of a
+ * listener closes the pipe and is reported as a trouble. It never reaches the process.
  */
 export class GrpcPipe implements Pipe {
   readonly #carrier: Carrier;
@@ -45,12 +45,12 @@ export class GrpcPipe implements Pipe {
 
   constructor(carrier: Carrier) {
     this.#carrier = carrier;
-    this.#hear('data', (bytes) => this.#received(bytes));
-    this.#hear('drain', () => this.#onDrain?.());
-    this.#hear('error', (error) => this.#gone(lostBy(toClusterError(error, 'peer_lost'))));
-    this.#hear('end', () => this.#gone(undefined));
-    this.#hear('close', () => this.#gone(undefined));
-    this.#hear('cancelled', () => this.#gone(undefined));
+    this.#listen('data', (bytes) => this.#received(bytes));
+    this.#listen('drain', () => this.#onDrain?.());
+    this.#listen('error', (error) => this.#gone(lostBy(toClusterError(error, 'peer_lost'))));
+    this.#listen('end', () => this.#gone(undefined));
+    this.#listen('close', () => this.#gone(undefined));
+    this.#listen('cancelled', () => this.#gone(undefined));
   }
 
   binding(): Uint8Array {
@@ -93,7 +93,7 @@ export class GrpcPipe implements Pipe {
     if (this.#closed !== undefined) listener(this.#closed.error);
   }
 
-  #hear(event: string, listener: (value: unknown) => void): void {
+  #listen(event: string, listener: (value: unknown) => void): void {
     this.#carrier.stream.on(event, (value: unknown) => {
       try {
         listener(value);
@@ -109,12 +109,15 @@ export class GrpcPipe implements Pipe {
     if (!this.#isTrusted && bytes.length > config.greetingBytes) {
       throw new ClusterError(
         'message_too_large',
-        `a peer that has not proved itself sent ${bytes.length} bytes, above ${config.greetingBytes}`,
+        `a peer that has not proved itself sent ${bytes.length} bytes; at most ${config.greetingBytes} are allowed`,
       );
     }
     const { frames } = this.#decode(bytes);
     if (frames.length > config.batchFramesMax) {
-      throw new ClusterError('protocol_violation', `a batch of ${frames.length} frames`);
+      throw new ClusterError(
+        'protocol_violation',
+        `a batch of ${frames.length} frames exceeds batchFramesMax`,
+      );
     }
     if (this.#onFrames === undefined) this.#early.push(frames);
     else this.#onFrames(frames);
@@ -124,7 +127,7 @@ export class GrpcPipe implements Pipe {
     try {
       return this.#carrier.received.decode(bytes);
     } catch (error) {
-      throw new ClusterError('bad_message', 'bytes that are no batch of frames', { cause: error });
+      throw new ClusterError('bad_message', 'the bytes do not decode to a batch of frames', { cause: error });
     }
   }
 
@@ -134,11 +137,11 @@ export class GrpcPipe implements Pipe {
     if (bytes.length <= messageBytesMax) {
       return stream.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
     }
-    // What frames cost is an estimate where they are batched; here it is known.
+    // Batching estimates the size of frames; here it is exact.
     if (frames.length <= 1) {
       throw new ClusterError(
         'message_too_large',
-        `a frame of ${bytes.length} bytes is above ${messageBytesMax}`,
+        `a frame of ${bytes.length} bytes exceeds ${messageBytesMax}`,
       );
     }
     const half = Math.ceil(frames.length / 2);
@@ -146,7 +149,7 @@ export class GrpcPipe implements Pipe {
     return this.#send(frames.slice(half)) && first;
   }
 
-  /** Either end broke the rules, or a listener has a defect. */
+  /** One end violated the protocol, or a listener has a bug. */
   #fail(thrown: unknown): void {
     const error = toClusterError(thrown, 'protocol_violation');
     this.#carrier.trouble(error);
@@ -165,7 +168,7 @@ export class GrpcPipe implements Pipe {
   }
 }
 
-/** `refused` only where the address itself said so: a time-out or a broken network proves nothing. */
+/** Sets `refused` only if the address itself refused: a time-out or a broken network proves nothing. */
 function lostBy(error: ClusterError): ClusterError {
   const { cause } = error;
   const refused =

@@ -74,7 +74,7 @@ test('a certificate for servers alone is refused at the start: a node is a clien
     TROUPE_GRPC_TLS_CERT: `${fixtures}/server-only.crt`,
     TROUPE_GRPC_TLS_KEY: `${fixtures}/server-only.key`,
   });
-  t.regex(says, /no peer would take the certificate of 127\.0\.0\.1: .*purpose/i);
+  t.regex(says, /no peer would accept the certificate of 127\.0\.0\.1: .*purpose/i);
 });
 
 test('in words it is said how links are guarded', async (t) => {
