@@ -1,10 +1,10 @@
-// The native HTTP server is installed as binaries that a third party packed. This shows that the files which are loaded
-// are the ones that are written down in native-server.json, byte for byte.
+// The native HTTP server is installed as binaries packed by a third party. This script checks that the files which Node
+// loads are identical, byte for byte, to those recorded in native-server.json.
 //
 //   node scripts/check-native.mjs                    the installed package
 //   node scripts/check-native.mjs --folder <path>    another copy of it
-//   node scripts/check-native.mjs --upstream         also: a release of upstream holds the same git blobs; --url <url> for a mirror
-//   node scripts/check-native.mjs --write            writes the list anew, after the package was changed on purpose
+//   node scripts/check-native.mjs --upstream         also checks that an upstream release holds the same git blobs; --url <url> for a mirror
+//   node scripts/check-native.mjs --write            rewrites the list after an intended change of the package
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,10 +16,10 @@ import { parseArgs } from 'node:util';
 const listPath = fileURLToPath(new URL('native-server.json', import.meta.url));
 const installed = fileURLToPath(new URL('../node_modules/uWebSockets.js', import.meta.url));
 
-/** What Node reads when the package is imported here, as its own dist/uws.mjs names it. */
+/** The binary that Node loads on this system, as named in the package's dist/uws.mjs. */
 export const loadedHere = `dist/bin/uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
 
-/** Both digests of a file: SHA-256, and the id under which git keeps the same bytes. */
+/** Both digests of a file: SHA-256, and the git blob id of the same bytes. */
 export function digestsOf(bytes) {
   return {
     sha256: createHash('sha256').update(bytes).digest('hex'),
@@ -27,7 +27,7 @@ export function digestsOf(bytes) {
   };
 }
 
-/** Every file of the folder that Node could load, by its path with slashes. */
+/** Paths, with slashes, of all files in the folder that Node could load. */
 function codeIn(folder) {
   return readdirSync(folder, { recursive: true })
     .map((path) => relative(folder, join(folder, path)).split(sep).join('/'))
@@ -35,7 +35,7 @@ function codeIn(folder) {
     .sort();
 }
 
-/** What differs between the folder and the list, one line each. */
+/** The differences between the folder and the list, one line each. */
 export function faultsOf(folder, { files }) {
   const present = codeIn(folder);
   const faults = present
@@ -49,7 +49,7 @@ export function faultsOf(folder, { files }) {
     const { sha256, gitBlob } = digestsOf(readFileSync(join(folder, path)));
     if (sha256 !== expected.sha256 || gitBlob !== expected.gitBlob) {
       faults.push(
-        `${path} is not the file that was written down: SHA-256 ${sha256}, expected ${expected.sha256}`,
+        `${path} differs from the recorded file: SHA-256 ${sha256}, expected ${expected.sha256}`,
       );
     }
   }
@@ -59,8 +59,8 @@ export function faultsOf(folder, { files }) {
 }
 
 /**
- * The releases that hold all binaries of the list under their names. Of the repository only commits and trees are
- * fetched: a tree names each file's blob id, which is a digest of its bytes.
+ * The upstream releases that contain all binaries of the list under their names. Only commits and trees are fetched: a
+ * tree contains the blob id of each file, which is a digest of its bytes.
  */
 export function releasesWith({ files }, { url, tags }) {
   const wanted = Object.entries(files).filter(([path]) => path.endsWith('.node'));
@@ -132,7 +132,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const faults = main();
   for (const fault of faults) process.stderr.write(`native: ${fault}\n`);
   if (faults.length > 0) {
-    process.stderr.write('native: reinstall with "npm ci"; if it stays so, do not run this installation\n');
+    process.stderr.write(
+      'native: reinstall with "npm ci"; if the error remains, do not run this installation\n',
+    );
     process.exit(1);
   }
 }

@@ -75,7 +75,7 @@ test('a binary with one byte more, one byte changed, or in place of another is f
   await appendFile(await replaced(longer, check.loadedHere), '\0');
   const { status, stderr } = run('--folder', longer);
   t.is(status, 1);
-  t.true(stderr.includes(`${check.loadedHere} is not the file that was written down`), stderr);
+  t.true(stderr.includes(`${check.loadedHere} differs from the recorded file`), stderr);
 
   const changed = await copyOfPackage(t);
   const file = await replaced(changed, check.loadedHere);

@@ -11,7 +11,7 @@ import { ManualTime } from '../../../support/manual-time.js';
 
 const noHandle = { cancel() {}, grant() {}, detach() {} };
 
-/** The answering end of an open link, fed by hand. */
+/** The answering end of an open link; the test sends its frames directly. */
 class Served {
   readonly time = new ManualTime('2026-01-01T00:00:00Z');
   readonly sent: Frame[] = [];
@@ -58,7 +58,7 @@ class Served {
     this.#onFrames(frames.map((frame) => ({ frame })));
   }
 
-  /** Lets the end of a turn come, at which what waits is written. */
+  /** Ends a turn of the event loop, at which waiting frames are written. */
   turn(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(resolve);
@@ -97,7 +97,7 @@ const method = (number: number): Frame['frame'] => ({
   value: { number, kind: 'test.Kind', name: 'm' },
 });
 
-test('calls beyond what one peer may have running are told that the node is full', async (t) => {
+test('calls above the limit of running calls per peer are refused as overload', async (t) => {
   const served = new Served(t, { linkCallsMax: 3 });
   served.feed(method(1), call(1), call(2), call(3), call(4));
   await served.turn();
@@ -107,7 +107,7 @@ test('calls beyond what one peer may have running are told that the node is full
   t.is(answer?.frame?.$case === 'failure' ? answer.frame.value.id : 0, 4);
 });
 
-test('a peer that names methods without end loses its link', (t) => {
+test('a peer that names too many methods loses its link', (t) => {
   const served = new Served(t, { linkMethodsMax: 3 });
   served.feed(...[1, 2, 3].map(method));
   t.deepEqual(served.tags, []);
@@ -115,7 +115,7 @@ test('a peer that names methods without end loses its link', (t) => {
   t.deepEqual(served.tags, ['protocol_violation']);
 });
 
-test('a peer that begins bodies and ends none loses its link before they fill the node', (t) => {
+test('a peer that starts bodies without completing them loses its link before they fill the memory', (t) => {
   const served = new Served(t, { messageBytesMax: 1_000_000, linkAssemblyBytes: 1_000_001 });
   served.feed(method(1));
   const body = new Uint8Array(1_000);
@@ -125,7 +125,7 @@ test('a peer that begins bodies and ends none loses its link before they fill th
   t.is(served.received, 0);
 });
 
-test('chunks that hold nothing count for what they cost', (t) => {
+test('empty chunks count with their memory cost', (t) => {
   const served = new Served(t, { messageBytesMax: 100_000, linkAssemblyBytes: 200_000 });
   served.feed(method(1), call(1, { more: true }));
   const chunk: Frame['frame'] = { $case: 'chunk', value: { id: 1, body: new Uint8Array(0), more: true } };
@@ -133,7 +133,7 @@ test('chunks that hold nothing count for what they cost', (t) => {
   t.deepEqual(served.tags, ['message_too_large']);
 });
 
-test('a peer that asks for signs of life and reads none fills no queue', async (t) => {
+test('a peer that pings without reading does not fill the queue', async (t) => {
   const served = new Served(t, { linkQueueBytes: 5_000_000 });
   for (let sent = 0; sent < 400; sent += 1)
     served.feed(...Array.from({ length: 1_000 }, (): Frame['frame'] => ({ $case: 'ping', value: {} })));
@@ -141,7 +141,7 @@ test('a peer that asks for signs of life and reads none fills no queue', async (
   t.true(served.sent.length * 32 <= 5_100_000, `${served.sent.length} answers`);
 });
 
-test('what an assembler gave or forgot counts no more', (t) => {
+test('completed and forgotten bodies no longer count in the assembler', (t) => {
   const assembler = new Assembler<string>({ messageBytesMax: 1_000, bytesMax: 3_000 });
   for (let id = 1; id <= 100; id += 1) {
     assembler.begin(id, 'first', new Uint8Array(500));
@@ -151,14 +151,14 @@ test('what an assembler gave or forgot counts no more', (t) => {
   t.throws(() => assembler.begin(200, 'first', new Uint8Array(1_001)), { instanceOf: ClusterError });
 });
 
-test('troubles of links are told up to so many in a minute, then counted', (t) => {
+test('link troubles are reported up to a limit per minute, then counted', (t) => {
   const time = new ManualTime('2026-01-01T00:00:00Z');
-  const told: LinkTrouble[] = [];
-  const troubles = new LinkTroubles(time, (trouble) => told.push(trouble));
+  const reported: LinkTrouble[] = [];
+  const troubles = new LinkTroubles(time, (trouble) => reported.push(trouble));
   for (let count = 0; count < 1_000; count += 1) troubles.tell('p', new ClusterError('wrong_secret', 'x'));
-  troubles.tell('p', new ClusterError('peer_lost', 'daily life'));
-  t.is(told.length, 10);
+  troubles.tell('p', new ClusterError('peer_lost', 'normal'));
+  t.is(reported.length, 10);
   time.advance(60_000);
   troubles.tell('p', new ClusterError('bad_message', 'y'));
-  t.is(told.at(-1)?.leftOut, 990);
+  t.is(reported.at(-1)?.leftOut, 990);
 });
