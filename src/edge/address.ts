@@ -64,11 +64,15 @@ export class AddressReader {
 
 /** `getHeader` gives the first line of a header alone, and that one may be the client's. */
 function hopsOf(request: Pick<HttpRequest, 'forEach'>): readonly string[] {
-  const hops: string[] = [];
+  const lines: string[] = [];
   request.forEach((name, value) => {
-    if (name === 'x-forwarded-for') hops.push(...value.split(','));
+    if (name === 'x-forwarded-for') lines.push(value);
   });
-  return hops.map((hop) => hop.trim()).filter((hop) => hop !== '');
+  return lines
+    .join(',')
+    .split(',')
+    .map((hop) => hop.trim())
+    .filter((hop) => hop !== '');
 }
 
 /** Some balancers append the port: `203.0.113.7:50312`, `[2001:db8::1]:443`. */
