@@ -41,7 +41,7 @@ interface Running {
 /** Enough for a document of 10 MB as JavaScript holds it. */
 const heapMb = 128;
 /** A process takes about 50 ms to start and to load a task on an idle machine. */
-const startMs = 15_000;
+const startMs = 30_000;
 /** How often the memory of a task is looked at that takes longer than this. */
 const memoryEveryMs = 25;
 const lastWordsMax = 500;

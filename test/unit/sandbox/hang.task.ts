@@ -1,7 +1,7 @@
 // A task for tests: does what it is told, for as long as it is told, in a child process.
 export interface HangInput {
   readonly [name: string]: string | number;
-  readonly act: 'answer' | 'spin' | 'crash' | 'exit' | 'throw' | 'fill' | 'tell';
+  readonly act: 'answer' | 'spin' | 'burn' | 'crash' | 'exit' | 'throw' | 'fill' | 'tell';
   readonly ms: number;
 }
 
@@ -16,15 +16,24 @@ export function run({ act, ms }: HangInput): string {
     case 'throw':
       throw new Error('it does not want to');
     case 'fill':
-      return `${Buffer.alloc(ms * 1_000_000, 1).length}${spin(5_000)}`;
+      return `${Buffer.alloc(ms * 1_000_000, 1).length}${spin(15_000)}`;
     case 'tell':
       return JSON.stringify({ environment: process.env, arguments: process.execArgv });
     case 'spin':
       return spin(ms);
+    case 'burn':
+      return burn(ms);
     case 'answer':
       return 'done';
   }
   return 'unreachable';
+}
+
+/** Uses so much time of a processor, however long it takes to get it. */
+function burn(ms: number): string {
+  const before = process.cpuUsage();
+  while (process.cpuUsage(before).user < ms * 1_000);
+  return 'burnt';
 }
 
 function spin(ms: number): string {

@@ -60,18 +60,22 @@ test('a task that crashes, runs over its time or fills memory ends alone, and it
 
 test('tenants take turns, and one alone does not have every process', async (t) => {
   const sandbox = startSandbox(t);
+  await bothStarted(sandbox);
   const order: string[] = [];
   const spun = (tenant: string, ms: number) =>
     act(sandbox, tenant, { act: 'spin', ms }).then(() => order.push(tenant));
-  const noisy = Array.from({ length: 10 }, () => spun('noisy', 50));
-  const other = spun('other', 1);
-  await other;
-  t.true(order.length <= 3, `the other came ${order.length}th, with a process of its own`);
-  const third = ['loud', 'third'].map((tenant) => spun(tenant, 50));
-  await Promise.all(third);
-  t.true(order.length <= 10, `a third and a fourth were done after ${order.length} of 13`);
+  const noisy = Array.from({ length: 30 }, () => spun('noisy', 50));
+  await spun('other', 1);
+  t.true(order.length <= 10, `the other came ${order.length}th, with a process of its own`);
+  await Promise.all(['loud', 'third'].map((tenant) => spun(tenant, 50)));
+  t.true(order.length <= 25, `a third and a fourth were done after ${order.length} of 33`);
   await Promise.all(noisy);
 });
+
+/** Starting takes long on a busy machine, and what is under way meanwhile goes on. */
+async function bothStarted(sandbox: Sandbox): Promise<void> {
+  await Promise.all(['a', 'b'].map((tenant) => act(sandbox, tenant, { act: 'spin', ms: 20 })));
+}
 
 test('with one process only, a tenant with one task waits for two of sixty at most', async (t) => {
   const sandbox = startSandbox(t, { processes: 1 });
@@ -88,7 +92,7 @@ test('a tenant that used its processor time of a minute is refused until the min
   let aheadMs = 0;
   const time = { ...systemTimeParts(), monotonicMs: () => systemTime.monotonicMs() + aheadMs };
   const sandbox = startSandbox(t, { cpuMsPerMinute: 20, time });
-  t.is(await act(sandbox, 'a', { act: 'spin', ms: 300 }), 'spun');
+  t.is(await act(sandbox, 'a', { act: 'burn', ms: 50 }), 'burnt');
   const refused = await t.throwsAsync(act(sandbox, 'a', answer), {
     instanceOf: PlatformError,
     message: /processor time/,
@@ -104,9 +108,9 @@ test('a tenant that used its processor time of a minute is refused until the min
 test('what waits behind slow tasks of its own tenant is refused once nothing is left', async (t) => {
   const sandbox = startSandbox(t, { cpuMsPerMinute: 20 });
   const ends = await Promise.all(
-    Array.from({ length: 20 }, () => failureOf(act(sandbox, 'a', { act: 'spin', ms: 60 }))),
+    Array.from({ length: 20 }, () => failureOf(act(sandbox, 'a', { act: 'burn', ms: 10 }))),
   );
-  t.is(ends[0], 'spun');
+  t.is(ends[0], 'burnt');
   t.is(ends.at(-1), 'rate_limit_exceeded');
 });
 
