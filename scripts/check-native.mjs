@@ -48,9 +48,7 @@ export function faultsOf(folder, { files }) {
     }
     const { sha256, gitBlob } = digestsOf(readFileSync(join(folder, path)));
     if (sha256 !== expected.sha256 || gitBlob !== expected.gitBlob) {
-      faults.push(
-        `${path} differs from the recorded file: SHA-256 ${sha256}, expected ${expected.sha256}`,
-      );
+      faults.push(`${path} differs from the recorded file: SHA-256 ${sha256}, expected ${expected.sha256}`);
     }
   }
   if (files[loadedHere] === undefined)
