@@ -190,7 +190,8 @@ test('a call that its receiver fails on ends its link alone', async (t) => {
 });
 
 test('who does not prove itself in time is cut off, whatever it has said until then', async (t) => {
-  const server = await startNode(t, 'server', { config: { greetingMs: 300 } });
+  // Long enough for the peer below, also on a machine that does other work.
+  const server = await startNode(t, 'server', { config: { greetingMs: 2_500 } });
   const silent = open(t, server.member);
   const idle = new RawPeer(t, server.member.address);
   const halfway = new RawPeer(t, server.member.address);
