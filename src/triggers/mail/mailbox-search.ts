@@ -36,7 +36,7 @@ export async function mailsAfter(search: Searching, last: number): Promise<NewMa
 
 /** Mails that arrived since, where the numbers mean nothing yet: backwards from the highest. */
 export async function mailsSince(search: Searching, since: Date): Promise<readonly number[]> {
-  let to = Math.max(0, ...(await search({ uid: '*' })));
+  let to = (await search({ uid: '*' })).reduce((highest, uid) => Math.max(highest, uid), 0);
   const uids: number[] = [];
   let empty = 0;
   for (let windows = 0; to > 0 && windows < windowsMax && empty < emptyWindowsMax; windows += 1) {
