@@ -119,9 +119,9 @@ export const settingTable = {
   ),
   clusterSecret: setting(
     'TROUPE_CLUSTER_SECRET',
-    'secret that nodes show each other; one made for the database when left out',
-    'a long random text',
-    text,
+    'secret by which nodes prove themselves to each other; made once for the database when left out',
+    '$(openssl rand -hex 32)',
+    longToken,
     { secret: true },
   ),
   seed: setting('TROUPE_SEED', 'what a new installation begins with', 'none', oneOf('demo', 'none')),
@@ -358,7 +358,7 @@ function longToken(value: string): string {
   if (token.length < tokenCharactersMin) {
     throw new Error(`must have at least ${tokenCharactersMin} characters and has ${token.length}`);
   }
-  // It travels as a bearer token, which ends at the first space.
+  // The operator token travels as a bearer token, which ends at the first space.
   if (/\s/.test(token)) throw new Error('must not hold spaces');
   return token;
 }
