@@ -15,10 +15,10 @@ import { build } from '../scripts/build.mjs';
 
 const { nodes, example } = words();
 build();
-const { makeFolder, migrate, startEmbeddedPostgres } = await import('../dist/src/storage/index.js');
-const { masterKeyOf } = await import('../dist/src/command/installation.js');
-const { readBootstrap } = await import('../dist/src/seed/bootstrap.js');
-const { starterGone } = await import('../dist/src/command/signals.js');
+const { makeFolder, migrate, startEmbeddedPostgres } = await import('../dist/src/infra/storage/index.js');
+const { masterKeyOf } = await import('../dist/src/app/command/installation.js');
+const { readBootstrap } = await import('../dist/src/app/seed/bootstrap.js');
+const { starterGone } = await import('../dist/src/app/command/signals.js');
 
 const directory = mkdtempSync(join(tmpdir(), 'troupe-cluster-'));
 const dataDir = resolve(process.env.TROUPE_DATA_DIR || './.troupe');

@@ -8,5 +8,5 @@ process.stdin.on('error', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.resume();
 // Waiting for that must not keep a node alive that has stopped.
 process.stdin.unref();
-const { run } = await import('../dist/src/command/main.js');
+const { run } = await import('../dist/src/app/command/main.js');
 await run(process.argv.slice(2));

@@ -11,5 +11,5 @@ if (existsSync(fileURLToPath(new URL('../node_modules/typescript', import.meta.u
   const { build } = await import('../scripts/build.mjs');
   build();
 }
-const { run } = await import('../dist/src/command/main.js');
+const { run } = await import('../dist/src/app/command/main.js');
 await run(process.argv.slice(2));

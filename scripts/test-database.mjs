@@ -25,7 +25,7 @@ export async function provideDatabase(run) {
       stop: () => dropDatabases(given, `troupe_test_${run}`),
     };
   }
-  const { startEmbeddedPostgres } = await import('../dist/src/storage/embedded/index.js');
+  const { startEmbeddedPostgres } = await import('../dist/src/infra/storage/embedded/index.js');
   await removeLeftovers();
   const directory = await mkdtemp(join(tmpdir(), `${directoryPrefix}${process.pid}-`));
   const postgres = await startEmbeddedPostgres({ directory, settings, flush: false });

@@ -1,145 +1,118 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { readSources, type Source } from './support/sources.js';
+import { readSources, type Source } from './support/builders/sources.js';
 
-/**
- * The rooms of the platform, from foundations to composition, and whose faces each may see. A new folder is entered
- * here first: where does it stand, what does it need?
- */
-const foundations = ['config', 'errors', 'context', 'diagnostics', 'operations', 'plans'];
-const mayImport: Readonly<Record<string, readonly string[]>> = {
-  config: [],
-  errors: [],
-  context: ['errors'],
-  plans: ['context'],
-  operations: ['errors', 'context'],
-  diagnostics: ['config', 'errors', 'context', 'operations'],
-  storage: foundations,
-  egress: foundations,
-  actors: [...foundations, 'storage', 'sealing'],
-  audit: [...foundations, 'storage'],
-  vault: [...foundations, 'storage', 'audit'],
-  sealing: [],
-  mail: [...foundations, 'storage', 'sealing'],
-  'mail-domains': [...foundations, 'storage', 'audit', 'egress'],
-  identity: [...foundations, 'storage', 'audit', 'mail', 'sealing'],
-  invites: [...foundations, 'storage', 'audit', 'mail', 'identity'],
-  quota: [...foundations, 'storage', 'actors'],
-  keys: [...foundations, 'storage', 'audit', 'quota'],
-  telemetry: [...foundations, 'storage'],
-  llm: [...foundations, 'storage', 'vault', 'quota', 'telemetry', 'egress'],
-  usage: [...foundations, 'storage', 'quota'],
-  calls: [...foundations, 'storage', 'vault', 'quota', 'llm', 'usage'],
-  sandbox: ['errors', 'context', 'storage'],
-  expressions: ['errors', 'context', 'sandbox'],
-  sessions: [
-    ...foundations,
-    'storage',
-    'audit',
-    'sealing',
-    'actors',
-    'quota',
-    'llm',
-    'calls',
-    'agents',
-    'conversations',
-    'consumers',
-    'realtime',
-    'turns',
-    'usage',
-  ],
-  turns: [
-    ...foundations,
-    'agents',
-    'calls',
-    'llm',
-    'vault',
-    'egress',
-    'expressions',
-    'conversations',
-    'quota',
-  ],
-  conversations: [...foundations, 'llm'],
-  realtime: [...foundations, 'storage', 'conversations'],
-  consumers: [...foundations, 'storage', 'audit', 'conversations', 'realtime'],
-  agents: [...foundations, 'storage', 'audit', 'vault', 'egress', 'sandbox', 'expressions'],
-  databases: [...foundations, 'storage', 'audit', 'vault', 'egress'],
-  triggers: [
-    ...foundations,
-    'storage',
-    'sealing',
-    'audit',
-    'vault',
-    'egress',
-    'sandbox',
-    'expressions',
-    'quota',
-    'agents',
-    'conversations',
-    'sessions',
-    'databases',
-    'mail',
-    'mail-domains',
-    'realtime',
-  ],
-  authentication: foundations,
-  documents: foundations,
-  playground: foundations,
-  edge: foundations,
-};
+/** The layers of the platform, top first. A layer imports only from those below it. */
+const layers = [
+  'app',
+  'automation',
+  'conversations',
+  'agents',
+  'models',
+  'tenancy',
+  'http',
+  'llm',
+  'infra',
+  'kernel',
+];
 
-/** Where everything is wired together; these see all faces. */
-const composition = new Set(['main', 'command', 'seed', 'node']);
+/** Layers whose folders are subjects of their own: they meet through their `index.ts`. The others are one subject. */
+const divided = new Set(['conversations', 'models', 'tenancy', 'http', 'infra']);
+
+/** The one folder of `automation` with a face of its own; the others share the face of the layer. */
+const ownFaces = new Set(['automation/databases']);
+
+/** The way of a message through `automation`, last step first: a folder imports only from those below it. */
+const messageFlow = [
+  'management',
+  'mail',
+  'sources',
+  'intake',
+  'inbox',
+  'outbox',
+  'messages',
+  'triggers',
+  'mail-reading',
+  'databases',
+];
 
 /** Files beyond 400 lines, each with the reason why it is one. Files beyond 800 are never right. */
 const longFiles: Readonly<Record<string, string>> = {};
+
+/** A path of the project in a code span. */
+const namedPath =
+  /`((?:src|cluster|docs|test|bench|proto|migrations|scripts|bin|\.ci|\.devcontainer)\/[\w./-]*)`/g;
 
 const platform = readSources('src');
 const runtime = readSources('cluster');
 // This file holds the very words that it looks for.
 const tests = readSources('test', 'bench').filter(({ path }) => path !== 'test/tidy.test.ts');
 
-/** `src/keys/store.ts` → `keys`, `src/main.ts` → `main`. */
-function roomOf(path: string): string {
-  return (path.split('/')[1] ?? '').replace(/\.ts$/, '');
+/** `src/tenancy/keys/keys.store.ts` → `tenancy`. */
+function layerOf(path: string): string {
+  return path.split('/')[1] ?? '';
 }
 
-test('every room of the platform imports only what its place allows', (t) => {
-  const wrong: string[] = [];
-  for (const { path, imports } of platform) {
-    const room = roomOf(path);
-    if (composition.has(room)) continue;
-    const allowed = mayImport[room];
-    if (allowed === undefined) {
-      wrong.push(`${path}: the folder ${room} has no place in the table of this test`);
-      continue;
-    }
-    for (const target of imports.filter((one) => one.startsWith('src/'))) {
-      const other = roomOf(target);
-      if (other !== room && !allowed.includes(other)) wrong.push(`${path} imports ${target}`);
-    }
-  }
+/** `src/tenancy/keys/keys.store.ts` → `tenancy/keys`, `src/agents/tools/fill.ts` → `agents`. */
+function subjectOf(path: string): string {
+  const [, layer = '', folder = ''] = path.split('/');
+  const subject = `${layer}/${folder}`;
+  return divided.has(layer) || ownFaces.has(subject) ? subject : layer;
+}
+
+/** Every import of one platform file by another. */
+function platformImports(): readonly { readonly path: string; readonly target: string }[] {
+  return platform.flatMap(({ path, imports }) =>
+    imports.filter((one) => one.startsWith('src/')).map((target) => ({ path, target })),
+  );
+}
+
+/** Imports that go up a list of places, or whose file has no place in it. */
+function upwards(order: readonly string[], placeOf: (path: string) => string): readonly string[] {
+  return platformImports()
+    .filter(({ path, target }) => {
+      const from = order.indexOf(placeOf(path));
+      const to = order.indexOf(placeOf(target));
+      return from === -1 || to === -1 || to < from;
+    })
+    .map(({ path, target }) => `${path} imports ${target}`);
+}
+
+test('a layer imports only from the layers below it', (t) => {
+  t.deepEqual(upwards(layers, layerOf), []);
+});
+
+test('messages flow one way through automation', (t) => {
+  // The layer's own files wire its folders; what is outside of the layer is at the end of the list.
+  const order = ['', ...messageFlow, 'outside'];
+  const place = (path: string): string => {
+    const [, layer, folder, file] = path.split('/');
+    if (layer !== 'automation') return 'outside';
+    return file === undefined ? '' : (folder ?? '');
+  };
+  const wrong = upwards(order, place).filter((line) => line.startsWith('src/automation/'));
   t.deepEqual(wrong, []);
 });
 
 test('subjects meet only through their faces', (t) => {
-  const open = new Set(['errors', 'context']);
-  const wrong: string[] = [];
-  for (const { path, imports } of platform) {
-    for (const target of imports.filter((one) => one.startsWith('src/'))) {
-      const other = roomOf(target);
-      if (
-        other === roomOf(path) ||
-        open.has(other) ||
-        target === `src/${other}/index.ts` ||
-        target === `src/${other}.ts`
-      )
-        continue;
-      wrong.push(`${path} imports ${target}`);
-    }
-  }
+  const wrong = platformImports()
+    .filter(({ path, target }) => {
+      const subject = subjectOf(target);
+      const isOpen = layerOf(path) === 'app' || layerOf(target) === 'kernel';
+      return !isOpen && subject !== subjectOf(path) && target !== `src/${subject}/index.ts`;
+    })
+    .map(({ path, target }) => `${path} imports ${target}`);
   t.deepEqual(wrong, []);
+});
+
+test('no two subjects import each other, directly or by a detour', (t) => {
+  const graph = new Map<string, Set<string>>();
+  for (const { path, target } of platformImports()) {
+    const [from, to] = [subjectOf(path), subjectOf(target)];
+    if (from !== to) graph.set(from, (graph.get(from) ?? new Set()).add(to));
+  }
+  t.deepEqual(circlesOf(graph), []);
 });
 
 test('the runtime knows nothing of the platform, and the platform only the face of the runtime', (t) => {
@@ -157,38 +130,57 @@ test('the runtime knows nothing of the platform, and the platform only the face 
 });
 
 test('no file imports itself by a detour', (t) => {
-  const graph = new Map([...platform, ...runtime].map(({ path, imports }) => [path, imports]));
+  t.deepEqual(circlesOf(new Map([...platform, ...runtime].map(({ path, imports }) => [path, imports]))), []);
+});
+
+function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): readonly string[] {
   const done = new Set<string>();
   const circles: string[] = [];
-  const walk = (path: string, trail: readonly string[]): void => {
-    if (trail.includes(path)) {
-      circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+  const walk = (node: string, trail: readonly string[]): void => {
+    if (trail.includes(node)) {
+      circles.push([...trail.slice(trail.indexOf(node)), node].join(' → '));
       return;
     }
-    if (done.has(path)) return;
-    for (const next of graph.get(path) ?? []) walk(next, [...trail, path]);
-    done.add(path);
+    if (done.has(node)) return;
+    for (const next of graph.get(node) ?? []) walk(next, [...trail, node]);
+    done.add(node);
   };
-  for (const path of graph.keys()) walk(path, []);
-  t.deepEqual(circles, []);
+  for (const node of graph.keys()) walk(node, []);
+  return circles;
+}
+
+test('every path that the README and the architecture page name exists', (t) => {
+  const wrong = [
+    'README.md',
+    'docs/architecture.md',
+    'docs/threat-model.md',
+    'SECURITY.md',
+    'CONTRIBUTING.md',
+  ].flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(namedPath)]
+      .map(([, path = '']) => path)
+      .filter((path) => !existsSync(path))
+      .map((path) => `${page} names ${path}`),
+  );
+  t.deepEqual(wrong, []);
 });
 
 test('each outside protocol has one user', (t) => {
   const users: Readonly<Record<string, RegExp>> = {
-    croner: /^src\/triggers\/schedule\//,
-    'uWebSockets.js': /^src\/edge\//,
+    croner: /^src\/automation\/triggers\/schedule\//,
+    'uWebSockets.js': /^src\/http\/edge\//,
     '@grpc/grpc-js': /^cluster\/links\/grpc\//,
-    ioredis: /^(?:cluster\/membership\/redis|src\/storage\/redis)\//,
-    slonik: /^src\/storage\//,
-    nodemailer: /^src\/mail\//,
-    '@jmespath-community/jmespath': /^src\/expressions\//,
+    ioredis: /^(?:cluster\/membership\/redis|src\/infra\/storage\/redis)\//,
+    slonik: /^src\/infra\/storage\//,
+    nodemailer: /^src\/infra\/mail\//,
+    '@jmespath-community/jmespath': /^src\/infra\/expressions\//,
     ajv: /^src\/agents\/schemas\//,
-    standardwebhooks: /^src\/triggers\/deliveries\//,
-    marked: /^src\/triggers\/answers\//,
-    'smtp-server': /^src\/triggers\/mail\//,
-    imapflow: /^src\/triggers\/mail\//,
-    mailparser: /^src\/triggers\/mail-reading\//,
-    mailauth: /^src\/triggers\/mail-reading\//,
+    standardwebhooks: /^src\/automation\/outbox\//,
+    marked: /^src\/automation\/outbox\/replies\//,
+    'smtp-server': /^src\/automation\/mail\//,
+    imapflow: /^src\/automation\/mail\//,
+    mailparser: /^src\/automation\/mail-reading\//,
+    mailauth: /^src\/automation\/mail-reading\//,
   };
   const wrong = [...platform, ...runtime].flatMap(({ path, packages }) =>
     packages
@@ -201,7 +193,8 @@ test('each outside protocol has one user', (t) => {
 test('clock, chance and environment are handed in', (t) => {
   const environment = platform.filter(
     ({ path, text }) =>
-      text.includes('process.env') && !/^src\/(?:config|command|storage\/embedded)\//.test(path),
+      text.includes('process.env') &&
+      !/^src\/(?:kernel\/config|app\/command|infra\/storage\/embedded)\//.test(path),
   );
   const time = runtime.filter(
     ({ path, text }) =>
@@ -218,8 +211,8 @@ test('clock, chance and environment are handed in', (t) => {
 
 /** Where a list is the arguments of a call, the reason why it is short, whatever anybody sends. */
 const shortLists: Readonly<Record<string, string>> = {
-  'src/triggers/schedule/zone-clock.ts': 'two offsets',
-  'src/command/main.ts': 'the commands of this program',
+  'src/automation/triggers/schedule/zone-clock.ts': 'two offsets',
+  'src/app/command/main.ts': 'the commands of this program',
 };
 
 test('no list from elsewhere is spread over the arguments of a call, which some 100,000 items overflow', (t) => {
@@ -244,9 +237,9 @@ test('files keep to one reason to change', (t) => {
   t.deepEqual(long, []);
 });
 
-test('folders are at most two levels deep', (t) => {
+test('folders are at most three levels deep: layer, subject, part', (t) => {
   const deep = [...platform, ...runtime]
-    .filter(({ path }) => path.split('/').length > 4)
+    .filter(({ path }) => path.split('/').length > 5)
     .map(({ path }) => path);
   t.deepEqual(deep, []);
 });

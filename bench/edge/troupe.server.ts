@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../../src/storage/embedded/index.js';
+import { startEmbeddedPostgres } from '../../src/infra/storage/embedded/index.js';
 import { serveBench } from '../support/servers.js';
 import { startWholeNode } from '../support/whole-node.js';
 

@@ -10,7 +10,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../../src/storage/index.js';
+import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 import { load, percentile } from '../support/load.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 import { pacedStreams, report, shareLate } from './paced.js';

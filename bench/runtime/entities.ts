@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { volatileCounter } from '../../cluster/example/counter.js';
 import { systemTime } from '../../cluster/time/system.js';
-import { freePort } from '../../test/support/free-port.js';
+import { freePort } from '../../test/support/servers/free-port.js';
 import { startDatabase } from '../support/database.js';
 import { peerProgram } from '../support/peers.js';
 import { median, medianRate, p50Of, rateFor, ratesInTurn, ratio, type Rate, type Row } from './measure.js';

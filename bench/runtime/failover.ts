@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ProcessSettings } from '../../test/cluster/process-settings.js';
 import { startNode, type RunningNode } from '../../test/cluster/process-settings.js';
-import { freePort } from '../../test/support/free-port.js';
-import { PrivateRedis } from '../../test/support/redis.js';
-import { eventually } from '../../test/support/eventually.js';
+import { freePort } from '../../test/support/servers/free-port.js';
+import { PrivateRedis } from '../../test/support/servers/redis.js';
+import { eventually } from '../../test/support/clocks/eventually.js';
 import { startDatabase } from '../support/database.js';
 import { median, type Row } from './measure.js';
 

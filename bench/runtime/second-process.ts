@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Kind } from '../../cluster/activation/kind.js';
 import type { ClusterNode } from '../../cluster/node/node.js';
 import { ScriptedMembers } from '../../cluster/simulation/scripted-membership.js';
-import { freePort } from '../../test/support/free-port.js';
+import { freePort } from '../../test/support/servers/free-port.js';
 import { memberOf, nodeOver, peersOf } from './nodes.js';
 import type { PeerMessage } from './peer.js';
 

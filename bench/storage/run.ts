@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { z } from 'zod';
 import { systemRandom, systemTime } from '../../cluster/index.js';
-import { tenantScope } from '../../src/context/tenant-scope.js';
+import { tenantScope } from '../../src/kernel/tenant-scope.js';
 import {
   insertTarget,
   migrate,
@@ -17,7 +17,7 @@ import {
   openStore,
   sql,
   startEmbeddedPostgres,
-} from '../../src/storage/index.js';
+} from '../../src/infra/storage/index.js';
 import { median } from '../support/servers.js';
 
 interface Variant {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { counterSchema } from '../../cluster/example/postgres-counter.js';
-import { migrate, startEmbeddedPostgres } from '../../src/storage/index.js';
+import { migrate, startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 
 export interface BenchDatabase {
   readonly url: string;

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSettings } from '../../src/config/index.js';
-import { createLog, LogDestination } from '../../src/diagnostics/index.js';
-import { startNode } from '../../src/main.js';
+import { readSettings } from '../../src/kernel/config/index.js';
+import { createLog, LogDestination } from '../../src/infra/diagnostics/index.js';
+import { startNode } from '../../src/app/main.js';
 
 export interface WholeNode {
   readonly port: number;

@@ -7,7 +7,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../../src/storage/index.js';
+import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 import { percentile } from '../support/load.js';
 import { pinLoad, startServer } from '../support/servers.js';
 import { byHand } from './by-hand.js';

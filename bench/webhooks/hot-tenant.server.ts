@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { startEmbeddedPostgres } from '../../src/storage/index.js';
+import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 import { serveBench } from '../support/servers.js';
 import { operatorToken, startWholeNode } from '../support/whole-node.js';
 import { asyncTrigger } from './trigger.js';

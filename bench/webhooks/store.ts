@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/storage/index.js';
+import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 
 /** A PostgreSQL with the platform's settings and one plain table. */
 export async function startPlainStore() {

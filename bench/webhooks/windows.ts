@@ -7,14 +7,19 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRandom, systemTime } from '../../cluster/index.js';
-import { tenantScope } from '../../src/context/tenant-scope.js';
-import { createSealer } from '../../src/sealing/index.js';
-import { migrate, openBatchWriters, openStore, startEmbeddedPostgres } from '../../src/storage/index.js';
-import { acceptTarget } from '../../src/triggers/inbox/accept-target.js';
-import { Buffers } from '../../src/triggers/inbox/buffers.js';
-import { flushLimits, flushTarget } from '../../src/triggers/inbox/flush-target.js';
-import { Flushes } from '../../src/triggers/inbox/flushes.js';
-import { WorkSeal } from '../../src/triggers/inbox/work.js';
+import { tenantScope } from '../../src/kernel/tenant-scope.js';
+import { createSealer } from '../../src/infra/sealing/index.js';
+import {
+  migrate,
+  openBatchWriters,
+  openStore,
+  startEmbeddedPostgres,
+} from '../../src/infra/storage/index.js';
+import { acceptTarget } from '../../src/automation/inbox/accept-target.js';
+import { Buffers } from '../../src/automation/inbox/buffers.js';
+import { flushLimits, flushTarget } from '../../src/automation/inbox/flush-target.js';
+import { Flushes } from '../../src/automation/inbox/flushes.js';
+import { MessageSealer } from '../../src/automation/messages/message-payload.js';
 import { percentile } from '../support/load.js';
 
 /** The longest window that a trigger may have. */
@@ -34,7 +39,7 @@ export async function measureWindows(windows: number): Promise<void> {
   const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
   const inbox = writers.writer(acceptTarget);
   const target = flushTarget({ holdMs: windowMs, keepMs: 3_600_000 });
-  const seal = new WorkSeal(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
+  const seal = new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
   // The session id contains the index of the window.
   const all = windows + Math.ceil((windows * measuredMs) / windowMs);
   const endsAt = new Float64Array(all);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { TenantScope } from '../context/tenant-scope.js';
-import { sql, type TenantTransaction } from '../storage/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import { sql, type TenantTransaction } from '../infra/storage/index.js';
 import { type AgentDocument, storedDocument } from './document.js';
 
 export const statuses = ['draft', 'published', 'archived'] as const;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { TenantScope } from '../context/tenant-scope.js';
-import { invalidField, PlatformError } from '../errors.js';
-import type { JsonObject } from '../operations/index.js';
-import { isUniqueViolation, type Store, type TenantTransaction } from '../storage/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import { invalidField, PlatformError } from '../kernel/errors.js';
+import type { JsonObject } from '../http/operations/index.js';
+import { isUniqueViolation, type Store, type TenantTransaction } from '../infra/storage/index.js';
 import {
   type AgentFilter,
   type AgentRow,

@@ -1,5 +1,5 @@
-import { actorOf, type Role, type TenantCaller } from '../context/caller.js';
-import type { TenantScope } from '../context/tenant-scope.js';
+import { actorOf, type Role, type TenantCaller } from '../kernel/caller.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
 
 /** Who reads or changes an agent, and in which tenant. */
 export interface Author {

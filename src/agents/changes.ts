@@ -1,4 +1,4 @@
-import { type ChangeFeed, recordChange, type TenantTransaction } from '../storage/index.js';
+import { type ChangeFeed, recordChange, type TenantTransaction } from '../infra/storage/index.js';
 
 /** What runs of an agent has changed, or that it runs. The subject is the agent's id. */
 export const agentTopic = 'agent';

@@ -1,10 +1,10 @@
-import type { Role } from '../context/caller.js';
-import type { TenantScope } from '../context/tenant-scope.js';
-import type { TenantTransaction } from '../storage/index.js';
-import type { Egress } from '../egress/index.js';
-import { PlatformError } from '../errors.js';
-import type { Sandbox } from '../sandbox/index.js';
-import { approves, namedPlace, type Vault } from '../vault/index.js';
+import type { Role } from '../kernel/caller.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import type { TenantTransaction } from '../infra/storage/index.js';
+import type { Egress } from '../infra/egress/index.js';
+import { PlatformError } from '../kernel/errors.js';
+import type { Sandbox } from '../infra/sandbox/index.js';
+import { approves, namedPlace, type Vault } from '../tenancy/vault/index.js';
 import type { Issue } from './issues.js';
 import { destinationsOf, forbiddenDestinations } from './schemas/destinations.js';
 import type { SchemaDocument } from './schemas/document.js';
@@ -13,7 +13,7 @@ import type { SchemaRow, ServerTool } from './schemas/schemas.store.js';
 import { faultOfSubAgents } from './sub-agents.js';
 import type { McpServer } from './schemas/editor-schema.js';
 import { authHeaders, type SecretReader } from './tools/credentials.js';
-import { hideIn, secretHider } from '../diagnostics/index.js';
+import { hideIn, secretHider } from '../infra/diagnostics/index.js';
 import { listServerTools } from './tools/mcp-server.js';
 
 export interface NetworkFindings {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { invalidField } from '../errors.js';
-import { type JsonObject, mergePatch, validate } from '../operations/index.js';
+import { invalidField } from '../kernel/errors.js';
+import { type JsonObject, mergePatch, validate } from '../http/operations/index.js';
 
 export const agentTypes = ['assistant', 'chatbot', 'workflow', 'classifier', 'data_analyst'] as const;
 

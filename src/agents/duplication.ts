@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { PlatformError } from '../errors.js';
-import type { Store } from '../storage/index.js';
+import { PlatformError } from '../kernel/errors.js';
+import type { Store } from '../infra/storage/index.js';
 import { agentsMax, refusingTakenName } from './agents.js';
 import { type AgentRow, countAgents, insertAgent, takenNames } from './agents.store.js';
 import type { Author } from './author.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PlatformError } from '../errors.js';
+import { PlatformError } from '../kernel/errors.js';
 
 /** Something that keeps an agent from being published. */
 export interface Issue {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { TenantScope } from '../context/tenant-scope.js';
-import { type ChangeFeed, sql, type Store } from '../storage/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import { type ChangeFeed, sql, type Store } from '../infra/storage/index.js';
 import { agentTopic } from './changes.js';
 import { type Snapshot, storedSnapshot } from './snapshot.js';
 

@@ -1,5 +1,5 @@
-import type { TenantLimits } from '../context/caller.js';
-import type { TenantScope } from '../context/tenant-scope.js';
+import type { TenantLimits } from '../kernel/caller.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { AgentDocument } from './document.js';
 import type { Issue } from './issues.js';
 

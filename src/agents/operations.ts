@@ -8,10 +8,10 @@ import {
   type Operation,
   pageQuery,
   tenantUser,
-} from '../operations/index.js';
+} from '../http/operations/index.js';
 import type { Agents } from './agents.js';
 import { type AgentFilter, type AgentRow, statuses } from './agents.store.js';
-import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './answers.js';
+import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './responses.js';
 import { type Author, authorOf } from './author.js';
 import { agentName, agentPatch, agentTypes, newAgent } from './document.js';
 import { answerOf, issueAnswer } from './issues.js';

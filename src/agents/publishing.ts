@@ -1,12 +1,12 @@
-import { recordAudit } from '../audit/index.js';
-import type { TenantScope } from '../context/tenant-scope.js';
-import { PlatformError } from '../errors.js';
-import type { ChangeFeed, Store, TenantTransaction } from '../storage/index.js';
+import { recordAudit } from '../tenancy/audit/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import { PlatformError } from '../kernel/errors.js';
+import type { ChangeFeed, Store, TenantTransaction } from '../infra/storage/index.js';
 import { present, refusingTakenName } from './agents.js';
 import { type AgentRow, lockAgent, publishVersion, withdraw } from './agents.store.js';
 import type { Author } from './author.js';
 import { announceAgent, settled } from './changes.js';
-import { approvalOf } from '../vault/index.js';
+import { approvalOf } from '../tenancy/vault/index.js';
 import type { Checks } from './checks.js';
 import { type Issue, notPublishable } from './issues.js';
 import { type ModelJudge, unknownModels } from './models.js';

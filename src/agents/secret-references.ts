@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { sql } from '../storage/index.js';
-import { type ReferenceFinder, SecretsByReference } from '../vault/index.js';
+import { sql } from '../infra/storage/index.js';
+import { type ReferenceFinder, SecretsByReference } from '../tenancy/vault/index.js';
 
 const use = z.object({ type: z.string(), id: z.uuid(), name: z.string(), secrets: z.array(z.string()) });
 

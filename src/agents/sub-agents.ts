@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { TenantScope } from '../context/tenant-scope.js';
-import { sql, type TenantTransaction } from '../storage/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import { sql, type TenantTransaction } from '../infra/storage/index.js';
 import type { SchemaRow } from './schemas/schemas.store.js';
 
 /** How many agents deep a turn may go: the agent, and five below it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PlatformError } from '../errors.js';
+import { PlatformError } from '../kernel/errors.js';
 import {
   declare,
   list,
@@ -9,7 +9,7 @@ import {
   type Operation,
   pageQuery,
   tenantUser,
-} from '../operations/index.js';
+} from '../http/operations/index.js';
 import { authorOf } from './author.js';
 import type { Publishing } from './publishing.js';
 import { sideOf, versionOf, type Versions } from './versions.js';

@@ -1,6 +1,6 @@
 import diff from 'microdiff';
-import { PlatformError } from '../errors.js';
-import type { Store } from '../storage/index.js';
+import { PlatformError } from '../kernel/errors.js';
+import type { Store } from '../infra/storage/index.js';
 import { lockEditable, present } from './agents.js';
 import { findAgent } from './agents.store.js';
 import type { Author } from './author.js';

@@ -1,6 +1,6 @@
-import type { TenantScope } from '../context/tenant-scope.js';
-import type { TenantTransaction } from '../storage/index.js';
-import { approvalOf } from '../vault/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import type { TenantTransaction } from '../infra/storage/index.js';
+import { approvalOf } from '../tenancy/vault/index.js';
 import { present } from './agents.js';
 import { type AgentRow, findAgent, updateDocument } from './agents.store.js';
 import type { Author } from './author.js';

@@ -1,6 +1,6 @@
 import type { AttemptReport, AttemptStart } from './attempt-report.js';
 import type { LlmRequest } from './contract.js';
-import type { LeaveSignal } from '../context/leave-signal.js';
+import type { LeaveSignal } from '../kernel/leave-signal.js';
 import type { AttemptPorts } from './open-attempt.js';
 import type { CircuitBreakers } from './routing/circuit-breakers.js';
 import type { Observations } from './routing/observations.js';

@@ -16,8 +16,8 @@ import {
   type CallPorts,
 } from './call-ports.js';
 import type { LlmEvent } from './contract.js';
-import type { LeaveSignal } from '../context/leave-signal.js';
-import type { Ready } from '../context/ready.js';
+import type { LeaveSignal } from '../kernel/leave-signal.js';
+import type { Ready } from '../kernel/ready.js';
 import type { CallPlan, Target } from './routing/plan.js';
 import { decideNext } from './routing/retry-policy.js';
 import { VendorError } from './vendor-error.js';

@@ -22,8 +22,7 @@ export {
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
 export { historyFor, pinOf } from './history.js';
-export { Leaving, type LeaveSignal } from '../context/leave-signal.js';
-export { platformFailure } from './platform-failure.js';
+export { Leaving, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
 export { CircuitBreakers } from './routing/circuit-breakers.js';
 export { Observations } from './routing/observations.js';
@@ -34,14 +33,6 @@ export { addUsage, inputTokens, outputTokens, totalTokens, zeroUsage, type Usage
 export { VendorError, withoutSecret, type Clock, type FailureClass } from './vendor-error.js';
 export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
-export { resolveAtDoor } from './door-model.js';
-export { ChatFrames } from './chat-door/frames.js';
-export { fromChatRequest, type ChatDoorRequest } from './chat-door/from-request.js';
-export { toChatError } from './chat-door/to-error.js';
-export { toChatModels, toChatReply } from './chat-door/to-reply.js';
-export type { DoorRequest } from './door-request.js';
-export { MessagesFrames } from './messages-door/frames.js';
-export { fromMessagesRequest } from './messages-door/from-request.js';
-export { toMessagesError } from './messages-door/to-error.js';
-export { toMessagesReply } from './messages-door/to-reply.js';
+export { argumentsObject } from './reply-json.js';
+export { openSignature, sealSignature } from './sealed-signature.js';
 export { VendorKeys, type TenantKey, type VendorSettings } from './vendor-keys.js';

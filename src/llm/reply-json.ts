@@ -1,4 +1,4 @@
-import { JsonSize } from '../operations/index.js';
+import { JsonSize } from '../kernel/json-size.js';
 
 /** Reading what comes from outside: every field may be missing, null or of another kind than documented. */
 

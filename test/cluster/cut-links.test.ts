@@ -1,6 +1,6 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { TcpProxy } from '../support/servers/tcp-proxy.js';
 import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster } from './process-cluster.js';
 

@@ -2,9 +2,9 @@ import test from 'ava';
 import { volatileCounter } from '../../cluster/example/counter.js';
 import { openClusteredNode, type ClusteredNode } from '../../cluster/node/clustered-node.js';
 import { systemTime } from '../../cluster/time/system.js';
-import { createDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { PrivateRedis } from '../support/redis.js';
+import { createDatabase } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { PrivateRedis } from '../support/servers/redis.js';
 
 test('nodes that asked for port 0 announce the ports that they got, and reach each other', async (t) => {
   const database = await createDatabase(t);

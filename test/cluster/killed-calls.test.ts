@@ -5,17 +5,17 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { systemRandom, systemTime } from '../../cluster/index.js';
-import { openBatchWriters, openStore } from '../../src/storage/index.js';
-import { Ledger } from '../../src/usage/index.js';
-import type { CallingOrder } from '../support/calling-process.js';
-import { insertTenant } from '../support/callers.js';
-import { databaseOfFile } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { promptOfRequest, startMixedVendors, stopMixedVendors } from '../support/mixed-calls.js';
-import { ownerView } from '../support/owner-view.js';
+import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
+import { Ledger } from '../../src/models/usage/index.js';
+import type { CallingOrder } from '../support/servers/calling-process.js';
+import { insertTenant } from '../support/builders/callers.js';
+import { databaseOfFile } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { promptOfRequest, startMixedVendors, stopMixedVendors } from '../support/builders/mixed-calls.js';
+import { ownerView } from '../support/database/owner-view.js';
 
 const database = databaseOfFile(test);
-const program = fileURLToPath(new URL('../support/calling-process.js', import.meta.url));
+const program = fileURLToPath(new URL('../support/servers/calling-process.js', import.meta.url));
 const killAfter = 250;
 
 test('of a process that was killed in its calls every attempt is booked: to the token, or as the estimate that it is', async (t) => {

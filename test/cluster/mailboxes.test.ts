@@ -1,7 +1,7 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startImapServer } from '../support/imap-server.js';
-import { startNodes } from '../support/nodes.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startImapServer } from '../support/servers/imap-server.js';
+import { startNodes } from '../support/servers/nodes.js';
 
 const patience = { timeoutMs: 120_000, everyMs: 200 };
 

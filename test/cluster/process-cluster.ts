@@ -8,10 +8,10 @@ import { counterSchema } from '../../cluster/example/postgres-counter.js';
 import type { CounterService } from '../../cluster/example/counter.js';
 import type { ClusterConfig } from '../../cluster/config.js';
 import type { Reference } from '../../cluster/activation/service.js';
-import { createDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
-import { PrivateRedis } from '../support/redis.js';
+import { createDatabase } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { freePort } from '../support/servers/free-port.js';
+import { PrivateRedis } from '../support/servers/redis.js';
 import type { Told } from './member-process.js';
 import { startNode, type ProcessSettings, type RunningNode } from './process-settings.js';
 

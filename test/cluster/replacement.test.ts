@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/clocks/eventually.js';
 import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster, type WorkerProcess } from './process-cluster.js';
-import { servedTime } from '../support/served-time.js';
+import { servedTime } from '../support/clocks/served-time.js';
 
 /** Milliseconds until an actor of that worker was answered by another, as far as the machine served this test. */
 async function replacedAfterMs(

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/clocks/eventually.js';
 import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster } from './process-cluster.js';
 

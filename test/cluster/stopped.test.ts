@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/clocks/eventually.js';
 import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster, type WorkerProcess } from './process-cluster.js';
-import { servedTime } from '../support/served-time.js';
+import { servedTime } from '../support/clocks/served-time.js';
 
 /**
  * Seconds of SIGSTOP: one that costs nobody his place, one about the length of a lease, and one that is long over when

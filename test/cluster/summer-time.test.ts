@@ -2,18 +2,18 @@
 // clock is the one that is turned: the nodes' connections find another `clock_timestamp()` first.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { tenantScope } from '../../src/context/tenant-scope.js';
-import { createSealer } from '../../src/sealing/index.js';
-import { openStore, type Store } from '../../src/storage/index.js';
-import { parseTriggerConfig } from '../../src/triggers/config/trigger-config.js';
-import { WorkSeal } from '../../src/triggers/inbox/work.js';
-import { Schedule } from '../../src/triggers/schedule/schedule.js';
-import { Schedules } from '../../src/triggers/sources/schedules.js';
-import { dueSources } from '../../src/triggers/sources/sources.store.js';
-import { createDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { ownerView } from '../support/owner-view.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
+import { tenantScope } from '../../src/kernel/tenant-scope.js';
+import { createSealer } from '../../src/infra/sealing/index.js';
+import { openStore, type Store } from '../../src/infra/storage/index.js';
+import { parseTriggerConfig } from '../../src/automation/triggers/config/trigger-config.js';
+import { MessageSealer } from '../../src/automation/messages/message-payload.js';
+import { Schedule } from '../../src/automation/triggers/schedule/schedule.js';
+import { Schedules } from '../../src/automation/sources/schedules.js';
+import { dueSources } from '../../src/automation/sources/sources.store.js';
+import { createDatabase } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { TcpProxy } from '../support/servers/tcp-proxy.js';
 
 interface Change {
   readonly zone: string;
@@ -35,7 +35,7 @@ const changes: readonly Change[] = [
 const lineOfChangedHour = { 'Europe/Berlin': '*/30 2 * * *', 'America/New_York': '*/30 2 * * *' };
 const autumnLineOfNewYork = '*/30 1 * * *';
 const scope = tenantScope(randomUUID());
-const seal = new WorkSeal(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
+const seal = new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
 
 interface Node {
   readonly store: Store;

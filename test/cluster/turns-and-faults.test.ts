@@ -1,15 +1,20 @@
 // Turns with a vendor and a tool over three nodes. Each node has a key of its own at the vendor, which so sees who
 // asks it: the node that owns the turn.
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { type NodeProcess, type NodeProcesses, startNodes } from '../support/nodes.js';
-import { httpTool, publishAgent } from '../support/published-agents.js';
-import { answerJson, type HeardRequest, startToolServer, type ToolServer } from '../support/tool-servers.js';
-import { calling, saying } from '../support/tool-turns.js';
-import { readTurn, type SeenEvent, type TurnReading } from '../support/turn-reader.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
-import type { SeenRequest } from '../support/vendors/vendor-server.js';
-import { servedTime } from '../support/served-time.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+import { httpTool, publishAgent } from '../support/builders/published-agents.js';
+import {
+  answerJson,
+  type HeardRequest,
+  startToolServer,
+  type ToolServer,
+} from '../support/servers/tool-servers.js';
+import { calling, saying } from '../support/builders/tool-turns.js';
+import { readTurn, type SeenEvent, type TurnReading } from '../support/clients/turn-reader.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
+import type { SeenRequest } from '../support/servers/vendors/vendor-server.js';
+import { servedTime } from '../support/clocks/served-time.js';
 
 const model = 'openai.gpt-4.1-mini';
 const undo: (() => Promise<void>)[] = [];

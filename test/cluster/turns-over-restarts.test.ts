@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startNodes } from '../support/nodes.js';
-import { publishAgent } from '../support/published-agents.js';
-import { readTurn, RefusedTurn, type TurnReading } from '../support/turn-reader.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startNodes } from '../support/servers/nodes.js';
+import { publishAgent } from '../support/builders/published-agents.js';
+import { readTurn, RefusedTurn, type TurnReading } from '../support/clients/turn-reader.js';
 
 /** A number that two slow cores carry; more of them where there are more: `TROUPE_TEST_STREAMS=200`. */
 const streams = Number(process.env['TROUPE_TEST_STREAMS'] ?? 60);

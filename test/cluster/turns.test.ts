@@ -1,7 +1,7 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { type NodeProcesses, startNodes } from '../support/nodes.js';
-import { readTurn, type TurnReading } from '../support/turn-reader.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+import { readTurn, type TurnReading } from '../support/clients/turn-reader.js';
 
 const turns = 200;
 

@@ -1,9 +1,9 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { type NodeProcess, type NodeProcesses, startNodes } from '../support/nodes.js';
-import { ownerView } from '../support/owner-view.js';
-import { answerJson, startToolServer, type ToolServer } from '../support/tool-servers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
 
 const messages = Number(process.env['TROUPE_TEST_WEBHOOKS'] ?? 600);
 const sessions = Math.min(200, Math.ceil(messages / 6));

@@ -12,7 +12,7 @@ import {
   slot,
   type ActorAddress,
 } from '../../cluster/ids/ids.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/clocks/eventually.js';
 
 export interface SumLoad {
   readonly counter: string;

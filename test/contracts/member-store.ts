@@ -5,7 +5,7 @@ import { processId, viewNumber } from '../../cluster/ids/ids.js';
 import type { Departed, Lease, MemberStore } from '../../cluster/membership/member-store.js';
 import type { Member } from '../../cluster/membership/membership.js';
 import { emptyView, makeView } from '../../cluster/membership/view.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/clocks/eventually.js';
 
 export interface MemberStoreRig {
   /** Two clients of one store, as in two processes. */

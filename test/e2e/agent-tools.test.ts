@@ -1,14 +1,14 @@
 // A turn with tools, from the door to the model, the tools and the books.
 import test from 'ava';
-import { type Conversations, eventOf, startConversations } from '../support/conversations.js';
-import { openAiAt } from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { httpTool } from '../support/published-agents.js';
-import { answerJson, startMcpServer, startToolServer } from '../support/tool-servers.js';
-import { calling, lastMessages, lastResults, saying } from '../support/tool-turns.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
-import { servedTime } from '../support/served-time.js';
+import { type Conversations, eventOf, startConversations } from '../support/servers/conversations.js';
+import { openAiAt } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { httpTool } from '../support/builders/published-agents.js';
+import { answerJson, startMcpServer, startToolServer } from '../support/servers/tool-servers.js';
+import { calling, lastMessages, lastResults, saying } from '../support/builders/tool-turns.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
+import { servedTime } from '../support/clocks/served-time.js';
 
 const undo: (() => Promise<void>)[] = [];
 const openai = new OpenAiServer();

@@ -1,9 +1,9 @@
 // A secret of a trigger is approved for a place: an editor can change neither scheme nor host nor port of it.
 import test from 'ava';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { inviteToken, register } from '../support/tenants.js';
-import { addSecret, asOwner, createTrigger } from '../support/triggers.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { inviteToken, register } from '../support/builders/tenants.js';
+import { addSecret, asOwner, createTrigger } from '../support/builders/triggers.js';
 
 /** Calls of an editor whom the owner of the demo tenant invited. */
 async function editorOf(node: TestNode) {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
 
 /** A receiver that takes requests and answers none, and says which of them its callers have given up. */
 async function silentReceiver(t: ExecutionContext) {

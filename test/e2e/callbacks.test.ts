@@ -1,10 +1,16 @@
 import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { addSecret, asOwner, createTrigger, executionOf, executionsOf } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import {
+  addSecret,
+  asOwner,
+  createTrigger,
+  executionOf,
+  executionsOf,
+} from '../support/builders/triggers.js';
 
 test.serial('an answer goes out in signed chunks, in order, each with its key and credential', async (t) => {
   const node = await startTestNode(t);

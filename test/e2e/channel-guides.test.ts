@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startMailNode } from '../support/mails.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startMailNode } from '../support/servers/mails.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
 
 const run = promisify(execFile);
 

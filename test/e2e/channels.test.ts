@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { addSecret, asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { addSecret, asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
 
 const twilioSecret = 'AC123:auth-token-of-tests';
 

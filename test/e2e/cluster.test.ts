@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { createDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { operatorToken, startTestNode } from '../support/node.js';
-import { type NodeProcess, startNodes } from '../support/nodes.js';
-import { runProgram } from '../support/program.js';
-import { sharedRedisUrl } from '../support/redis.js';
+import { createDatabase } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { type NodeProcess, startNodes } from '../support/servers/nodes.js';
+import { runProgram } from '../support/servers/program.js';
+import { sharedRedisUrl } from '../support/servers/redis.js';
 
 const question = { model: 'sim.echo', query: 'hello' };
 

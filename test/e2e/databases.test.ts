@@ -1,6 +1,6 @@
 import test from 'ava';
-import { startShop } from '../support/databases.js';
-import { startTestNode } from '../support/node.js';
+import { startShop } from '../support/servers/databases.js';
+import { startTestNode } from '../support/servers/node.js';
 
 test.serial(
   'a tenant configures a database on this machine, tries it and reads its schema where loopback is allowed',

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { ask, booksOf, framesOf, sumOf } from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
+import { ask, booksOf, framesOf, sumOf } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
 
 test.serial('a call is answered whole, in the specified form, by key and by token', async (t) => {
   const node = await startTestNode(t);

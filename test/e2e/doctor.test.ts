@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { startMailServer } from '../support/mail-server.js';
-import { oidcAudience, startOidcIssuer } from '../support/oidc-issuer.js';
-import { runProgram } from '../support/program.js';
+import { startMailServer } from '../support/servers/mail-server.js';
+import { oidcAudience, startOidcIssuer } from '../support/servers/oidc-issuer.js';
+import { runProgram } from '../support/servers/program.js';
 
 async function doctor(t: ExecutionContext, environment: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), 'troupe-doctor-'));

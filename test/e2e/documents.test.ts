@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import test from 'ava';
-import { errorKinds } from '../../src/errors.js';
-import { startTestNode } from '../support/node.js';
+import { errorKinds } from '../../src/kernel/errors.js';
+import { startTestNode } from '../support/servers/node.js';
 
 test.serial(
   'the document is valid OpenAPI 3.1 and covers every operation, with its answers and refusals',

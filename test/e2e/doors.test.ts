@@ -1,9 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
-import { booksOf, openAiAt, setPlan, startVendor } from '../support/direct-calls.js';
-import { operatorToken, startTestNode, type TestNode } from '../support/node.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { booksOf, openAiAt, setPlan, startVendor } from '../support/clients/direct-calls.js';
+import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 // The vendors' own unmodified clients, with nothing changed but the address and the key.
 function openai({ node, bootstrap }: TestNode): OpenAI {

@@ -1,12 +1,12 @@
 // Triggers that are changed while messages or answers of theirs wait.
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { publishAgent } from '../support/published-agents.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { publishAgent } from '../support/builders/published-agents.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
 
 /** Looks count in the user's window. */
 const seldom = { everyMs: 300 };

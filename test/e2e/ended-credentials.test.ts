@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { eventually } from '../support/eventually.js';
-import { register } from '../support/tenants.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { register } from '../support/builders/tenants.js';
 
 /** A stream that would go on for minutes; what it got so far, and whether it was broken off. */
 async function openStream(

@@ -1,7 +1,7 @@
 // A whole node under somebody who tries keys and addresses of webhooks.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
-import { startTestNode } from '../support/node.js';
+import { startTestNode } from '../support/servers/node.js';
 
 const perMinute = 600;
 

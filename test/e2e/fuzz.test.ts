@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { z } from 'zod';
-import type { Operation } from '../../src/operations/index.js';
-import { operatorToken, startTestNode } from '../support/node.js';
+import type { Operation } from '../../src/http/operations/index.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
 
 const runsPerOperation = Number(process.env['TROUPE_FUZZ_RUNS'] ?? 25);
 

@@ -1,10 +1,10 @@
 // Gates that close after a message was let in: at the flush of its buffer, and before each attempt to answer it.
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 /** Looks count in the user's window. */
 const seldom = { everyMs: 300 };

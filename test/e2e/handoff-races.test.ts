@@ -1,8 +1,13 @@
 import test from 'ava';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startConversations } from '../support/conversations.js';
-import { startTestNode } from '../support/node.js';
-import { afterThisTurn, framesOf, type OrderedFrame, readInOrder } from '../support/ordered-reader.js';
+import { startConversations } from '../support/servers/conversations.js';
+import { startTestNode } from '../support/servers/node.js';
+import {
+  afterThisTurn,
+  framesOf,
+  type OrderedFrame,
+  readInOrder,
+} from '../support/clients/ordered-reader.js';
 
 const races = 1_000;
 const atOnce = 50;

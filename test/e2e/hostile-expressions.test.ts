@@ -1,7 +1,7 @@
 // Expressions of tenants on a whole node: what one asks for ends no process and takes nobody else's turn.
 import test from 'ava';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { makeTenant, type TestTenant } from '../support/tenants.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
 
 /** Doubles a list a hundred times: takes all the time that it is given. */
 const slow = `@${'|[@,@][]'.repeat(100)}`;

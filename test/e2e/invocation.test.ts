@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { derivedSessionId } from '../../src/conversations/index.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { makeTenant, type TestTenant } from '../support/tenants.js';
+import { derivedSessionId } from '../../src/conversations/invocation/index.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
 
 interface House {
   readonly node: TestNode;

@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { type ParsedMail, simpleParser } from 'mailparser';
-import { eventually } from '../support/eventually.js';
-import { startMailServer } from '../support/mail-server.js';
-import { sendMail, startMailNode } from '../support/mails.js';
-import type { TestNode } from '../support/node.js';
-import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startMailServer } from '../support/servers/mail-server.js';
+import { sendMail, startMailNode } from '../support/servers/mails.js';
+import type { TestNode } from '../support/servers/node.js';
+import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 async function outbox({ dataDir }: TestNode): Promise<readonly ParsedMail[]> {
   const folder = join(dataDir, 'outbox');

@@ -2,16 +2,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { type ParsedMail, simpleParser } from 'mailparser';
-import { SettingsError } from '../../src/config/index.js';
-import { serveCommand } from '../../src/command/serve.js';
-import { lookUpIn, type Records, silentNameServer } from '../support/dns-records.js';
-import { eventually } from '../support/eventually.js';
-import { startMailServer } from '../support/mail-server.js';
-import { sendMail, startMailNode } from '../support/mails.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { makeTenant } from '../support/tenants.js';
-import { asOwner, createTrigger, executionsOf } from '../support/triggers.js';
+import { SettingsError } from '../../src/kernel/config/index.js';
+import { serveCommand } from '../../src/app/command/serve.js';
+import { lookUpIn, type Records, silentNameServer } from '../support/servers/dns-records.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startMailServer } from '../support/servers/mail-server.js';
+import { sendMail, startMailNode } from '../support/servers/mails.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { makeTenant } from '../support/builders/tenants.js';
+import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const own = { TROUPE_MAIL_DOMAIN: 'agents.example' };
 

@@ -4,13 +4,19 @@ import { connect } from 'node:net';
 import test from 'ava';
 import { createTransport } from 'nodemailer';
 import pg from 'pg';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
-import { waitersFor } from '../support/lock-waiters.js';
-import { sendMail, startMailNode } from '../support/mails.js';
-import { startNodes } from '../support/nodes.js';
-import type { TestNode } from '../support/node.js';
-import { asOwner, createTrigger, executionOf, executionsOf, type TestTrigger } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { freePort } from '../support/servers/free-port.js';
+import { waitersFor } from '../support/database/lock-waiters.js';
+import { sendMail, startMailNode } from '../support/servers/mails.js';
+import { startNodes } from '../support/servers/nodes.js';
+import type { TestNode } from '../support/servers/node.js';
+import {
+  asOwner,
+  createTrigger,
+  executionOf,
+  executionsOf,
+  type TestTrigger,
+} from '../support/builders/triggers.js';
 
 async function completed(node: TestNode, trigger: TestTrigger, count: number) {
   return eventually(

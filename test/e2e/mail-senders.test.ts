@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { createTransport } from 'nodemailer';
-import { lookUpIn, type Records, silentNameServer } from '../support/dns-records.js';
-import { eventually } from '../support/eventually.js';
-import { startImapServer } from '../support/imap-server.js';
-import { sendMail, startMailNode } from '../support/mails.js';
-import { type TestNode } from '../support/node.js';
-import { addSecret, createTrigger, executionsOf } from '../support/triggers.js';
+import { lookUpIn, type Records, silentNameServer } from '../support/servers/dns-records.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startImapServer } from '../support/servers/imap-server.js';
+import { sendMail, startMailNode } from '../support/servers/mails.js';
+import { type TestNode } from '../support/servers/node.js';
+import { addSecret, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const publicText = publicKey.export({ type: 'spki', format: 'der' }).toString('base64');

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import test from 'ava';
 import { simpleParser } from 'mailparser';
 import { createTransport } from 'nodemailer';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { createTrigger, executionsOf } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { freePort } from '../support/servers/free-port.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 async function answersOf(node: TestNode) {
   const folder = join(node.dataDir, 'outbox');

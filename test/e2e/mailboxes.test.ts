@@ -1,9 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
-import { eventually } from '../support/eventually.js';
-import { type ImapServer, startImapServer } from '../support/imap-server.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { addSecret, asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { type ImapServer, startImapServer } from '../support/servers/imap-server.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import {
+  addSecret,
+  asOwner,
+  createTrigger,
+  executionsOf,
+  type TestTrigger,
+} from '../support/builders/triggers.js';
 
 const patience = { everyMs: 200, timeoutMs: 60_000 };
 

@@ -1,13 +1,13 @@
 import test from 'ava';
 import pg from 'pg';
 import { z } from 'zod';
-import { tenantScope } from '../../src/context/tenant-scope.js';
-import { openStore, sql } from '../../src/storage/index.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
+import { tenantScope } from '../../src/kernel/tenant-scope.js';
+import { openStore, sql } from '../../src/infra/storage/index.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
 
 test('a message of a person, and the event that tells of it, are written together or not at all', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));

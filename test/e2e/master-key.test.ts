@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { tenantScope } from '../../src/context/tenant-scope.js';
-import { openStore } from '../../src/storage/index.js';
-import { createVault, VaultError } from '../../src/vault/index.js';
-import { startTestNode } from '../support/node.js';
-import { runProgram } from '../support/program.js';
+import { tenantScope } from '../../src/kernel/tenant-scope.js';
+import { openStore } from '../../src/infra/storage/index.js';
+import { createVault, VaultError } from '../../src/tenancy/vault/index.js';
+import { startTestNode } from '../support/servers/node.js';
+import { runProgram } from '../support/servers/program.js';
 
 const oldKey = randomBytes(32);
 const newKey = randomBytes(32);

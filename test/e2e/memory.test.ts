@@ -1,8 +1,8 @@
 import test from 'ava';
-import { startConversations } from '../support/conversations.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { startConversations } from '../support/servers/conversations.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const notes = { summary: 'They talked of boats.', facts: ['Likes boats.'] };
 

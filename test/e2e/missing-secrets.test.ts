@@ -1,10 +1,10 @@
 // What triggers name as their secrets may not be there: refused where it is written, and told where it went later.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { addSecret, asOwner, createTrigger, executionOf } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { addSecret, asOwner, createTrigger, executionOf } from '../support/builders/triggers.js';
 
 const absent = { byName: { secret_ref: 'nobody' }, byId: { vault_secret_id: randomUUID() } };
 

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { operatorToken, startTestNode } from '../support/node.js';
-import { eventually } from '../support/eventually.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { eventually } from '../support/clocks/eventually.js';
 
 // One after the other: a whole node each is enough for two cores.
 test.serial('health answers without a credential and lowers no window', async (t) => {

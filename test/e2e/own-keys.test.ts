@@ -1,8 +1,8 @@
 import test from 'ava';
-import { ask, openAiAt, startVendor } from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { ask, openAiAt, startVendor } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
 const platform = 'sk-platform-0123456789';

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { startConversations } from '../support/conversations.js';
-import { openAiAt, startVendor } from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { dump, ownerView } from '../support/owner-view.js';
-import { httpTool } from '../support/published-agents.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { calling, saying } from '../support/tool-turns.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { startConversations } from '../support/servers/conversations.js';
+import { openAiAt, startVendor } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { dump, ownerView } from '../support/database/owner-view.js';
+import { httpTool } from '../support/builders/published-agents.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { calling, saying } from '../support/builders/tool-turns.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 test('a planted binding reaches the tool that needs it, and neither the store, the log, the model nor a reader', async (t) => {
   const vendor = await startVendor(t, new OpenAiServer());

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { dump, ownerView } from '../support/owner-view.js';
-import { startTestNode } from '../support/node.js';
+import { dump, ownerView } from '../support/database/owner-view.js';
+import { startTestNode } from '../support/servers/node.js';
 
 test('a planted secret is found nowhere: not in the database, the log, the data folder or any answer', async (t) => {
   const { client, bootstrap, node, databaseUrl, dataDir, log, stop } = await startTestNode(t);

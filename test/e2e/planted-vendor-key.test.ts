@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { addOwnKey, ask, openAiAt, startVendor } from '../support/direct-calls.js';
-import { startTestNode } from '../support/node.js';
-import { dump, ownerView } from '../support/owner-view.js';
-import { recordSpans } from '../support/recorded-spans.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { addOwnKey, ask, openAiAt, startVendor } from '../support/clients/direct-calls.js';
+import { startTestNode } from '../support/servers/node.js';
+import { dump, ownerView } from '../support/database/owner-view.js';
+import { recordSpans } from '../support/clients/recorded-spans.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
 

@@ -1,14 +1,14 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'puppeteer-core';
-import { openBrowser } from '../support/browser.js';
-import { type Conversations, startConversations } from '../support/conversations.js';
-import { platformKey, startVendor } from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { httpTool } from '../support/published-agents.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { calling, saying } from '../support/tool-turns.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { openBrowser } from '../support/clients/browser.js';
+import { type Conversations, startConversations } from '../support/servers/conversations.js';
+import { platformKey, startVendor } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { httpTool } from '../support/builders/published-agents.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { calling, saying } from '../support/builders/tool-turns.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 interface Visit {
   readonly node: TestNode;

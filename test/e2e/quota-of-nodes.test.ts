@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 import { Agent, setGlobalDispatcher } from 'undici';
-import type { CallOptions, CallResult } from '../support/client.js';
-import { eventually } from '../support/eventually.js';
-import { operatorToken } from '../support/node.js';
-import { type NodeProcess, type NodeProcesses, startNodes } from '../support/nodes.js';
+import type { CallOptions, CallResult } from '../support/clients/client.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken } from '../support/servers/node.js';
+import { type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
 
 // Calls are counted, so none may be lost or repeated: a new connection for each. On a slow machine a burst lasts longer
 // than the ten seconds after which the node closes connections that it served early, and a call on such a one is lost.

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { RawConnection } from '../support/raw-http.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { RawConnection } from '../support/clients/raw-http.js';
 
 /** Each run is one connection with some requests; half of them wait for the native idle time. */
 const connections = Number(process.env['TROUPE_FUZZ_RUNS'] ?? 25) * 16;

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { openEvents, openSocket } from '../support/sockets.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { openEvents, openSocket } from '../support/clients/sockets.js';
 
 interface Told {
   readonly type: string;

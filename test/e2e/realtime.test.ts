@@ -1,9 +1,9 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { openEvents, openSocket } from '../support/sockets.js';
-import { makeTenant } from '../support/tenants.js';
-import { servedTime } from '../support/served-time.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { openEvents, openSocket } from '../support/clients/sockets.js';
+import { makeTenant } from '../support/builders/tenants.js';
+import { servedTime } from '../support/clocks/served-time.js';
 
 const path = '/api/v1/realtime';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { type Role, roles } from '../../src/context/caller.js';
-import { allows, type Operation, translate } from '../../src/operations/index.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { makeTenant, signInAgain, type TestTenant } from '../support/tenants.js';
+import { type Role, roles } from '../../src/kernel/caller.js';
+import { allows, type Operation, translate } from '../../src/http/operations/index.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { makeTenant, signInAgain, type TestTenant } from '../support/builders/tenants.js';
 
 /**
  * Walks the table: each operation as a stranger, with the wrong kind of credential, as each role, and with another

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import test from 'ava';
-import { startTestNode } from '../support/node.js';
-import { createTrigger, executionsOf } from '../support/triggers.js';
+import { startTestNode } from '../support/servers/node.js';
+import { createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 test.serial('a request that was signed with a timestamp cannot be sent again without one', async (t) => {
   const node = await startTestNode(t);

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
-import { ask, booksOf, framesOf, openAiAt, setPlan, startVendor } from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { operatorToken, startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { PrivateRedis } from '../support/redis.js';
-import { makeTenant } from '../support/tenants.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { ask, booksOf, framesOf, openAiAt, setPlan, startVendor } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { PrivateRedis } from '../support/servers/redis.js';
+import { makeTenant } from '../support/builders/tenants.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
 

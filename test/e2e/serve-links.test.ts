@@ -1,5 +1,5 @@
 import test from 'ava';
-import { runProgram } from '../support/program.js';
+import { runProgram } from '../support/servers/program.js';
 
 const parts = {
   DATABASE_URL: 'postgresql://troupe:secret@127.0.0.1:1/troupe',

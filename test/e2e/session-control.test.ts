@@ -1,10 +1,15 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { type Conversations, eventOf, startConversations, typesOf } from '../support/conversations.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { makeTenant } from '../support/tenants.js';
+import {
+  type Conversations,
+  eventOf,
+  startConversations,
+  typesOf,
+} from '../support/servers/conversations.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { makeTenant } from '../support/builders/tenants.js';
 
 // One node for all: each has pools of connections of its own, and the tests' database has not so many.
 const undo: (() => Promise<void>)[] = [];

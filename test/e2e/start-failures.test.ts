@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { databaseOfFile } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { runCommand, runProgram } from '../support/program.js';
+import { databaseOfFile } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { runCommand, runProgram } from '../support/servers/program.js';
 
 const run = promisify(execFile);
 const database = databaseOfFile(test);

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { eventually } from '../support/eventually.js';
-import { type Program, runCommand, runProgram } from '../support/program.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { type Program, runCommand, runProgram } from '../support/servers/program.js';
 
 interface Bootstrap {
   readonly base_url: string;

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemRandom, systemTime } from '../../cluster/index.js';
-import { openBatchWriters, openStore } from '../../src/storage/index.js';
-import { type CallRow, Ledger } from '../../src/usage/index.js';
-import type { Json } from '../support/client.js';
-import { ask } from '../support/direct-calls.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { makeTenant } from '../support/tenants.js';
-import { call } from '../support/usage-rows.js';
+import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
+import { type CallRow, Ledger } from '../../src/models/usage/index.js';
+import type { Json } from '../support/clients/client.js';
+import { ask } from '../support/clients/direct-calls.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { makeTenant } from '../support/builders/tenants.js';
+import { call } from '../support/database/usage-rows.js';
 
 const hourMs = 3_600_000;
 

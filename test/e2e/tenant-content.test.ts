@@ -1,10 +1,10 @@
 // What a tenant wrote, and what strangers sent, as a browser would get it from the API's own origin.
 import test from 'ava';
-import { openBrowser } from '../support/browser.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { asOwner, createTrigger, type TestTrigger } from '../support/triggers.js';
+import { openBrowser } from '../support/clients/browser.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { asOwner, createTrigger, type TestTrigger } from '../support/builders/triggers.js';
 
 const page = '<html xmlns="http://www.w3.org/1999/xhtml"><script>alert(document.domain)</script></html>';
 const open = { auth: { type: 'none' }, execution: { mode: 'async', ack_response: { body: page } } };

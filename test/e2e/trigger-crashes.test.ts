@@ -1,11 +1,11 @@
 // What a process leaves behind that dies at each step of a message's way, put into the store by hand.
 import test from 'ava';
 import type pg from 'pg';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger } from '../support/builders/triggers.js';
 
 interface Step {
   readonly died: string;

@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { asOwner, createTrigger, executionOf, executionsOf, sendSigned } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import {
+  asOwner,
+  createTrigger,
+  executionOf,
+  executionsOf,
+  sendSigned,
+} from '../support/builders/triggers.js';
 
 /** Answers one message a minute; the next ones wait. */
 async function slowAgent(node: TestNode): Promise<string> {

@@ -3,14 +3,20 @@ import test, { type ExecutionContext } from 'ava';
 import { createTransport } from 'nodemailer';
 import pg from 'pg';
 import { systemTime } from '../../cluster/index.js';
-import { openStore } from '../../src/storage/index.js';
-import { Retention } from '../../src/triggers/retention.js';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { runProgram } from '../support/program.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, executionOf, executionsOf, sendSigned } from '../support/triggers.js';
+import { openStore } from '../../src/infra/storage/index.js';
+import { Retention } from '../../src/automation/inbox/retention.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { freePort } from '../support/servers/free-port.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { runProgram } from '../support/servers/program.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import {
+  asOwner,
+  createTrigger,
+  executionOf,
+  executionsOf,
+  sendSigned,
+} from '../support/builders/triggers.js';
 
 /** To the rows of the demo tenant. */
 async function connect(t: ExecutionContext, { databaseUrl, bootstrap }: TestNode): Promise<pg.Client> {

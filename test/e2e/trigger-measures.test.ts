@@ -1,8 +1,8 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { operatorToken, startTestNode } from '../support/node.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, sendSigned } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger, sendSigned } from '../support/builders/triggers.js';
 
 test('the metrics tell what triggers took, refused, put together, sent and fired', async (t) => {
   const node = await startTestNode(t);

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { startShop } from '../support/databases.js';
-import { eventually } from '../support/eventually.js';
-import { operatorToken, startTestNode } from '../support/node.js';
-import { ownerView } from '../support/owner-view.js';
-import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/triggers.js';
+import { startShop } from '../support/servers/databases.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
 
 test.serial('a schedule fires at its times, once each, until it is switched off', async (t) => {
   const node = await startTestNode(t);

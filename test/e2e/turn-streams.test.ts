@@ -1,8 +1,8 @@
 import test from 'ava';
-import { eventOf, startConversations, typesOf } from '../support/conversations.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { RefusedTurn } from '../support/turn-reader.js';
+import { eventOf, startConversations, typesOf } from '../support/servers/conversations.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { RefusedTurn } from '../support/clients/turn-reader.js';
 
 // One node for all: each has pools of connections of its own, and the tests' database has not so many.
 const undo: (() => Promise<void>)[] = [];

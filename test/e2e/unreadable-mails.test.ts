@@ -1,9 +1,9 @@
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { startImapServer } from '../support/imap-server.js';
-import { sendMail, startMailNode } from '../support/mails.js';
-import { startTestNode } from '../support/node.js';
-import { addSecret, createTrigger, executionsOf } from '../support/triggers.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startImapServer } from '../support/servers/imap-server.js';
+import { sendMail, startMailNode } from '../support/servers/mails.js';
+import { startTestNode } from '../support/servers/node.js';
+import { addSecret, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const patience = { everyMs: 200, timeoutMs: 60_000 };
 const nested = '<div>'.repeat(4_000);

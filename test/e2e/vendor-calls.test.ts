@@ -9,11 +9,11 @@ import {
   setPlan,
   startVendor,
   sumOf,
-} from '../support/direct-calls.js';
-import { eventually } from '../support/eventually.js';
-import { operatorToken, startTestNode } from '../support/node.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
-import { servedTime } from '../support/served-time.js';
+} from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
+import { servedTime } from '../support/clocks/served-time.js';
 
 const economical = 'openai.gpt-4.1-mini';
 const flagship = 'openai.gpt-5';

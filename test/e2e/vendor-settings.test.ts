@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { ask, booksOf, framesOf, openAiAt, startVendor } from '../support/direct-calls.js';
-import { createDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode } from '../support/node.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+import { ask, booksOf, framesOf, openAiAt, startVendor } from '../support/clients/direct-calls.js';
+import { createDatabase } from '../support/database/database.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode } from '../support/servers/node.js';
+import { TcpProxy } from '../support/servers/tcp-proxy.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const economical = 'openai.gpt-4.1-mini';
 

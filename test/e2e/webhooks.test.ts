@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import test from 'ava';
-import { eventually } from '../support/eventually.js';
-import { openAiAt, startVendor } from '../support/direct-calls.js';
-import { operatorToken, startTestNode } from '../support/node.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { openAiAt, startVendor } from '../support/clients/direct-calls.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
 import {
   asOwner,
   createTrigger,
@@ -10,8 +10,8 @@ import {
   executionsOf,
   sendSigned,
   type TestTrigger,
-} from '../support/triggers.js';
-import { OpenAiServer } from '../support/vendors/openai-server.js';
+} from '../support/builders/triggers.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 test.serial(
   'a signed webhook is answered by its agent, and a repeat is answered alike without running',

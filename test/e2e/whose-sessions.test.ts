@@ -1,13 +1,13 @@
 // Who may go on with a conversation, and who is said to have written what in it.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import type { CallResult, Json } from '../support/client.js';
-import { eventually } from '../support/eventually.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { publishAgent } from '../support/published-agents.js';
-import { makeTenant, type TestTenant } from '../support/tenants.js';
-import { answerJson, startToolServer } from '../support/tool-servers.js';
-import { asOwner, createTrigger, sendSigned } from '../support/triggers.js';
+import type { CallResult, Json } from '../support/clients/client.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { publishAgent } from '../support/builders/published-agents.js';
+import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { asOwner, createTrigger, sendSigned } from '../support/builders/triggers.js';
 
 const undo: (() => Promise<void>)[] = [];
 let node: TestNode;

@@ -7,9 +7,14 @@ import { MemoryFenceStore } from '../../cluster/simulation/fence-store.js';
 import type { SimulatedHost } from '../../cluster/simulation/host.js';
 import type { Transit } from '../../cluster/simulation/member-store.js';
 import { sleep } from '../../cluster/time/time.js';
-import { countOver, type Quota } from '../../src/quota/index.js';
-import type { QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten } from '../../src/quota/quota-actor.store.js';
-import type { QuotaActors } from '../../src/quota/quota-host.js';
+import { countOver, type Quota } from '../../src/tenancy/quota/index.js';
+import type {
+  QuotaLoad,
+  QuotaLoaded,
+  QuotaWrite,
+  QuotaWritten,
+} from '../../src/tenancy/quota/quota-actor.store.js';
+import type { QuotaActors } from '../../src/tenancy/quota/quota-host.js';
 import type { Guest, GuestNode, GuestWay } from './guest.js';
 import { QuotaTables } from './quota-tables.js';
 import type { World } from './world.js';

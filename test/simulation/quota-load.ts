@@ -1,7 +1,7 @@
 import { sleep } from '../../cluster/time/time.js';
-import type { KeyCaller, TenantLimits } from '../../src/context/caller.js';
-import { type TenantScope, tenantScope } from '../../src/context/tenant-scope.js';
-import { PlatformError } from '../../src/errors.js';
+import type { KeyCaller, TenantLimits } from '../../src/kernel/caller.js';
+import { type TenantScope, tenantScope } from '../../src/kernel/tenant-scope.js';
+import { PlatformError } from '../../src/kernel/errors.js';
 import type { QuotaGuest, QuotaNode } from './quota-guest.js';
 import { countName } from './quota-tables.js';
 import type { World } from './world.js';

@@ -2,9 +2,14 @@
 import type { Fence } from '../../cluster/fencing/fence.js';
 import type { MemoryTables } from '../../cluster/simulation/fence-store.js';
 import type { Transit } from '../../cluster/simulation/member-store.js';
-import type { TenantScope } from '../../src/context/tenant-scope.js';
-import type { QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten } from '../../src/quota/quota-actor.store.js';
-import type { QuotaRows } from '../../src/quota/quota-rows.store.js';
+import type { TenantScope } from '../../src/kernel/tenant-scope.js';
+import type {
+  QuotaLoad,
+  QuotaLoaded,
+  QuotaWrite,
+  QuotaWritten,
+} from '../../src/tenancy/quota/quota-actor.store.js';
+import type { QuotaRows } from '../../src/tenancy/quota/quota-rows.store.js';
 
 export interface AttemptRow {
   readonly attemptId: string;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { writtenText } from '../../src/triggers/mail/written-text.js';
+import { writtenText } from '../../src/automation/mail/written-text.js';
 
 test('what programs put below a message is cut: signature, quote with its line, and the mail before', (t) => {
   t.is(writtenText('Hello\r\n\r\n-- \r\nAda\r\nHotel'), 'Hello');

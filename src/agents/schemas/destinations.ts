@@ -7,7 +7,7 @@ import {
   referenceOf,
   type SecretInfo,
   type SecretRef,
-} from '../../vault/index.js';
+} from '../../tenancy/vault/index.js';
 import type { SchemaDocument } from './document.js';
 import type { Auth } from './editor-schema.js';
 import { placeholdersIn } from './placeholders.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { invalidField } from '../../errors.js';
-import { type JsonObject, mergePatch, validate } from '../../operations/index.js';
+import { invalidField } from '../../kernel/errors.js';
+import { type JsonObject, mergePatch, validate } from '../../http/operations/index.js';
 import { apiTool, mcpServer, subAgent } from './editor-schema.js';
 
 export const schemaTypes = ['api', 'mcp', 'agent'] as const;

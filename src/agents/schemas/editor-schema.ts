@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expressionLengthMax, faultOfExpression } from '../../expressions/index.js';
+import { expressionLengthMax, faultOfExpression } from '../../infra/expressions/index.js';
 import { parsePath } from './context-path.js';
 import { textsOf, unknownPlaceholder } from './placeholders.js';
 

@@ -1,6 +1,6 @@
-import type { TenantScope } from '../../context/tenant-scope.js';
-import type { JsonObject } from '../../operations/index.js';
-import { type Sandbox, SandboxError, type SandboxTask } from '../../sandbox/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { JsonObject } from '../../http/operations/index.js';
+import { type Sandbox, SandboxError, type SandboxTask } from '../../infra/sandbox/index.js';
 import type { JsonSchemaFault, Judged, JudgeInput } from './judge-schema.task.js';
 
 const task: SandboxTask<JudgeInput, Judged> = {

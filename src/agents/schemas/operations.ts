@@ -9,13 +9,13 @@ import {
   oneShape,
   type Operation,
   tenantUser,
-} from '../../operations/index.js';
+} from '../../http/operations/index.js';
 import { authorOf } from '../author.js';
-import { schemaAnswer, schemaAnswerOf } from './answers.js';
+import { schemaAnswer, schemaAnswerOf } from './responses.js';
 import { schemaDocument, schemaPatch, schemaTypes } from './document.js';
 import type { Schemas } from './schemas.js';
 import { serverTool } from './schemas.store.js';
-import type { Trials } from './trials.js';
+import type { ToolTest } from './tool-test.js';
 
 const ofAgent = { params: z.object({ id: z.uuid() }), absent: 'agent_not_found' } as const;
 /** A schema's id is judged by the look-up, so that a malformed one is not taken for a missing agent. */
@@ -44,7 +44,7 @@ const discovered = z.object({
   discovered_at: z.iso.datetime(),
 });
 
-export function schemaOperations(schemas: Schemas, trials: Trials): readonly Operation[] {
+export function schemaOperations(schemas: Schemas, trials: ToolTest): readonly Operation[] {
   return [...readingOperations(schemas), ...writingOperations(schemas), ...trialOperations(trials)];
 }
 
@@ -129,7 +129,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
   ];
 }
 
-function trialOperations(trials: Trials): readonly Operation[] {
+function trialOperations(trials: ToolTest): readonly Operation[] {
   return [
     declare({
       name: 'agent-schemas.test',

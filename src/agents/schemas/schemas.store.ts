@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { TenantScope } from '../../context/tenant-scope.js';
-import { sql, type TenantTransaction } from '../../storage/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { secretsOf } from './destinations.js';
 import { type SchemaDocument, type SchemaType, schemaTypes } from './document.js';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { TenantScope } from '../../context/tenant-scope.js';
-import type { Egress } from '../../egress/index.js';
-import { PlatformError } from '../../errors.js';
-import type { JsonObject } from '../../operations/index.js';
-import { isUniqueViolation, type Store, type TenantTransaction } from '../../storage/index.js';
-import { approvalOf, approves, isApproved, mayNotSend, type Vault } from '../../vault/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Egress } from '../../infra/egress/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { JsonObject } from '../../http/operations/index.js';
+import { isUniqueViolation, type Store, type TenantTransaction } from '../../infra/storage/index.js';
+import { approvalOf, approves, isApproved, mayNotSend, type Vault } from '../../tenancy/vault/index.js';
 import { lockEditable, present } from '../agents.js';
 import { findAgent, touchAgent } from '../agents.store.js';
 import type { Author } from '../author.js';

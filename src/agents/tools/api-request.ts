@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../operations/index.js';
+import type { JsonObject } from '../../http/operations/index.js';
 import type { ApiTool } from '../schemas/editor-schema.js';
 import { partsOf, placeholdersIn } from '../schemas/placeholders.js';
-import { textOf } from '../../expressions/index.js';
+import { textOf } from '../../infra/expressions/index.js';
 import { fillJson, fillText, fillValue, type Sources } from './fill.js';
 import { ToolError } from './tool-error.js';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../operations/index.js';
+import type { JsonObject } from '../../http/operations/index.js';
 import { charsOf, FillRoom } from './fill-room.js';
 import { parsePath, type PathStep } from '../schemas/context-path.js';
 

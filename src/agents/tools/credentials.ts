@@ -1,6 +1,6 @@
-import type { TenantScope } from '../../context/tenant-scope.js';
-import { PlatformError } from '../../errors.js';
-import type { SecretRef, SecretValue, Vault } from '../../vault/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { SecretRef, SecretValue, Vault } from '../../tenancy/vault/index.js';
 import type { Auth } from '../schemas/editor-schema.js';
 import { ToolError } from './tool-error.js';
 

@@ -1,5 +1,5 @@
-import { ownOf, textOf } from '../../expressions/index.js';
-import type { JsonObject } from '../../operations/index.js';
+import { ownOf, textOf } from '../../infra/expressions/index.js';
+import type { JsonObject } from '../../http/operations/index.js';
 import { charsOf, type FillRoom } from './fill-room.js';
 import { partsOf, type Placeholder } from '../schemas/placeholders.js';
 

@@ -36,7 +36,7 @@ export function listServerTools(access: ServerAccess): Promise<readonly ServerTo
 export type ServerAnswer = Awaited<ReturnType<Client['callTool']>>;
 
 /** Where the session comes from that a call is made in. */
-export type Lender = <Result>(
+export type SessionLender = <Result>(
   access: ServerAccess,
   work: (session: ServerSession, limits: RequestLimits) => Promise<Result>,
 ) => Promise<Result>;
@@ -45,7 +45,7 @@ export function callServerTool(
   access: ServerAccess,
   tool: string,
   args: Readonly<Record<string, unknown>>,
-  lend: Lender = once,
+  lend: SessionLender = once,
 ): Promise<ServerAnswer> {
   return lend(access, ({ client }, limits) =>
     client.callTool({ name: tool, arguments: { ...args } }, limits),

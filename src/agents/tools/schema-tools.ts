@@ -1,20 +1,20 @@
 /** The tools of an agent as its turns call them: by HTTP, or by the protocol of an MCP server. */
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import type { Time } from '../../../cluster/index.js';
-import type { TenantScope } from '../../context/tenant-scope.js';
-import type { Egress } from '../../egress/index.js';
-import type { Expressions } from '../../expressions/index.js';
-import type { JsonObject } from '../../operations/index.js';
-import { namedPlace, type Vault } from '../../vault/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Egress } from '../../infra/egress/index.js';
+import type { Expressions } from '../../infra/expressions/index.js';
+import type { JsonObject } from '../../http/operations/index.js';
+import { namedPlace, type Vault } from '../../tenancy/vault/index.js';
 import { reasonOf } from '../checks.js';
-import type { RunnableAgent } from '../running.js';
+import type { RunnableAgent } from '../running-agents.js';
 import { forbiddenDestinations } from '../schemas/destinations.js';
 import type { ApiTool, McpServer } from '../schemas/editor-schema.js';
 import { schemaDocumentOf, type SnapshotSchema } from '../snapshot.js';
 import { callApiTool } from './api-tool.js';
 import { withContextDefaults } from './context-defaults.js';
 import { authHeaders, secretReader, type SecretReader } from './credentials.js';
-import { type SecretHider, secretHider } from '../../diagnostics/index.js';
+import { type SecretHider, secretHider } from '../../infra/diagnostics/index.js';
 import { callServerTool } from './mcp-server.js';
 import { textOfAnswer } from './server-answer.js';
 import { ServerSessions } from './server-sessions.js';

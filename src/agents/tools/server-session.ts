@@ -4,7 +4,7 @@ import {
   type jsonSchemaValidator,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import type { Egress } from '../../egress/index.js';
+import type { Egress } from '../../infra/egress/index.js';
 import type { McpServer } from '../schemas/editor-schema.js';
 import { greetingAnswered } from './server-greeting.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
 import type { Time } from '../../../cluster/index.js';
-import { EgressError } from '../../egress/index.js';
+import { EgressError } from '../../infra/egress/index.js';
 import { limitsOf, type RequestLimits, type ServerAccess, ServerSession } from './server-session.js';
 
 /** Longer than the pauses between the tool calls of a turn; shorter than servers keep sessions that rest. */

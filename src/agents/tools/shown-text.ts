@@ -1,4 +1,4 @@
-import type { SecretHider } from '../../diagnostics/index.js';
+import type { SecretHider } from '../../infra/diagnostics/index.js';
 
 export const shownCharsDefault = 20_000;
 

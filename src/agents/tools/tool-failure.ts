@@ -1,5 +1,5 @@
-import { EgressError, type EgressFailure } from '../../egress/index.js';
-import { PlatformError } from '../../errors.js';
+import { EgressError, type EgressFailure } from '../../infra/egress/index.js';
+import { PlatformError } from '../../kernel/errors.js';
 import { ToolError, type ToolFailure } from './tool-error.js';
 
 const failures: Readonly<Record<EgressFailure, ToolFailure>> = {

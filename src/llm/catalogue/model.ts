@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ModelTier } from '../../plans/index.js';
+import type { ModelTier } from '../../kernel/plans/index.js';
 
 export const modelTiers = ['economical', 'premium', 'flagship'] as const satisfies readonly ModelTier[];
 

@@ -2,7 +2,7 @@
  * Auto routing: which model answers when nobody named one. Pure arithmetic over the catalogue; it weighs what the task
  * needs against price, observed speed and observed failures, and never leaves the tiers that it is given.
  */
-import type { ModelTier } from '../../plans/index.js';
+import type { ModelTier } from '../../kernel/plans/index.js';
 import type { CatalogueModel, TaskKind } from '../catalogue/model.js';
 import { costOf } from '../catalogue/price.js';
 import { hasImages, type LlmRequest } from '../contract.js';

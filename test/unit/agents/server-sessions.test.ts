@@ -4,14 +4,14 @@ import test, { type ExecutionContext } from 'ava';
 import { systemTime, type Time } from '../../../cluster/index.js';
 import { type SchemaToolCall, ToolError } from '../../../src/agents/index.js';
 import { SchemaTools } from '../../../src/agents/tools/schema-tools.js';
-import { tenantScope } from '../../../src/context/tenant-scope.js';
-import { createEgress, type Egress } from '../../../src/egress/index.js';
-import { createExpressions } from '../../../src/expressions/index.js';
-import { eventually } from '../../support/eventually.js';
-import { startSandbox } from '../../support/sandbox.js';
-import { startSessionServer } from '../../support/session-server.js';
-import { answerJson, startToolServer } from '../../support/tool-servers.js';
-import { agentOf } from '../../support/turns.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { createEgress, type Egress } from '../../../src/infra/egress/index.js';
+import { createExpressions } from '../../../src/infra/expressions/index.js';
+import { eventually } from '../../support/clocks/eventually.js';
+import { startSandbox } from '../../support/servers/sandbox.js';
+import { startSessionServer } from '../../support/servers/session-server.js';
+import { answerJson, startToolServer } from '../../support/servers/tool-servers.js';
+import { agentOf } from '../../support/builders/turns.js';
 
 const nothingStored = {
   find: () => Promise.resolve(undefined),

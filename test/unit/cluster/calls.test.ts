@@ -3,7 +3,7 @@ import { volatileActor } from '../../../cluster/activation/kind.js';
 import type { Call } from '../../../cluster/activation/call.js';
 import { volatileCounter } from '../../../cluster/example/counter.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
 async function threeNodes(changes: object = {}) {
   const cluster = new SimulatedCluster(changes);

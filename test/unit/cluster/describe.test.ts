@@ -10,7 +10,7 @@ import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
 import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
 import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
 /** A turn takes as many ms as it adds; `count` waits 50 ms before its first message. */
 function slowKind(cluster: SimulatedCluster) {

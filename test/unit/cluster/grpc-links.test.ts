@@ -17,7 +17,7 @@ import { ScriptedMembers, type ScriptedMembership } from '../../../cluster/simul
 import { sharedRings } from '../../../cluster/simulation/shared-rings.js';
 import { systemRandom, systemTime } from '../../../cluster/time/system.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/clocks/eventually.js';
 
 const config = clusterConfig({ connectTimeoutMs: 1_000 });
 const counter = volatileCounter(systemTime);

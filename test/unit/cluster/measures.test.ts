@@ -5,7 +5,7 @@ import { Histogram } from '../../../cluster/measures/histogram.js';
 import { LoopClock } from '../../../cluster/time/loop-clock.js';
 import { SystemLoopLag } from '../../../cluster/time/loop-lag.js';
 import { VirtualTime } from '../../../cluster/simulation/virtual-time.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/clocks/eventually.js';
 
 test('a histogram counts each duration in every bucket whose bound it does not exceed', (t) => {
   fc.assert(

@@ -8,7 +8,7 @@ import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
 import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
 import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
 /** Nodes with the durable counter, and with a kind whose long turns stamp their row. */
 class MovingCluster extends SimulatedCluster {

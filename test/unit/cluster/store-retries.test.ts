@@ -6,7 +6,7 @@ import { GroupCommit } from '../../../cluster/fencing/group-commit.js';
 import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
 import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { SimulatedCluster } from '../../support/simulated-cluster.js';
+import { SimulatedCluster } from '../../support/servers/simulated-cluster.js';
 
 async function overStoreThatIsAway() {
   const cluster = new SimulatedCluster();

@@ -8,7 +8,7 @@ import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
 import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
 import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
 /** Three nodes with the durable counter. `owner` owns the key; `next` owns it after `owner` has left the view. */
 async function threeNodes() {

@@ -5,7 +5,7 @@ import { ClusterError } from '../../../cluster/errors.js';
 import { type CounterService } from '../../../cluster/example/counter.js';
 import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
-import { SimulatedCluster, type SimulatedNode } from '../../support/simulated-cluster.js';
+import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
 function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
   const node = cluster.nodes[index];

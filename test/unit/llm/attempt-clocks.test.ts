@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import { AttemptClocks, type ClockLimits } from '../../../src/llm/transport/attempt-clocks.js';
-import { ManualTime } from '../../support/manual-time.js';
+import { ManualTime } from '../../support/clocks/manual-time.js';
 
 function clocks(limits: Partial<ClockLimits> = {}) {
   const time = new ManualTime('2026-11-01T00:00:00Z');

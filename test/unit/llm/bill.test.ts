@@ -7,11 +7,11 @@ import {
   VendorPools,
   type AttemptReport,
 } from '../../../src/llm/index.js';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { ask, call, target } from '../../support/vendors/call-harness.js';
-import { GeminiServer } from '../../support/vendors/gemini-server.js';
-import { OpenAiServer } from '../../support/vendors/openai-server.js';
-import type { Script } from '../../support/vendors/vendor-server.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { ask, call, target } from '../../support/servers/vendors/call-harness.js';
+import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
+import type { Script } from '../../support/servers/vendors/vendor-server.js';
 
 const callsCount = 400;
 

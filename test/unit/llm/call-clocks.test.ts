@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { VendorPools, type CallLimits } from '../../../src/llm/index.js';
-import { eventually } from '../../support/eventually.js';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { call, simTarget, target, type Finished } from '../../support/vendors/call-harness.js';
-import { GeminiServer } from '../../support/vendors/gemini-server.js';
-import { OpenAiServer } from '../../support/vendors/openai-server.js';
-import type { Script, VendorServer } from '../../support/vendors/vendor-server.js';
+import { eventually } from '../../support/clocks/eventually.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { call, simTarget, target, type Finished } from '../../support/servers/vendors/call-harness.js';
+import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
+import type { Script, VendorServer } from '../../support/servers/vendors/vendor-server.js';
 
 // One after the other: each test here measures time, and would measure its neighbours' too.
 const roomy = 20_000;

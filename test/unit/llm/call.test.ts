@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { inputTokens, outputTokens, type AttemptReport } from '../../../src/llm/index.js';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { call, target, type Finished } from '../../support/vendors/call-harness.js';
-import { GeminiServer } from '../../support/vendors/gemini-server.js';
-import { OpenAiServer } from '../../support/vendors/openai-server.js';
-import type { VendorServer } from '../../support/vendors/vendor-server.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { call, target, type Finished } from '../../support/servers/vendors/call-harness.js';
+import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
+import type { VendorServer } from '../../support/servers/vendors/vendor-server.js';
 
 const vendors: readonly (readonly [string, string, () => VendorServer])[] = [
   ['openai', 'openai.gpt-4.1-mini', () => new OpenAiServer()],

@@ -10,7 +10,7 @@ import {
   VendorKeys,
   adaptersByVendor,
 } from '../../../src/llm/index.js';
-import { catalogue } from '../../support/vendors/call-harness.js';
+import { catalogue } from '../../support/servers/vendors/call-harness.js';
 
 test('the catalogue holds models of every vendor and tier, with prices that make sense', (t) => {
   for (const vendor of builtInVendors) {

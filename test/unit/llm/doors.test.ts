@@ -2,13 +2,18 @@
 import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
-import { fromChatRequest, fromMessagesRequest, pinOf, resolveAtDoor } from '../../../src/llm/index.js';
+import { pinOf } from '../../../src/llm/index.js';
 import { openSignature, sealSignature } from '../../../src/llm/sealed-signature.js';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { catalogue, simTarget, target, testPorts } from '../../support/vendors/call-harness.js';
-import { doorServer, type DoorServer } from '../../support/vendors/door-server.js';
-import { OpenAiServer } from '../../support/vendors/openai-server.js';
-import type { VendorServer } from '../../support/vendors/vendor-server.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { catalogue, simTarget, target, testPorts } from '../../support/servers/vendors/call-harness.js';
+import { doorServer, type DoorServer } from '../../support/servers/vendors/door-server.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
+import type { VendorServer } from '../../support/servers/vendors/vendor-server.js';
+import {
+  fromChatRequest,
+  fromMessagesRequest,
+  resolveVendorModel,
+} from '../../../src/models/compat/index.js';
 
 async function door(t: ExecutionContext, vendor?: VendorServer, model = 'sim.echo'): Promise<DoorServer> {
   const ports = testPorts();
@@ -280,7 +285,7 @@ test('what a door cannot do is refused by name', (t) => {
 
 test('a vendor’s own model names are known at its door', (t) => {
   const named = (model: string, vendor: 'openai' | 'anthropic'): string => {
-    const found = resolveAtDoor(catalogue, model, vendor);
+    const found = resolveVendorModel(catalogue, model, vendor);
     return 'model' in found ? found.model.id : found.problem;
   };
   t.is(named('gpt-4.1', 'openai'), 'openai.gpt-4.1');

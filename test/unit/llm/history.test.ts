@@ -1,7 +1,7 @@
 import test from 'ava';
 import { AnswerBuilder, historyFor, pinOf, type Message, type Origin } from '../../../src/llm/index.js';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { call, target } from '../../support/vendors/call-harness.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { call, target } from '../../support/servers/vendors/call-harness.js';
 
 const maker: Origin = { vendor: 'anthropic', model: 'anthropic.claude-sonnet-4-5', credentialId: 'k' };
 const answer: Message = {

@@ -3,9 +3,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { adaptersByVendor } from '../../../src/llm/index.js';
 import type { ReplyItem } from '../../../src/llm/contract.js';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { call, target } from '../../support/vendors/call-harness.js';
-import { OpenAiServer } from '../../support/vendors/openai-server.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { call, target } from '../../support/servers/vendors/call-harness.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 
 const adapters = [...adaptersByVendor([]).values()];
 

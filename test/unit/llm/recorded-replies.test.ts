@@ -5,7 +5,7 @@ import { adaptersByVendor, totalTokens, type VendorAdapter } from '../../../src/
 import type { ReplyItem } from '../../../src/llm/contract.js';
 import { readEnd } from '../../../src/llm/transport/end-of-stream.js';
 import { SseParser } from '../../../src/llm/transport/sse-parser.js';
-import { plain } from '../../support/vendors/plain-items.js';
+import { plain } from '../../support/servers/vendors/plain-items.js';
 
 const root = new URL('../../../../test/fixtures/llm/', import.meta.url);
 const compatible = { name: 'compatible', baseUrl: 'http://x', reveal: () => undefined, models: [] };

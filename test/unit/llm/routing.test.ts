@@ -14,7 +14,7 @@ import {
 import { decideNext, type Failure } from '../../../src/llm/routing/retry-policy.js';
 import { classifyTask } from '../../../src/llm/routing/classify-task.js';
 import type { Circumstances } from '../../../src/llm/routing/choose-model.js';
-import { ask, catalogue, credential } from '../../support/vendors/call-harness.js';
+import { ask, catalogue, credential } from '../../support/servers/vendors/call-harness.js';
 
 const unseen = { firstSignalMs: undefined, failureRate: 0 };
 

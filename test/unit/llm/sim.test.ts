@@ -1,7 +1,7 @@
 import test from 'ava';
 import { inputTokens, outputTokens, type LlmRequest } from '../../../src/llm/index.js';
 import { wordPieces } from '../../../src/llm/sim/words.js';
-import { ask, call, simTarget } from '../../support/vendors/call-harness.js';
+import { ask, call, simTarget } from '../../support/servers/vendors/call-harness.js';
 
 test('sim.echo repeats the last user message’s own text, word by word, without its context', async (t) => {
   const messages: LlmRequest['messages'] = [

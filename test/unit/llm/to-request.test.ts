@@ -1,6 +1,6 @@
 import test from 'ava';
 import { adaptersByVendor, type LlmRequest } from '../../../src/llm/index.js';
-import { catalogue } from '../../support/vendors/call-harness.js';
+import { catalogue } from '../../support/servers/vendors/call-harness.js';
 
 const adapters = adaptersByVendor([]);
 

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { adaptersByVendor, platformFailure, VendorError, type FailureClass } from '../../../src/llm/index.js';
+import { adaptersByVendor, VendorError, type FailureClass } from '../../../src/llm/index.js';
+import { platformFailure } from '../../../src/models/calls/platform-failure.js';
 
 const adapters = adaptersByVendor([]);
 

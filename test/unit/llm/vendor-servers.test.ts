@@ -3,9 +3,9 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import test from 'ava';
 import OpenAI from 'openai';
-import { AnthropicServer } from '../../support/vendors/anthropic-server.js';
-import { GeminiServer } from '../../support/vendors/gemini-server.js';
-import { OpenAiServer } from '../../support/vendors/openai-server.js';
+import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
+import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 
 const calls = [
   { id: 'call_a', name: 'weather', args: ['{"city":', '"Rome"}'] },

@@ -15,10 +15,10 @@ import { ServerSession, type IncomingCall } from '../../../../cluster/links/serv
 import { emptyView } from '../../../../cluster/membership/view.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
 import { CallsRequest } from '../../../../generated/troupe/cluster/v1/link.js';
-import { eventually } from '../../../support/eventually.js';
-import { anyFrame, batchBytes, greetingFrame, linkFrame } from '../../../support/link-frames.js';
-import { ManualTime } from '../../../support/manual-time.js';
-import { RawPeer, type RawStream } from '../../../support/raw-peer.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { anyFrame, batchBytes, greetingFrame, linkFrame } from '../../../support/servers/link-frames.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
+import { RawPeer, type RawStream } from '../../../support/servers/raw-peer.js';
 
 const runs = Number(process.env['TROUPE_FUZZ_RUNS'] ?? 200);
 /** Of a run that is asked for by hand. */

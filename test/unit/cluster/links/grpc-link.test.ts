@@ -4,7 +4,7 @@ import { GrpcPeers } from '../../../../cluster/links/grpc/peers.js';
 import type { Listener } from '../../../../cluster/links/pipe.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
 import { linkCluster, linkConfig, linkContract } from '../../../contracts/link.js';
-import { eventually } from '../../../support/eventually.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 
 linkContract(test, 'gRPC', (t) =>
   Promise.resolve({

@@ -9,7 +9,7 @@ import {
 } from '../../../../cluster/links/handshake.js';
 import type { Frame, Pipe } from '../../../../cluster/links/pipe.js';
 import { systemRandom } from '../../../../cluster/time/system.js';
-import { ManualTime } from '../../../support/manual-time.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 /** One end of a connection in memory. */
 class End implements Pipe {

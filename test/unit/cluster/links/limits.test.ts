@@ -7,7 +7,7 @@ import { LinkTroubles, type LinkTrouble } from '../../../../cluster/links/link-t
 import type { Frame, Pipe } from '../../../../cluster/links/pipe.js';
 import { ServerSession } from '../../../../cluster/links/server-session.js';
 import { Mode, type Call } from '../../../../generated/troupe/cluster/v1/link.js';
-import { ManualTime } from '../../../support/manual-time.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 const noHandle = { cancel() {}, grant() {}, detach() {} };
 

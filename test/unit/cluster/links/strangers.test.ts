@@ -14,9 +14,9 @@ import { actorKind } from '../../../../cluster/ids/ids.js';
 import type { Member } from '../../../../cluster/membership/membership.js';
 import { emptyView } from '../../../../cluster/membership/view.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
-import { eventually } from '../../../support/eventually.js';
-import { batchOf, emptyFrames, RawPeer } from '../../../support/raw-peer.js';
-import { TcpProxy } from '../../../support/tcp-proxy.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { batchOf, emptyFrames, RawPeer } from '../../../support/servers/raw-peer.js';
+import { TcpProxy } from '../../../support/servers/tcp-proxy.js';
 
 interface Node {
   readonly links: Links;

@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { MemberNode } from '../../../support/member-world.js';
-import { MemberWorld, msUntil, standings } from '../../../support/member-world.js';
+import type { MemberNode } from '../../../support/servers/member-world.js';
+import { MemberWorld, msUntil, standings } from '../../../support/servers/member-world.js';
 
 function countViews(node: MemberNode): number {
   return node.events.filter((event) => event.event === 'view').length;

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { MemberWorld, msUntil, standings } from '../../../support/member-world.js';
+import { MemberWorld, msUntil, standings } from '../../../support/servers/member-world.js';
 
 const waitMs = 5_500;
 

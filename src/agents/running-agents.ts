@@ -1,0 +1,95 @@
+import { LRUCache } from 'lru-cache';
+import type { Role } from '../kernel/caller.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import type { Store } from '../infra/storage/index.js';
+import { findAgent } from './agents.store.js';
+import { seesDrafts } from './author.js';
+import type { LiveAgent, LiveAgents } from './live-agents.js';
+import { listSchemas } from './schemas/schemas.store.js';
+import { type Snapshot, snapshotOf } from './snapshot.js';
+import { findVersion } from './versions.store.js';
+
+/** An agent as a turn runs it. */
+export interface RunnableAgent extends Omit<LiveAgent, 'version'> {
+  /** Null for the working copy of a draft. */
+  readonly version: number | null;
+  /**
+   * By schema id, where its secrets may go besides what they allow themselves; null where all of it was approved, as
+   * in every version.
+   */
+  readonly approved: ReadonlyMap<string, readonly string[]> | null;
+}
+
+const keptCharsMax = 32 * 1024 * 1024;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What turns ask for: the agent to begin with, and the version to go on with. */
+export class RunningAgents {
+  readonly #store: Store;
+  readonly #live: LiveAgents;
+  /** Versions never change, so they are kept for as long as there is room. */
+  readonly #versions = new LRUCache<string, Snapshot>({
+    maxSize: keptCharsMax,
+    sizeCalculation: (snapshot) => JSON.stringify(snapshot).length,
+  });
+
+  constructor(store: Store, live: LiveAgents) {
+    this.#store = store;
+    this.#live = live;
+  }
+
+  /**
+   * What runs for a caller of this role: of a published agent its version, of a draft the working copy, which members
+   * do not see. Undefined is `agent_not_found`.
+   */
+  get(
+    scope: TenantScope,
+    id: string,
+    role: Role,
+  ): RunnableAgent | undefined | Promise<RunnableAgent | undefined> {
+    const live = this.#live.get(scope, id);
+    if (!(live instanceof Promise) && live !== undefined) return runnable(live);
+    return this.#later(scope, id, role, live);
+  }
+
+  /** The content of a version, whatever became of the agent. */
+  async version(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined> {
+    if (!uuid.test(id)) return undefined;
+    const key = `${scope.tenantId} ${id.toLowerCase()} ${version}`;
+    const kept = this.#versions.get(key);
+    if (kept !== undefined) return kept;
+    const row = await this.#store.inTenant(scope, (tx) => findVersion(scope, tx, id, version));
+    if (row === null) return undefined;
+    this.#versions.set(key, row.snapshot);
+    return row.snapshot;
+  }
+
+  async #later(
+    scope: TenantScope,
+    id: string,
+    role: Role,
+    pending: Promise<LiveAgent | undefined> | undefined,
+  ): Promise<RunnableAgent | undefined> {
+    const live = await pending;
+    if (live !== undefined) return runnable(live);
+    if (!seesDrafts(role) || !uuid.test(id)) return undefined;
+    return this.#store.inTenant(scope, async (tx) => {
+      const agent = await findAgent(scope, tx, id, 'working-copy');
+      if (agent?.status !== 'draft') return undefined;
+      const schemas = await listSchemas(scope, tx, id);
+      return {
+        id: agent.id,
+        version: null,
+        snapshot: snapshotOf(agent.document, schemas),
+        rateLimit: agent.rate_limit,
+        // Who may chat is decided at publication; until then those who may see it.
+        allowedUsers: new Set<string>(),
+        approved: new Map(schemas.map((row) => [row.id, row.approved])),
+      };
+    });
+  }
+}
+
+function runnable(live: LiveAgent): RunnableAgent {
+  return { ...live, approved: null };
+}

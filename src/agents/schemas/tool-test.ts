@@ -1,0 +1,224 @@
+import type { Time } from '../../../cluster/index.js';
+import type { Egress } from '../../infra/egress/index.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import type { Expressions } from '../../infra/expressions/index.js';
+import type { JsonObject } from '../../http/operations/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { approves, mayNotSend, type Vault } from '../../tenancy/vault/index.js';
+import type { Author } from '../author.js';
+import { reasonOf } from '../checks.js';
+import { callApiTool } from '../tools/api-tool.js';
+import { withContextDefaults } from '../tools/context-defaults.js';
+import { authHeaders, secretReader, type SecretReader } from '../tools/credentials.js';
+import { hideIn, type SecretHider, secretHider } from '../../infra/diagnostics/index.js';
+import { callServerTool, listServerTools, type ServerAccess } from '../tools/mcp-server.js';
+import { textOfAnswer } from '../tools/server-answer.js';
+import { shownText } from '../tools/shown-text.js';
+import { ToolError, type ToolFailure } from '../tools/tool-error.js';
+import { forbiddenDestinations } from './destinations.js';
+import type { McpServer } from './editor-schema.js';
+import type { Schemas } from './schemas.js';
+import { recordFindings, type SchemaRow, type ServerTool } from './schemas.store.js';
+
+export interface ToolTestParts {
+  readonly store: Store;
+  readonly vault: Pick<Vault, 'find' | 'resolve'>;
+  readonly egress: Pick<Egress, 'fetchGuarded' | 'fetchLike'>;
+  readonly expressions: Pick<Expressions, 'evaluate'>;
+  readonly time: Time;
+  readonly schemas: Schemas;
+}
+
+export interface ToolTestRequest {
+  readonly args: JsonObject;
+  readonly context: JsonObject;
+  /** Which tool of an MCP server. */
+  readonly tool: string | undefined;
+}
+
+export interface ToolTestResult {
+  /** Of the HTTP answer; null for a tool of an MCP server. */
+  readonly status: number | null;
+  readonly failed: boolean;
+  readonly result: string;
+  readonly truncated: boolean;
+  readonly missing: readonly string[];
+  readonly latencyMs: number;
+}
+
+/** Calls tools of the working copy for whoever is writing them. What an editor may not send is not sent here either. */
+export class ToolTest {
+  readonly #parts: ToolTestParts;
+
+  constructor(parts: ToolTestParts) {
+    this.#parts = parts;
+  }
+
+  async test(
+    author: Author,
+    agentId: string,
+    id: string,
+    trial: ToolTestRequest,
+    signal: AbortSignal,
+  ): Promise<ToolTestResult> {
+    const { schemas, time } = this.#parts;
+    const row = await schemas.get(author, agentId, id);
+    if (row.document.type === 'agent') {
+      throw invalidField('type', 'a sub-agent is tried by chatting with the agent');
+    }
+    await this.#guard(author, row);
+    const startedAtMs = time.monotonicMs();
+    const result =
+      row.document.type === 'api'
+        ? await this.#callApi(author, row, trial, signal)
+        : await this.#callServer(author, row.document.editor_schema.mcp, trial, signal);
+    return { ...result, latencyMs: Math.round(time.monotonicMs() - startedAtMs) };
+  }
+
+  /** Asks an MCP server what it can do, and remembers that for the working copy. */
+  async discover(
+    author: Author,
+    agentId: string,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly server: McpServer; readonly tools: readonly ServerTool[]; readonly at: Date }> {
+    const { schemas, store, time } = this.#parts;
+    const row = await schemas.get(author, agentId, id);
+    if (row.document.type !== 'mcp') throw invalidField('type', 'only MCP servers tell their tools');
+    await this.#guard(author, row);
+    const server = row.document.editor_schema.mcp;
+    const tools = await this.#withServer(
+      author,
+      server,
+      signal,
+      async (access, hide) => hideIn(await listServerTools(access), hide) as ServerTool[],
+    );
+    await store.inTenant(author.scope, (tx) =>
+      recordFindings(author.scope, tx, agentId, {
+        id,
+        revision: row.revision,
+        issues: undefined,
+        tools: [...tools],
+      }),
+    );
+    return { server, tools, at: new Date(time.wallMs()) };
+  }
+
+  async #guard(author: Author, { document, approved }: SchemaRow): Promise<void> {
+    if (approves(author.role)) return;
+    const find: Parameters<typeof forbiddenDestinations>[2] = (secret) =>
+      this.#parts.vault.find(author.scope, secret);
+    const [forbidden] = await forbiddenDestinations(document, approved, find);
+    if (forbidden !== undefined) throw mayNotSend(forbidden);
+  }
+
+  async #callApi(author: Author, row: SchemaRow, { args, context }: ToolTestRequest, signal: AbortSignal) {
+    if (row.document.type !== 'api') throw new TypeError('an HTTP tool is expected');
+    try {
+      const secrets = secretReader(this.#parts.vault, author);
+      const call = { scope: author.scope, args, context, secrets, signal, strict: false };
+      const answer = await callApiTool(this.#parts, row.document.editor_schema.api, call);
+      const { status, text, truncated, missing } = answer;
+      return { status, failed: status >= 400, result: text, truncated, missing };
+    } catch (error) {
+      throw refusalOf(error, 'editor_schema.api');
+    }
+  }
+
+  async #callServer(
+    author: Author,
+    server: McpServer,
+    { args, context, tool }: ToolTestRequest,
+    signal: AbortSignal,
+  ): Promise<Omit<ToolTestResult, 'latencyMs'>> {
+    if (tool === undefined) {
+      throw new PlatformError('missing_required_field', {
+        message: 'tool is required.',
+        details: { field: 'tool', issue: 'required' },
+      });
+    }
+    if (server.allowed_tools?.includes(tool) === false) {
+      throw invalidField('tool', 'is not among the allowed_tools');
+    }
+    const filled = filledArguments(args, server, context);
+    return this.#withServer(author, server, signal, async (access, hide) => {
+      const answer = await callServerTool(access, tool, filled.args);
+      const { text, truncated } = shownText(textOfAnswer(answer), hide);
+      const failed = answer.isError === true;
+      return { status: null, failed, result: text, truncated, missing: filled.missing };
+    });
+  }
+
+  async #withServer<Result>(
+    author: Author,
+    server: McpServer,
+    signal: AbortSignal,
+    work: (access: ServerAccess, hide: SecretHider) => Promise<Result>,
+  ): Promise<Result> {
+    const { vault, egress } = this.#parts;
+    const values: string[] = [];
+    const secrets = secretReader(vault, author);
+    const read: SecretReader = async (secret) => {
+      const value = await secrets(secret);
+      values.push(value.reveal());
+      return value;
+    };
+    try {
+      const headers = await authHeaders(server.auth, read);
+      const access = { server, headers, egress, timeoutMs: server.call_timeout_ms, signal };
+      return await work(access, secretHider(values));
+    } catch (error) {
+      if (error instanceof ToolError || error instanceof PlatformError) {
+        throw refusalOf(error, 'editor_schema.mcp');
+      }
+      const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
+      throw new PlatformError('provider_error', {
+        message: `The MCP server did not answer as it should: ${reason}`,
+        details: { reason },
+        cause: error,
+      });
+    }
+  }
+}
+
+function filledArguments(args: JsonObject, server: McpServer, context: JsonObject) {
+  try {
+    return withContextDefaults(args, server.defaults_from_context ?? {}, context);
+  } catch (error) {
+    throw refusalOf(error, 'editor_schema.mcp');
+  }
+}
+
+const codes = {
+  refused: 'validation_error',
+  'context-missing': 'CONTEXT_PARAM_MISSING',
+  secret: 'validation_error',
+  'forbidden-address': 'validation_error',
+  unreachable: 'provider_error',
+  timeout: 'provider_timeout',
+  'bad-answer': 'provider_error',
+  overloaded: 'service_unavailable',
+} as const satisfies Record<ToolFailure, string>;
+
+const fields: Partial<Record<ToolFailure, string>> = {
+  refused: 'arguments',
+  secret: '.auth',
+  'forbidden-address': '.url',
+};
+
+function refusalOf(error: unknown, at: string): unknown {
+  if (!(error instanceof ToolError)) return error;
+  const { failure, message } = error;
+  // Says by itself whether the tenant or the node has too much to do, and when to come again.
+  if (failure === 'overloaded' && error.cause instanceof PlatformError) return error.cause;
+  const field = fields[failure];
+  if (field === undefined) {
+    return new PlatformError(codes[failure], { message, details: { reason: message }, cause: error });
+  }
+  const place = field.startsWith('.') ? `${at}${field}` : field;
+  return new PlatformError(codes[failure], {
+    message: `${place}: ${message}`,
+    details: { field: place, issue: message },
+    cause: error,
+  });
+}

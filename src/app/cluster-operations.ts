@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import type { NodeDescription } from '../../cluster/index.js';
+import { declare, type Operation, operator } from '../http/operations/index.js';
+import { type Actors, countsOf, type NodeReport } from '../infra/runtime/index.js';
+
+const figure = z.int().min(0);
+
+const nodeShape = z.object({
+  process: z.string(),
+  address: z.string(),
+  roles: z.array(z.string()),
+  /** `unreachable` where the node did not answer in time. */
+  standing: z.string(),
+  slots: figure,
+  view: z.object({ number: figure, hash: z.string() }).nullable(),
+  actors: z.record(z.string(), figure),
+  residents: figure,
+  mailboxes: z.object({
+    busy: figure,
+    loading: figure,
+    waiting: figure,
+    oldest_waiting_ms: z.number().min(0),
+    waiting_for_owner: figure,
+  }),
+  links: z.object({ open: figure, in_flight: figure }),
+  counts: z.record(z.string(), z.number()),
+  epochs: z.array(z.object({ kind: z.string(), group: z.string(), key: z.string(), epoch: figure })),
+});
+
+const clusterShape = z.object({
+  success: z.literal(true),
+  data: z.object({
+    /** The node that answered. */
+    process: z.string(),
+    view: z.object({ number: figure, hash: z.string() }),
+    nodes: z.array(nodeShape),
+    slots: figure,
+  }),
+});
+
+export function clusterOperations(actors: Actors): readonly Operation[] {
+  return [
+    declare({
+      name: 'cluster.read',
+      method: 'GET',
+      path: '/api/v1/cluster',
+      title: 'Nodes, their slots, actors, mailboxes and epochs',
+      description: 'Every node that holds actors is asked; one that does not answer is shown as unreachable.',
+      access: operator(),
+      output: clusterShape,
+      async handle() {
+        const own = actors.describe();
+        const reports = await actors.reports();
+        const nodes = reports.map((report) => shown(report, own));
+        return {
+          success: true as const,
+          data: {
+            process: own?.process ?? '',
+            view: { number: own?.view.number ?? 0, hash: own?.view.hash ?? '' },
+            nodes,
+            slots: nodes.reduce((sum, { slots }) => sum + slots, 0),
+          },
+        };
+      },
+    }),
+  ];
+}
+
+function shown({ member, description: told }: NodeReport, own: NodeDescription | undefined) {
+  const { process, address, roles } = member;
+  return {
+    process,
+    address,
+    roles: [...roles],
+    standing: told?.standing ?? 'unreachable',
+    slots: own?.members.find((one) => one.process === process)?.slots ?? 0,
+    view: told === undefined ? null : { number: told.view.number, hash: told.view.hash },
+    actors: { ...told?.actors },
+    residents: told?.residents ?? 0,
+    mailboxes: {
+      busy: told?.busy ?? 0,
+      loading: told?.loading ?? 0,
+      waiting: told?.waiting ?? 0,
+      // A node of an earlier version does not tell it.
+      oldest_waiting_ms: told?.oldestWaitingMs ?? 0,
+      waiting_for_owner: told?.waitingForOwner ?? 0,
+    },
+    links: { open: told?.links.open ?? 0, in_flight: told?.links.inFlight ?? 0 },
+    counts: told === undefined ? {} : countsOf(told),
+    epochs: (told?.epochs ?? []).map((one) => ({ ...one })),
+  };
+}

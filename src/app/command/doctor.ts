@@ -1,0 +1,161 @@
+import { join, resolve } from 'node:path';
+import { describeLinkProtection, LinkProtectionError } from '../../infra/runtime/index.js';
+import { readSettings, type Settings, SettingsError } from '../../kernel/config/index.js';
+import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../../infra/storage/index.js';
+import { type Command, reasonsOf } from './command.js';
+import { bytesNeededBy, openDataFolder } from './data-folder.js';
+import type { Finding } from './finding.js';
+import { checkOutsideServices } from './outside-services.js';
+import { databaseVersionMin, serviceProblem } from './services.js';
+
+export const doctorCommand: Command = {
+  run: async (_rest, environment) => {
+    const findings: Finding[] = [checkRuntime()];
+    let settings: Settings | undefined;
+    try {
+      settings = readSettings(environment);
+      findings.push({ what: 'settings', state: 'ok', says: 'all are well formed' });
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      for (const says of error.problems) findings.push({ what: 'settings', state: 'wrong', says });
+    }
+    if (settings !== undefined) {
+      findings.push(
+        await checkFolder(settings.dataDir),
+        ...(await checkDatabase(settings)),
+        await checkRedis(settings),
+      );
+      findings.push(await checkLinks(settings));
+      findings.push(checkMasterKey(settings), ...(await checkOutsideServices(settings)));
+    }
+    const marks = { ok: '  ok     ', warning: '  look   ', wrong: '  WRONG  ' };
+    process.stdout.write(
+      `${findings.map(({ what, state, says }) => `${marks[state]}${what}: ${says}`).join('\n')}\n`,
+    );
+    if (findings.some(({ state }) => state === 'wrong')) process.exitCode = 1;
+  },
+};
+
+function checkRuntime(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const fits = major > 20 || (major === 20 && minor >= 19);
+  return fits
+    ? { what: 'Node', state: 'ok', says: process.versions.node }
+    : { what: 'Node', state: 'wrong', says: `${process.versions.node} is too old; install 20.19 or later` };
+}
+
+async function checkFolder(folder: string): Promise<Finding> {
+  try {
+    return {
+      what: 'data folder',
+      state: 'ok',
+      says: await openDataFolder(folder, bytesNeededBy(join(folder, 'postgres'))),
+    };
+  } catch (error) {
+    return { what: 'data folder', state: 'wrong', says: reasonsOf(error)[0] ?? String(error) };
+  }
+}
+
+async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'PostgreSQL';
+  const url =
+    settings.databaseUrl ?? (await runningEmbeddedPostgres(join(resolve(settings.dataDir), 'postgres')));
+  if (url === undefined) {
+    return [
+      {
+        what,
+        state: 'warning',
+        says: 'DATABASE_URL is unset; `troupe start` brings its own, `troupe serve` needs one',
+      },
+    ];
+  }
+  try {
+    const facts = await examineDatabase(url);
+    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} answers` }];
+    const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
+    if (facts.versionNumber < databaseVersionMin)
+      add('wrong', `${facts.version} is too old; 15 or later is needed`);
+    if (!facts.mayCreateRoles) {
+      add(
+        'warning',
+        'its account may not create roles; the first migration needs that: ALTER ROLE … CREATEROLE',
+      );
+    }
+    if (facts.pendingMigrations.length > 0) {
+      add(
+        'warning',
+        `${facts.pendingMigrations.length} migrations are pending; a starting node or \`troupe migrate\` applies them`,
+      );
+    }
+    if (!facts.durableCommits)
+      add('wrong', 'commits are not durable; set fsync and synchronous_commit to on');
+    if (!facts.synchronousStandbys) {
+      add(
+        'warning',
+        'no synchronous standby: a failover may lose the last commits; see synchronous_standby_names',
+      );
+    }
+    if (Math.abs(facts.clockAheadMs) > 2_000) {
+      add(
+        'warning',
+        `its clock and this machine's differ by ${Math.round(facts.clockAheadMs)} ms; run a time service on both`,
+      );
+    }
+    return found;
+  } catch (error) {
+    return [
+      {
+        what,
+        state: 'wrong',
+        says: serviceProblem({ variable: 'DATABASE_URL', url }, error).message,
+      },
+    ];
+  }
+}
+
+async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
+  const what = 'Redis';
+  if (redisUrl === undefined) {
+    return {
+      what,
+      state: 'warning',
+      says: 'REDIS_URL is unset; one node alone runs without, `troupe serve` needs one',
+    };
+  }
+  try {
+    const { version, evictionPolicy } = await examineRedis(redisUrl);
+    if (evictionPolicy === 'noeviction') return { what, state: 'ok', says: `${version} answers` };
+    return {
+      what,
+      state: 'wrong',
+      says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or nodes may be forgotten`,
+    };
+  } catch (error) {
+    return {
+      what,
+      state: 'wrong',
+      says: serviceProblem({ variable: 'REDIS_URL', url: redisUrl }, error).message,
+    };
+  }
+}
+
+async function checkLinks(settings: Settings): Promise<Finding> {
+  const what = 'links between nodes';
+  try {
+    const { isGuarded, says } = await describeLinkProtection(settings);
+    return { what, state: isGuarded ? 'ok' : 'warning', says };
+  } catch (error) {
+    if (!(error instanceof LinkProtectionError)) throw error;
+    return { what, state: 'wrong', says: error.message };
+  }
+}
+
+function checkMasterKey({ masterKey }: Settings): Finding {
+  return masterKey === undefined
+    ? {
+        what: 'master key',
+        state: 'warning',
+        says: 'TROUPE_MASTER_KEY is unset; `troupe serve` needs one: openssl rand -base64 32',
+      }
+    : { what: 'master key', state: 'ok', says: 'is set' };
+}

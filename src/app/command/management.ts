@@ -1,0 +1,103 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { type Environment, readSettings, type Settings } from '../../kernel/config/index.js';
+import { createIdentity, type Identity } from '../../tenancy/identity/index.js';
+import { KeyAdministration } from '../../tenancy/keys/index.js';
+import { createMail, type Mail } from '../../infra/mail/index.js';
+import { createSealer, type Sealer } from '../../infra/sealing/index.js';
+import { createVault, type Vault } from '../../tenancy/vault/index.js';
+import {
+  type ChangeFeed,
+  migrate,
+  openChangeFeed,
+  openStore,
+  runningEmbeddedPostgres,
+  type Store,
+  startEmbeddedPostgres,
+} from '../../infra/storage/index.js';
+import { CommandError } from './command.js';
+import { masterKeyOf } from './installation.js';
+
+/** The parts that commands of the operator work on, beside running nodes or without any. */
+export interface Management {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly changes: ChangeFeed;
+  readonly identity: Identity;
+  readonly keys: KeyAdministration;
+  /** Queues and seals; only nodes send. */
+  readonly mail: Mail;
+  readonly vault: Vault;
+  readonly sealer: Sealer;
+}
+
+/**
+ * Opens the installation: DATABASE_URL where it is set, else the database in the data folder, which is started for
+ * the while when no node runs it.
+ */
+export async function withManagement<Result>(
+  environment: Environment,
+  work: (management: Management) => Promise<Result>,
+): Promise<Result> {
+  const first = readSettings(environment);
+  const folder = join(resolve(first.dataDir), 'postgres');
+  const running = first.databaseUrl ?? (await runningEmbeddedPostgres(folder));
+  const own = running === undefined ? await startEmbeddedPostgres({ directory: folder }) : undefined;
+  const databaseUrl = running ?? own?.connectionString ?? '';
+  const closing: (() => Promise<void>)[] = [async () => own?.stop()];
+  try {
+    await migrate({ databaseUrl, acceptNewer: true });
+    const settings = first.masterKey === undefined ? await withStoredKey(environment, first.dataDir) : first;
+    const store = await openStore({ databaseUrl });
+    closing.push(() => store.close());
+    const onProblem = (error: unknown): void => {
+      process.stderr.write(`troupe: ${error instanceof Error ? error.message : String(error)}\n`);
+    };
+    const changes = await openChangeFeed({ databaseUrl, time: systemTime, random: systemRandom, onProblem });
+    closing.push(() => changes.close());
+    const sealer = createSealer({
+      masterKey: settings.masterKey ?? new Uint8Array(),
+      formerMasterKeys: settings.previousMasterKeys,
+      randomBytes,
+    });
+    const mail = createMail({
+      store,
+      sealer,
+      time: systemTime,
+      random: systemRandom,
+      newId: randomUUID,
+      smtpUrl: settings.smtpUrl,
+      outboxFolder: join(resolve(settings.dataDir), 'outbox'),
+      publicUrl: () => settings.publicUrl ?? '',
+      onProblem,
+    });
+    const identity = await createIdentity({
+      store,
+      changes,
+      sealer,
+      time: systemTime,
+      random: { uuid: randomUUID, bytes: randomBytes },
+      onProblem,
+    });
+    closing.push(() => identity.close());
+    const keys = new KeyAdministration({ store, time: systemTime, random: systemRandom });
+    const vault = createVault({
+      store,
+      masterKey: settings.masterKey ?? new Uint8Array(),
+      previousMasterKeys: settings.previousMasterKeys,
+      providers: () => [],
+    });
+    await vault.prepare();
+    return await work({ settings, store, changes, identity, keys, mail, vault, sealer });
+  } finally {
+    for (const close of closing.toReversed()) await close();
+  }
+}
+
+async function withStoredKey(environment: Environment, dataDir: string): Promise<Settings> {
+  if (environment['DATABASE_URL'] !== undefined) {
+    throw new CommandError('TROUPE_MASTER_KEY is missing; it must be the one that the nodes run with.');
+  }
+  return readSettings({ ...environment, TROUPE_MASTER_KEY: await masterKeyOf(resolve(dataDir)) });
+}

@@ -1,0 +1,86 @@
+/** What `troupe doctor` asks of services outside: mail, the issuer of tokens, the vendors' settings. */
+import type { Settings } from '../../kernel/config/index.js';
+import { examineNameServers } from '../../infra/egress/index.js';
+import { examineIssuer } from '../../tenancy/identity/index.js';
+import { examineMailServer } from '../../infra/mail/index.js';
+import { outsideIssuerOf, vendorSettings } from '../node/index.js';
+import { reasonsOf } from './command.js';
+import type { Finding } from './finding.js';
+
+export async function checkOutsideServices(settings: Settings): Promise<readonly Finding[]> {
+  return (
+    await Promise.all([
+      checkMail(settings),
+      checkMailIn(settings),
+      checkIssuer(settings),
+      checkModels(settings),
+    ])
+  ).flat();
+}
+
+async function checkMail({ smtpUrl }: Settings): Promise<readonly Finding[]> {
+  const what = 'mail';
+  if (smtpUrl === undefined) {
+    const says = 'TROUPE_SMTP_URL is unset; mails become files in the folder outbox of the data folder';
+    return [{ what, state: 'warning', says }];
+  }
+  return attempt(what, 'check TROUPE_SMTP_URL and the network', async () => {
+    await examineMailServer(smtpUrl);
+    return 'the server takes mails of ours';
+  });
+}
+
+async function checkMailIn({
+  smtpInPort,
+  mailDomain,
+  mailSenderCheck,
+}: Settings): Promise<readonly Finding[]> {
+  const what = 'mail for triggers';
+  if (smtpInPort === undefined) return [];
+  if (mailDomain === undefined) {
+    const says = 'TROUPE_SMTP_IN_PORT is set without TROUPE_MAIL_DOMAIN, which `troupe serve` refuses';
+    return [{ what, state: 'warning', says }];
+  }
+  if (mailSenderCheck === 'off') {
+    const says = `is taken in ${mailDomain} from whoever says who he is; set TROUPE_MAIL_SENDER_CHECK to dmarc`;
+    return [{ what, state: 'warning', says }];
+  }
+  return attempt(what, 'senders are checked by DNS; check the name servers of this machine', async () => {
+    await examineNameServers(mailDomain);
+    return `is taken in ${mailDomain} at port ${smtpInPort}, and senders are checked`;
+  });
+}
+
+async function checkIssuer(settings: Settings): Promise<readonly Finding[]> {
+  if (settings.oidcIssuer === undefined && settings.oidcAudience === undefined) return [];
+  return attempt('outside issuer', 'check TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE', async () => {
+    await examineIssuer(outsideIssuerOf(settings)?.issuer ?? '');
+    return 'tells where its keys are';
+  });
+}
+
+async function checkModels(settings: Settings): Promise<readonly Finding[]> {
+  const what = 'models';
+  return attempt(what, 'correct what it names', async () => {
+    const { vendors, compatible } = await vendorSettings(settings);
+    const keyed = Object.entries(vendors).flatMap(([vendor, { apiKey }]) =>
+      apiKey === undefined ? [] : [vendor],
+    );
+    const known = [...keyed, ...compatible.map(({ name }) => name)];
+    return known.length === 0
+      ? 'no vendor has a key; tenants may bring their own'
+      : `keys for ${known.join(', ')}`;
+  });
+}
+
+async function attempt(
+  what: string,
+  remedy: string,
+  look: () => Promise<string>,
+): Promise<readonly Finding[]> {
+  try {
+    return [{ what, state: 'ok', says: await look() }];
+  } catch (error) {
+    return [{ what, state: 'wrong', says: `${reasonsOf(error).join(': ')}; ${remedy}` }];
+  }
+}

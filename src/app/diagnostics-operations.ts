@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { PlatformError } from '../kernel/errors.js';
+import { anyone, declare, type Operation, operatorOrLocal, RawReply } from '../http/operations/index.js';
+import { readiness, type ReadinessCheck } from '../infra/diagnostics/health.js';
+import type { Metrics } from '../infra/diagnostics/metrics.js';
+import type { RecentErrors } from '../infra/diagnostics/recent-errors.js';
+
+export interface DiagnosticsParts {
+  readonly checks: readonly ReadinessCheck[];
+  /** True from the moment on that the node is told to stop. */
+  readonly stopping: () => boolean;
+  readonly metrics: Metrics;
+  readonly recentErrors: RecentErrors;
+}
+
+const recentError = z.object({
+  id: z.uuid(),
+  error: z.string(),
+  message: z.string(),
+  timestamp: z.iso.datetime(),
+});
+
+export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'health.live',
+      method: 'GET',
+      path: '/health/live',
+      title: 'The process runs',
+      access: anyone(),
+      rate: 'uncounted',
+      output: z.object({ success: z.literal(true), status: z.literal('live') }),
+      handle: () => ({ success: true, status: 'live' }) as const,
+    }),
+    declare({
+      name: 'health.ready',
+      method: 'GET',
+      path: '/health/ready',
+      title: 'The node can take requests',
+      description: 'Asks each part that requests need. 503 names the parts that fail.',
+      access: anyone(),
+      rate: 'uncounted',
+      errors: ['service_unavailable'],
+      output: z.object({
+        success: z.literal(true),
+        status: z.literal('ready'),
+        checks: z.record(z.string(), z.string()),
+      }),
+      handle: () => ready(parts),
+    }),
+    declare({
+      name: 'metrics.read',
+      method: 'GET',
+      path: '/metrics',
+      title: "Metrics in Prometheus' form",
+      description:
+        'From the machine itself, or with the operator token. A request with forwarding headers is never from the machine itself.',
+      access: operatorOrLocal(),
+      rate: 'uncounted',
+      contentType: 'text/plain',
+      errors: ['invalid_token'],
+      output: z.string(),
+      handle: async () => new RawReply(parts.metrics.registry.contentType, await parts.metrics.text()),
+    }),
+    declare({
+      name: 'errors.list',
+      method: 'GET',
+      path: '/api/errors',
+      title: 'The last 100 errors: code, fixed message, time',
+      access: anyone(),
+      output: z.object({ success: z.literal(true), data: z.array(recentError), count: z.int() }),
+      handle: () => {
+        const data = [...parts.recentErrors.list()];
+        return { success: true as const, data, count: data.length };
+      },
+    }),
+    declare({
+      name: 'errors.metrics',
+      method: 'GET',
+      path: '/api/errors/metrics',
+      title: 'Errors counted by code, and their share of the requests of the last hour',
+      access: anyone(),
+      output: z.object({
+        success: z.literal(true),
+        total_errors: z.int(),
+        by_type: z.record(z.string(), z.int()),
+        error_rate: z.number().min(0).max(1),
+      }),
+      handle: () => ({ success: true as const, ...parts.recentErrors.metrics() }),
+    }),
+  ];
+}
+
+async function ready(parts: DiagnosticsParts) {
+  if (parts.stopping()) {
+    throw new PlatformError('service_unavailable', {
+      message: 'The node is stopping.',
+      details: { failing: ['node'], checks: { node: 'stopping' } },
+      retryAfterSeconds: 5,
+    });
+  }
+  const { ready: isReady, checks } = await readiness(parts.checks);
+  if (isReady) return { success: true as const, status: 'ready' as const, checks: { ...checks } };
+  const failing = Object.keys(checks).filter((name) => checks[name] !== 'ok');
+  throw new PlatformError('service_unavailable', {
+    message: `Not ready: ${failing.join(', ')}.`,
+    details: { failing, checks },
+    retryAfterSeconds: 1,
+  });
+}

@@ -1,0 +1,118 @@
+import { systemRandom } from '../../../cluster/index.js';
+import { createAuthenticator } from '../../http/authentication/index.js';
+import { version } from '../../kernel/config/index.js';
+import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
+import { createDocuments } from '../../http/documents/index.js';
+import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
+import { OperationTable } from '../../http/operations/index.js';
+import { playgroundOperations } from '../playground/index.js';
+import { createRealtime } from '../../conversations/realtime/index.js';
+import { createTelemetry } from '../../models/telemetry/index.js';
+import type { NodeEnvironment } from './node-environment.js';
+import { refusalOf, type Stores } from './stores.js';
+import { endStreamsWithCredentials } from './stream-endings.js';
+import type { Subjects } from './subjects.js';
+import { clusterOperations } from '../cluster-operations.js';
+import { diagnosticsOperations } from '../diagnostics-operations.js';
+
+const bytesPerMegabyte = 1024 * 1024;
+
+export function makeDoor(ground: NodeEnvironment, { store, reads, feed }: Stores, subjects: Subjects) {
+  const { settings, log, publicUrl, atEnd } = ground;
+  const { actors, identity, invites, keys, quota, vault, agents, calls, consumers, sessions } = subjects;
+  let stopping = false;
+  const recentErrors = new RecentErrors();
+  const metrics = new Metrics({
+    runningRequests: () => edge.runningRequests,
+    lagMs: () => edge.overload.lagMs,
+  });
+  metrics.add(() => actors.measures());
+  metrics.add(() => subjects.triggers.measures());
+  metrics.add(() => edgeMeasures(edge));
+  const checks: readonly ReadinessCheck[] = [
+    { name: 'database', check: () => store.directory(async () => undefined) },
+    {
+      name: 'changes',
+      check: async () => {
+        if (!feed.isFresh()) throw new Error('this node cannot read what changed');
+      },
+    },
+    actors.readiness,
+  ];
+  const realtime = createRealtime({
+    store,
+    reads,
+    feed,
+    time: ground.time,
+    random: systemRandom,
+    publish: (topic, text) => edge.publish(topic, text),
+    report: ground.report,
+  });
+  atEnd(() => realtime.stop());
+  const documents = createDocuments({ version, url: publicUrl });
+  const table = new OperationTable([
+    ...identity.operations,
+    ...invites.operations,
+    ...keys.operations,
+    ...quota.operations,
+    ...vault.operations,
+    ...agents.operations,
+    ...subjects.databases.operations,
+    ...calls.operations,
+    ...consumers.operations,
+    ...sessions.operations,
+    ...realtime.operations,
+    ...subjects.mailDomains.operations,
+    ...subjects.triggers.operations,
+    ...createTelemetry({ store, time: ground.time, version }).operations,
+    ...clusterOperations(actors),
+    ...diagnosticsOperations({ checks, stopping: () => stopping, metrics, recentErrors }),
+    ...documents.operations,
+    ...playgroundOperations(),
+  ]);
+  documents.describe(table);
+  const edge = new EdgeServer(
+    {
+      host: settings.httpHost,
+      port: settings.httpPort,
+      trustedProxies: settings.trustedProxies,
+      corsOrigins: settings.corsOrigins,
+      bounds: {
+        connectionsPerAddress: settings.connectionsPerAddress,
+        connections: settings.connections,
+        bodyBytesPerAddress: settings.bodyMegabytesPerAddress * bytesPerMegabyte,
+        bodyBytes: settings.bodyMegabytes * bytesPerMegabyte,
+      },
+    },
+    {
+      table,
+      authenticator: createAuthenticator({
+        verifyToken: identity.verifyToken,
+        membershipOf: identity.membershipOf,
+        authenticateKey: keys.authenticateKey,
+        operatorToken: settings.operatorToken,
+        failures: subjects.failures,
+      }),
+      admission: quota.admission,
+      report: createRequestReporter({ log, metrics, recentErrors }),
+      refusalOf,
+      wallMs: () => ground.time.wallMs(),
+      onUntrustedForwarding: ({ header, address }) =>
+        log.logger.warn(
+          { header, address },
+          'requests carry a forwarding header, and no proxy is trusted: all that come through a proxy count for its ' +
+            'address. If this address is a proxy of yours, put its range into TROUPE_TRUSTED_PROXIES',
+        ),
+    },
+  );
+  if (!ground.sheds) edge.overload.stop();
+  atEnd(endStreamsWithCredentials(edge.streams, keys, feed));
+  // Made last and closed first: running requests finish while everything below still works.
+  atEnd(async (signal) => {
+    stopping = true;
+    realtime.stop();
+    // At once: what is idle here is taken over while the last requests are answered.
+    await Promise.all([actors.beginLeave(), edge.close(signal)]);
+  });
+  return { edge, table };
+}

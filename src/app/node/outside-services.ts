@@ -1,0 +1,40 @@
+/** What the settings say of services outside: model vendors, and an issuer of tokens. */
+import { readFile } from 'node:fs/promises';
+import type { AccessSettings } from '../../models/calls/index.js';
+import type { Settings } from '../../kernel/config/index.js';
+import { parseModels, readCompatibleVendors } from '../../llm/index.js';
+
+export async function vendorSettings(settings: Settings): Promise<AccessSettings> {
+  const { modelsFile, compatibleVendors } = settings;
+  return {
+    vendors: {
+      openai: { apiKey: settings.openaiKey, baseUrl: settings.openaiBaseUrl },
+      anthropic: { apiKey: settings.anthropicKey, baseUrl: settings.anthropicBaseUrl },
+      google: { apiKey: settings.geminiKey, baseUrl: settings.geminiBaseUrl },
+      xai: { apiKey: settings.xaiKey, baseUrl: settings.xaiBaseUrl },
+      openrouter: { apiKey: settings.openrouterKey, baseUrl: settings.openrouterBaseUrl },
+    },
+    compatible: compatibleVendors === undefined ? [] : readCompatibleVendors(compatibleVendors),
+    models: modelsFile === undefined ? [] : await modelsOf(modelsFile),
+    sim: settings.sim ?? settings.seed === 'demo',
+  };
+}
+
+async function modelsOf(path: string): Promise<AccessSettings['models']> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new Error(`TROUPE_MODELS_FILE names ${path}, which cannot be read`, { cause });
+  }
+  return parseModels(`TROUPE_MODELS_FILE (${path})`, text);
+}
+
+export function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {
+  if (oidcIssuer === undefined && oidcAudience === undefined) return undefined;
+  // Without an audience the tokens that the issuer made for other products would be good here too.
+  if (oidcIssuer === undefined || oidcAudience === undefined) {
+    throw new Error('TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE are set together or not at all');
+  }
+  return { issuer: oidcIssuer, audience: oidcAudience };
+}

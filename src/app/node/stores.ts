@@ -1,0 +1,54 @@
+import { systemRandom } from '../../../cluster/index.js';
+import { toPlatformError } from '../../infra/runtime/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  migrate,
+  openBatchWriters,
+  openChangeFeed,
+  openHotReads,
+  openSharedValues,
+  openStore,
+  StoreError,
+} from '../../infra/storage/index.js';
+import type { NodeEnvironment } from './node-environment.js';
+
+export type Stores = Awaited<ReturnType<typeof openStores>>;
+
+export async function openStores({ settings, time, sharedAnswerMsMax, report, atEnd }: NodeEnvironment) {
+  const databaseUrl = settings.databaseUrl ?? '';
+  await migrate({ databaseUrl, acceptNewer: true });
+  const store = await openStore({ databaseUrl });
+  atEnd(() => store.close());
+  const reads = openHotReads({ databaseUrl, time });
+  atEnd(() => reads.close());
+  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
+  atEnd(() => writers.close());
+  const feed = await openChangeFeed({
+    databaseUrl,
+    time,
+    random: systemRandom,
+    onProblem: (error) => report('reading what changed', error),
+  });
+  atEnd(() => feed.close());
+  const { redisUrl } = settings;
+  const shared =
+    redisUrl === undefined
+      ? undefined
+      : openSharedValues({
+          redisUrl,
+          time,
+          onProblem: (error) => report('using what nodes share', error),
+          ...(sharedAnswerMsMax !== undefined && { answerMsMax: sharedAnswerMsMax }),
+        });
+  atEnd(() => shared?.close());
+  return { store, reads, writers, feed, shared };
+}
+
+/** What a failure of the store or of the way to an actor means for whoever asked; undefined for what nobody foresaw. */
+export function refusalOf(error: unknown): PlatformError | undefined {
+  if (!(error instanceof StoreError)) return toPlatformError(error);
+  if (error.retryable)
+    return new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
+  if (error.failure === 'invalid-value') return new PlatformError('validation_error', { cause: error });
+  return undefined;
+}

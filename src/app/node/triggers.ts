@@ -1,0 +1,109 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { systemRandom } from '../../../cluster/index.js';
+import type { AgentsSubject } from '../../agents/index.js';
+import type { Settings } from '../../kernel/config/index.js';
+import { type ConsumersSubject, denylistTopic } from '../../conversations/consumers/index.js';
+import { tenantScope } from '../../kernel/tenant-scope.js';
+import type { Databases } from '../../automation/databases/index.js';
+import { createEgress, type Egress, type LookUpRecords } from '../../infra/egress/index.js';
+import type { Expressions } from '../../infra/expressions/index.js';
+import { identityTopics } from '../../tenancy/identity/index.js';
+import type { Keys } from '../../tenancy/keys/index.js';
+import { hostOf, type Mail } from '../../infra/mail/index.js';
+import type { MailDomains } from '../../tenancy/mail-domains/index.js';
+import type { FailedCredentials, Quota } from '../../tenancy/quota/index.js';
+import { realtimeTopic } from '../../conversations/realtime/index.js';
+import type { Sandbox } from '../../infra/sandbox/index.js';
+import type { Sealer } from '../../infra/sealing/index.js';
+import type { SessionsSubject } from '../../conversations/sessions/index.js';
+import { createTriggers, SessionTurns, type TriggersSubject } from '../../automation/index.js';
+import type { Vault } from '../../tenancy/vault/index.js';
+import type { NodeEnvironment } from './node-environment.js';
+import type { Stores } from './stores.js';
+
+interface TriggerNeeds {
+  readonly vault: Vault;
+  readonly sealer: Sealer;
+  readonly egress: Egress;
+  readonly sandbox: Sandbox;
+  readonly expressions: Expressions;
+  readonly quota: Quota;
+  readonly keys: Pick<Keys, 'authenticateKey'>;
+  readonly failures: FailedCredentials;
+  readonly agents: AgentsSubject;
+  readonly databases: Databases;
+  readonly mail: Mail;
+  readonly mailDomains: MailDomains;
+  readonly lookUp: LookUpRecords;
+  readonly sessions: SessionsSubject;
+  readonly consumers: Pick<ConsumersSubject, 'isDenied'>;
+}
+
+export async function makeTriggers(
+  ground: NodeEnvironment,
+  stores: Stores,
+  needs: TriggerNeeds,
+): Promise<TriggersSubject> {
+  const { settings, time, report, atEnd, publicUrl } = ground;
+  const { sessions, keys, consumers, ...parts } = needs;
+  // Where the vendors of channels are reached is the operator's to say, private addresses included.
+  const operatorEgress = createEgress({ allow: ['0.0.0.0/0', '::/0'] });
+  atEnd(() => operatorEgress.close());
+  const triggers = createTriggers({
+    ...stores,
+    ...parts,
+    operatorEgress,
+    authenticateKey: keys.authenticateKey,
+    consumers,
+    sessions: sessions.sessions,
+    turns: new SessionTurns({
+      sessions: sessions.sessions,
+      admission: sessions.admission,
+      quota: parts.quota,
+      time,
+      newId: randomUUID,
+    }),
+    channels: {
+      twilio: settings.twilioBaseUrl ?? 'https://api.twilio.com',
+      whatsapp_cloud: settings.whatsappBaseUrl ?? 'https://graph.facebook.com',
+    },
+    time,
+    random: systemRandom,
+    randomBytes,
+    scopeOf: tenantScope,
+    tenantTopic: identityTopics.tenant,
+    gateTopics: [denylistTopic, realtimeTopic],
+    publicUrl,
+    smtpIn: await smtpInOf(settings),
+    mailDomain: settings.mailDomain,
+    // Mails that become files may say that they are of anybody.
+    fallbackMailDomain: () => (settings.smtpUrl === undefined ? undefined : hostOf(publicUrl())),
+    checksSenders: settings.mailSenderCheck === 'dmarc',
+    report,
+  });
+  sessions.sessions.beforeTakeoverIsAnswered((scope, sessionId) => triggers.quiet(scope, sessionId));
+  atEnd(() => triggers.stop());
+  return triggers;
+}
+
+/** With a certificate, senders may encrypt. Both files or none. */
+async function smtpInOf(settings: Settings) {
+  const { smtpInPort: port, smtpInTlsCert, smtpInTlsKey, httpHost: host } = settings;
+  if (port === undefined) return undefined;
+  if (smtpInTlsCert === undefined && smtpInTlsKey === undefined) return { host, port };
+  const [cert, key] = await Promise.all([
+    pemOf('TROUPE_SMTP_IN_TLS_CERT', smtpInTlsCert),
+    pemOf('TROUPE_SMTP_IN_TLS_KEY', smtpInTlsKey),
+  ]);
+  return { host, port, tls: { cert, key } };
+}
+
+async function pemOf(variable: string, path: string | undefined): Promise<Buffer> {
+  if (path === undefined) throw new Error(`${variable} is missing: TLS for mail needs both files`);
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new Error(`${variable} names ${path}, which cannot be read`, { cause });
+  }
+}

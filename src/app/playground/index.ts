@@ -1,0 +1,61 @@
+/**
+ * A page to talk to agents on, served as files are: the same for everybody, by the public API alone. The browser is
+ * told to run and load nothing but these files, and to talk to nobody but this node.
+ */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { anyone, declare, type Operation, RawReply } from '../../http/operations/index.js';
+
+const headers: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+  // A new release is a new page at once.
+  'Cache-Control': 'no-cache',
+};
+
+const files = [
+  { path: '/playground', name: 'page', file: 'playground.html', contentType: 'text/html' },
+  {
+    path: '/playground/playground.js',
+    name: 'script',
+    file: 'playground.js',
+    contentType: 'text/javascript',
+  },
+  {
+    path: '/playground/turn-stream.js',
+    name: 'stream',
+    file: 'turn-stream.js',
+    contentType: 'text/javascript',
+  },
+  { path: '/playground/playground.css', name: 'style', file: 'playground.css', contentType: 'text/css' },
+] as const;
+
+/** The compiler leaves files of the browser where they are: in the sources, which every installation has. */
+const folder = new URL('../../../../src/app/playground/page/', import.meta.url);
+
+/** Read once, at the start: a node that lacks a file says so then and not to a visitor. */
+export function playgroundOperations(): readonly Operation[] {
+  return files.map(({ path, name, file, contentType }) => {
+    const text = readFileSync(new URL(file, folder), 'utf8');
+    return declare({
+      name: `playground.${name}`,
+      method: 'GET',
+      path,
+      title: name === 'page' ? 'A page to talk to agents on' : `The ${name} of the playground`,
+      access: anyone(),
+      rate: 'uncounted',
+      contentType,
+      output: z.string(),
+      handle: () => new RawReply(`${contentType}; charset=utf-8`, text, { headers }),
+    });
+  });
+}

@@ -1,0 +1,110 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Caller } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { invoke, type OperationTable } from '../../http/operations/index.js';
+import { type Bootstrap, readBootstrap, writeBootstrap } from './bootstrap.js';
+
+export type { Bootstrap } from './bootstrap.js';
+
+export interface SeedParts {
+  readonly table: OperationTable;
+  readonly dataDir: string;
+  /** What the demo agent answers through: the vendor for trials, where it is on. */
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly tenantUrl: string;
+  /** The caller that a signed-in user is in a tenant. */
+  readonly callerOf: (userId: string, tenantId: string) => Promise<Caller>;
+}
+
+const signedIn = z.object({
+  data: z.object({
+    user: z.object({ id: z.uuid() }),
+    tenants: z.array(z.object({ id: z.uuid() })).min(1),
+    access_token: z.string(),
+  }),
+});
+const madeKey = z.object({ data: z.object({ api_key: z.string() }) });
+const madeAgent = z.object({ data: z.object({ id: z.uuid() }) });
+
+/**
+ * A demo tenant with a user, a key and a published agent, made once; each start writes `bootstrap.json` anew, with a
+ * fresh access token. Everything goes through the operations, as it would from outside.
+ */
+export async function seedDemo(parts: SeedParts): Promise<Bootstrap> {
+  const earlier = await readBootstrap(parts.dataDir);
+  const known = earlier === undefined ? undefined : await signInAgain(parts, earlier);
+  const bootstrap = known ?? (await make(parts));
+  await writeBootstrap(parts.dataDir, bootstrap);
+  return bootstrap;
+}
+
+/** Undefined where the file speaks of another database than the present one. */
+async function signInAgain(parts: SeedParts, earlier: Bootstrap): Promise<Bootstrap | undefined> {
+  try {
+    const { data } = signedIn.parse(await call(parts, 'auth.login', anonymous, { ...earlier.owner }));
+    return {
+      ...earlier,
+      base_url: parts.baseUrl,
+      tenant_url: parts.tenantUrl,
+      access_token: data.access_token,
+    };
+  } catch (error) {
+    if (error instanceof PlatformError && error.code === 'invalid_credentials') return undefined;
+    // Somebody guessed at the demo account for a while. That must not keep the node from starting; only the access
+    // token stays the old one.
+    if (error instanceof PlatformError && error.code === 'rate_limit_exceeded') {
+      return { ...earlier, base_url: parts.baseUrl, tenant_url: parts.tenantUrl };
+    }
+    throw error;
+  }
+}
+
+async function make(parts: SeedParts): Promise<Bootstrap> {
+  // A part of its own in the address: an account of a lost bootstrap.json stays, but nobody knows its password.
+  const owner = {
+    email: `owner-${randomBytes(3).toString('hex')}@demo.example`,
+    password: randomBytes(15).toString('base64url'),
+  };
+  const account = { ...owner, name: 'Demo Owner', tenant_name: 'Demo' };
+  const { data } = signedIn.parse(await call(parts, 'auth.register', anonymous, account));
+  const tenantId = data.tenants[0]?.id ?? '';
+  await call(parts, 'tenants.plan', operator, { plan: 'enterprise' }, { id: tenantId });
+  const caller = await parts.callerOf(data.user.id, tenantId);
+  const key = madeKey.parse(await call(parts, 'keys.create', caller, { name: 'Demo key', role: 'admin' }));
+  const agent = madeAgent.parse(await call(parts, 'agents.create', caller, demoAgent(parts.model)));
+  await call(parts, 'agents.publish', caller, {}, { id: agent.data.id });
+  return {
+    base_url: parts.baseUrl,
+    tenant_url: parts.tenantUrl,
+    tenant_id: tenantId,
+    owner,
+    access_token: data.access_token,
+    api_key: key.data.api_key,
+    agent_id: agent.data.id,
+  };
+}
+
+const anonymous: Caller = { kind: 'anonymous', address: '127.0.0.1' };
+const operator: Caller = { kind: 'operator', address: '127.0.0.1' };
+
+function demoAgent(model: string) {
+  return {
+    name: 'demo-assistant',
+    commercial_name: 'Demo Assistant',
+    bio: 'Answers by echo, so that everything can be tried without a vendor.',
+    type: 'assistant',
+    llm_config: { model, temperature: 0.7 },
+  };
+}
+
+function call(
+  parts: SeedParts,
+  name: string,
+  caller: Caller,
+  body: unknown,
+  params: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  return invoke(parts.table.named(name), { caller, body, params, requestId: `seed-${randomUUID()}` });
+}

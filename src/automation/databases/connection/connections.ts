@@ -1,0 +1,95 @@
+import type { TenantScope } from '../../../kernel/tenant-scope.js';
+import { ConnectionSlots } from './connection-places.js';
+import { type ConnectionParts, DatabaseConnection, limitMs, type Target } from './database-connection.js';
+import { DatabaseError } from './database-error.js';
+
+/** Of connections that are open for one question, whose asker waits. */
+const questions = { ofTenant: 8, ofNode: 64 };
+/** Of connections that stay open: each poller has up to two. */
+const lasting = { ofTenant: 64, ofNode: 1_024 };
+
+/** Work under one clock, with a signal that is aborted when it runs out, when the asker goes or the node stops. */
+export type Timed = <Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  asker?: AbortSignal,
+) => Promise<Result>;
+
+/** All connections of this node to databases of tenants. */
+export class Connections {
+  readonly #parts: ConnectionParts;
+  readonly #questions = new ConnectionSlots(questions);
+  readonly #lasting = new ConnectionSlots(lasting);
+  readonly #stopping = new AbortController();
+  readonly #open = new Set<DatabaseConnection>();
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+  }
+
+  /** A connection for one question, and the limit over all of it. */
+  async ask<Result>(
+    scope: TenantScope,
+    target: Target,
+    asker: AbortSignal | undefined,
+    work: (connection: DatabaseConnection, signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const giveBack = this.#questions.take(scope);
+    try {
+      return await this.timed(async (signal) => {
+        const connection = await DatabaseConnection.open(this.#parts, target, signal);
+        this.#open.add(connection);
+        try {
+          return await work(connection, signal);
+        } finally {
+          await connection.close();
+          this.#open.delete(connection);
+        }
+      }, asker);
+    } finally {
+      giveBack();
+    }
+  }
+
+  /** A connection that stays open until it is closed, by whichever side. */
+  async keep(scope: TenantScope, target: Target): Promise<DatabaseConnection> {
+    const giveBack = this.#lasting.take(scope);
+    try {
+      const connection = await this.timed((signal) => DatabaseConnection.open(this.#parts, target, signal));
+      this.#open.add(connection);
+      void connection.closed.then(() => {
+        this.#open.delete(connection);
+        giveBack();
+      });
+      return connection;
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  readonly timed: Timed = async (work, asker) => {
+    const clock = new AbortController();
+    const timer = this.#parts.time.after(limitMs, () =>
+      clock.abort(new DatabaseError('timeout', `no whole answer within ${limitMs / 1_000} seconds`)),
+    );
+    const stop = (): void => clock.abort(new DatabaseError('cancelled', 'nobody waits for it any more'));
+    // Listened to one by one: what AbortSignal.any makes of a signal that lives as long as the node is not let go of.
+    const ends = [this.#stopping.signal, ...(asker === undefined ? [] : [asker])];
+    for (const end of ends) {
+      if (end.aborted) stop();
+      else end.addEventListener('abort', stop, { once: true });
+    }
+    try {
+      return await work(clock.signal);
+    } finally {
+      for (const end of ends) end.removeEventListener('abort', stop);
+      timer.cancel();
+    }
+  };
+
+  /** Ends what is running and closes what is open. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#open].map((connection) => connection.close()));
+  }
+}

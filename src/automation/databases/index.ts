@@ -1,0 +1,66 @@
+// Databases of tenants: which there are, what is in them, and reading from them.
+import type { Time } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Egress } from '../../infra/egress/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { Vault } from '../../tenancy/vault/index.js';
+import { Configurations } from './configurations.js';
+import { Connections } from './connection/connections.js';
+import { type DatabaseReader, openReader } from './database-reader.js';
+import { configurationOperations } from './operations.js';
+import { readingOperations } from './reading-operations.js';
+import { findSecretReferences } from './secret-references.js';
+
+export { fullNameOf, quoted, type TableName, tableNameOf } from './catalogue/table-name.js';
+export { DatabaseError, type DatabaseFailure } from './connection/database-error.js';
+export type {
+  DatabaseListeners,
+  DatabaseListener,
+  DatabaseReader,
+  Selection,
+  TextRow,
+} from './database-reader.js';
+
+export interface DatabasesParts {
+  readonly store: Store;
+  readonly vault: Pick<Vault, 'keep' | 'resolve' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'>;
+  readonly egress: Pick<Egress, 'checkHost' | 'connectGuarded' | 'startTls'>;
+  readonly time: Time;
+}
+
+export interface Databases {
+  readonly operations: readonly Operation[];
+  /**
+   * Opens a configured, active database for reading. `not_found` for one that is not there, `conflict` for one that is
+   * not active, `DatabaseError` where it cannot be reached.
+   */
+  connect(scope: TenantScope, configId: string): Promise<DatabaseReader>;
+  /** Ends what is being read and closes every connection. */
+  close(): Promise<void>;
+}
+
+export function createDatabases({ store, vault, egress, time }: DatabasesParts): Databases {
+  vault.addReferenceFinder(findSecretReferences);
+  const configurations = new Configurations({ store, vault, egress, time });
+  const connections = new Connections({ egress, time });
+  return {
+    operations: [
+      ...configurationOperations(configurations),
+      ...readingOperations({ configurations, connections, store, vault, time }),
+    ],
+    connect: async (scope, configId) => {
+      const readable = await configurations.readable(scope, configId);
+      const { isActive, target, allowed } = readable;
+      if (!isActive) {
+        throw new PlatformError('conflict', { message: 'The database configuration is not active.' });
+      }
+      const isCurrent = () => configurations.isUnchanged(scope, readable);
+      return openReader(connections, scope, target, allowed, isCurrent, (delayMs, action) =>
+        time.after(delayMs, action),
+      );
+    },
+    close: () => connections.close(),
+  };
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import {
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantUser,
+} from '../../http/operations/index.js';
+import { detailOf, summaryOf } from './responses.js';
+import type { Configurations, Editor } from './configurations.js';
+import { configurationDetail, configurationPatch, configurationSummary, newConfiguration } from './shapes.js';
+
+const params = z.object({ id: z.uuid() });
+const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
+const listed = z.object({
+  ...listShape(configurationSummary).shape,
+  next_cursor: z.string().nullable().optional(),
+});
+
+export function configurationOperations(configurations: Configurations): readonly Operation[] {
+  return [...readingOperations(configurations), ...writingOperations(configurations)];
+}
+
+function readingOperations(configurations: Configurations): readonly Operation[] {
+  return [
+    declare({
+      name: 'databases.list',
+      method: 'GET',
+      path: '/api/database-configs',
+      title: 'List database configurations',
+      description: 'Newest first. All are answered unless `limit` or `cursor` is given.',
+      access: tenantUser('databases:read'),
+      query: z.object({
+        includeDeleted: flag.default(false),
+        activeOnly: flag.default(false),
+        ...pageQuery.shape,
+      }),
+      output: listed,
+      handle: async ({ caller, query }) => {
+        const { limit, cursor, ...filter } = query;
+        const { rows, nextCursor } = await configurations.list(caller.scope, { ...filter, limit, cursor });
+        const answer = list(rows.map((row) => summaryOf(row, filter.includeDeleted)));
+        return nextCursor === undefined ? answer : { ...answer, next_cursor: nextCursor };
+      },
+    }),
+    declare({
+      name: 'databases.get',
+      method: 'GET',
+      path: '/api/database-configs/:id',
+      title: 'One database configuration, with its schema as it was read last',
+      access: tenantUser('databases:read'),
+      params,
+      output: oneShape(configurationDetail),
+      errors: ['not_found'],
+      handle: async ({ caller, params: { id } }) => one(detailOf(await configurations.get(caller.scope, id))),
+    }),
+  ];
+}
+
+function writingOperations(configurations: Configurations): readonly Operation[] {
+  return [
+    declare({
+      name: 'databases.create',
+      method: 'POST',
+      path: '/api/database-configs',
+      title: 'Create a database configuration',
+      description:
+        'The password goes into the vault. In its place `password_secret_ref` names a secret of the tenant, or `vault_secret_id` gives its id. A new primary takes the place of the one before.',
+      access: tenantUser('databases:create'),
+      body: newConfiguration,
+      output: oneShape(configurationDetail),
+      status: 201,
+      errors: ['conflict', 'insufficient_permissions'],
+      handle: async ({ caller, body }) => one(detailOf(await configurations.create(editorOf(caller), body))),
+    }),
+    declare({
+      name: 'databases.update',
+      method: 'PATCH',
+      path: '/api/database-configs/:id',
+      title: 'Change a database configuration',
+      description:
+        'A JSON Merge Patch (RFC 7396). A password that is left out stays; an editor who names another host gives it anew.',
+      access: tenantUser('databases:update'),
+      params,
+      body: configurationPatch,
+      output: oneShape(configurationDetail),
+      errors: ['not_found', 'insufficient_permissions'],
+      handle: async ({ caller, params: { id }, body }) =>
+        one(detailOf(await configurations.update(editorOf(caller), id, body))),
+    }),
+    declare({
+      name: 'databases.delete',
+      method: 'DELETE',
+      path: '/api/database-configs/:id',
+      title: 'Delete a database configuration',
+      description: 'It stays in lists with `includeDeleted`. Its password is erased.',
+      access: tenantUser('databases:delete'),
+      params,
+      output: doneShape,
+      errors: ['not_found'],
+      handle: async ({ caller, params: { id } }) => {
+        await configurations.delete(editorOf(caller), id);
+        return done('The database configuration was deleted.');
+      },
+    }),
+  ];
+}
+
+function editorOf(caller: TenantCaller): Editor {
+  return { scope: caller.scope, actor: actorOf(caller), role: caller.role };
+}

@@ -1,0 +1,188 @@
+import { type Deadlined, Deadlines, type Time, type Timer } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { TriggerMeasures } from '../messages/measures.js';
+import { windowLateMs } from './accept-target.js';
+import { bytesUnknown } from './flush-target.js';
+import type { Flushes } from './flushes.js';
+import type { InboxRunner } from './inbox-runner.js';
+import { lookAtWindows, type Window } from './windows.store.js';
+
+const sweepEveryMs = 1_000;
+const windowsMax = 1_000;
+const againMs = 1_000;
+
+export interface BuffersParts {
+  readonly store: Store;
+  readonly flushes: Pick<Flushes, 'flush'>;
+  readonly runner: Pick<InboxRunner, 'begin'>;
+  readonly measures: Pick<TriggerMeasures, 'flushed'>;
+  readonly time: Time;
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+/** An open window that this node will flush. In the wheel itself, since there may be a hundred thousand of them. */
+class OpenWindow implements Deadlined, Window {
+  readonly scope: TenantScope;
+  readonly triggerId: string;
+  readonly sessionId: string;
+  readonly #over: (window: OpenWindow) => void;
+  /** Of its messages that came to this node. */
+  bytes = 0;
+  deadlineAtMs = 0;
+  deadlineNext: Deadlined | undefined = undefined;
+  deadlinePrevious: Deadlined | undefined = undefined;
+
+  constructor(scope: TenantScope, { triggerId, sessionId }: Window, over: (window: OpenWindow) => void) {
+    this.scope = scope;
+    this.triggerId = triggerId;
+    this.sessionId = sessionId;
+    this.#over = over;
+  }
+
+  onDeadline(): void {
+    this.#over(this);
+  }
+}
+
+/**
+ * Windows of messages that are answered together. A window is a row, whose time PostgreSQL moves with each message;
+ * the node that took the last message keeps its end in a wheel. Whoever deletes the row, in the transaction that makes
+ * the one execution, has flushed it: nodes that both believe that a window is theirs, and one that comes back to life,
+ * meet there.
+ */
+export class Buffers {
+  readonly #parts: BuffersParts;
+  readonly #wheel: Deadlines;
+  /** By trigger and session, whose ids are in the world once each. */
+  readonly #open = new Map<string, Map<string, OpenWindow>>();
+  /** Those that this node flushes at the moment. */
+  readonly #flushing = new Set<string>();
+  #sweep: Timer | undefined;
+  #stopped = false;
+
+  constructor(parts: BuffersParts) {
+    this.#parts = parts;
+    this.#wheel = new Deadlines(parts.time);
+  }
+
+  start(): void {
+    this.#sweepLater();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#sweep?.cancel();
+    for (const sessions of this.#open.values()) {
+      for (const window of sessions.values()) this.#wheel.remove(window);
+    }
+    this.#open.clear();
+  }
+
+  get waiting(): number {
+    return this.#wheel.size;
+  }
+
+  /** A message was put into the window, which is now to end in so many milliseconds. */
+  touched(scope: TenantScope, given: Window, inMs: number, bytes = 0): void {
+    if (this.#stopped) return;
+    let sessions = this.#open.get(given.triggerId);
+    if (sessions === undefined) this.#open.set(given.triggerId, (sessions = new Map()));
+    let window = sessions.get(given.sessionId);
+    if (window === undefined) {
+      window = new OpenWindow(scope, given, this.#over);
+      sessions.set(given.sessionId, window);
+    } else this.#wheel.remove(window);
+    window.bytes += bytes;
+    window.deadlineAtMs = this.#parts.time.monotonicMs() + inMs;
+    this.#wheel.add(window);
+  }
+
+  /** When PostgreSQL says that the window is full or over; the first is known already where `isFull`. */
+  flush(scope: TenantScope, { triggerId, sessionId }: Window, isFull: boolean): void {
+    if (this.#stopped) return;
+    const known = this.#open.get(triggerId)?.get(sessionId);
+    if (isFull) this.#forget({ triggerId, sessionId });
+    void this.#begin(scope, { triggerId, sessionId }, false, known?.bytes ?? bytesUnknown);
+  }
+
+  /** What waits here for a trigger that buffers no more, ahead of the message that comes now. Never rejects. */
+  flushOpen(scope: TenantScope, triggerId: string, sessionId: string): Promise<void> | undefined {
+    const known = this.#open.get(triggerId)?.get(sessionId);
+    if (known === undefined || this.#stopped) return undefined;
+    this.#forget(known);
+    return this.#begin(scope, known, true, known.bytes);
+  }
+
+  #begin(
+    scope: TenantScope,
+    { triggerId, sessionId }: Window,
+    atOnce: boolean,
+    bytes: number,
+  ): Promise<void> {
+    const key = keyOf({ triggerId, sessionId });
+    this.#flushing.add(key);
+    const flushing = this.#flush(scope, { triggerId, sessionId }, atOnce, bytes).finally(() =>
+      this.#flushing.delete(key),
+    );
+    return flushing.catch((error: unknown) => {
+      this.#parts.report('flushing a buffer of a trigger', error);
+      this.touched(scope, { triggerId, sessionId }, againMs, bytes);
+    });
+  }
+
+  async #flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<void> {
+    const { flushes, runner } = this.#parts;
+    const { item, leftMs } = await flushes.flush(scope, window, atOnce, bytes);
+    if (item !== undefined) {
+      this.#parts.measures.flushed();
+      runner.begin(item);
+    }
+    if (leftMs !== undefined) this.touched(scope, window, Math.max(1, Math.ceil(leftMs)), bytes);
+  }
+
+  readonly #over = (window: OpenWindow): void => {
+    this.#forget(window);
+    void this.#begin(window.scope, window, false, window.bytes);
+  };
+
+  #forget({ triggerId, sessionId }: Window): void {
+    const sessions = this.#open.get(triggerId);
+    const window = sessions?.get(sessionId);
+    if (sessions === undefined || window === undefined) return;
+    this.#wheel.remove(window);
+    sessions.delete(sessionId);
+    if (sessions.size === 0) this.#open.delete(triggerId);
+  }
+
+  #sweepLater(): void {
+    if (this.#stopped) return;
+    this.#sweep = this.#parts.time.after(sweepEveryMs, () => {
+      void this.#lookAround().finally(() => this.#sweepLater());
+    });
+  }
+
+  async #lookAround(): Promise<void> {
+    const { store, scopeOf, report } = this.#parts;
+    try {
+      let more = true;
+      while (more && !this.#stopped) {
+        const windows = await store.directory((tx) => lookAtWindows(tx, windowLateMs, windowsMax));
+        for (const { tenant_id, trigger_id, session_id, overdue } of windows) {
+          // What waits for its turn here is late already, and would only wait twice.
+          if (overdue && !this.#flushing.has(keyOf({ triggerId: trigger_id, sessionId: session_id })))
+            this.flush(scopeOf(tenant_id), { triggerId: trigger_id, sessionId: session_id }, false);
+        }
+        // What is overdue is flushed before more is looked for.
+        more = windows.length === windowsMax && windows.every(({ overdue }) => !overdue);
+      }
+    } catch (error) {
+      report('looking for buffers of triggers that are over', error);
+    }
+  }
+}
+
+function keyOf({ triggerId, sessionId }: Window): string {
+  return `${triggerId} ${sessionId}`;
+}

@@ -1,0 +1,99 @@
+import type { BatchTarget } from '../../infra/storage/index.js';
+import { StoreError } from '../../infra/storage/index.js';
+import { plainList } from '../../infra/storage/index.js';
+
+/** A buffer that should become an execution, whose id is fixed before the first attempt. */
+export interface FlushRow {
+  readonly tenant_id: string;
+  readonly trigger_id: string;
+  readonly session_id: string;
+  readonly execution_id: string;
+  /** All of it, whether its time is over or not. */
+  readonly at_once: boolean;
+  /** So many messages become an execution at most, and as soon as there are so many. */
+  readonly most: number;
+  /** About how much its messages take, as far as this node knows. */
+  readonly bytes: number;
+}
+
+export interface FlushedPart {
+  readonly seq: number;
+  readonly sealed: Buffer;
+}
+
+export interface Flushed {
+  /** Of its messages, in the order of acceptance; none where somebody else flushed it, or its window is still open. */
+  readonly parts: readonly FlushedPart[];
+  /** Its place in the order of acceptance. */
+  readonly seq: number;
+  /** How long the window stays open, or that of the messages beyond what one execution takes. */
+  readonly leftMs: number | undefined;
+}
+
+/** How long nobody else looks after an execution that was made of a buffer, and how long it is known afterwards. */
+export interface FlushTimes {
+  readonly holdMs: number;
+  readonly keepMs: number;
+}
+
+export const flushKeepMs = 24 * 3_600_000;
+/** More than a hundred thousand open buffers end in a second of two thousand: a batch for each commit must hold enough. */
+export const flushLimits = { rowsMax: 150, bytesMax: 4 * 1024 * 1024, depthMax: 100_000 };
+/** Of a buffer of another node: it may hold a hundred long messages, and many such are not brought into memory at once. */
+export const bytesUnknown = 128 * 1024;
+
+/** Many buffers of many tenants in one call; see the function's own words. */
+export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRow, Flushed> {
+  return {
+    name: 'batch_flush_trigger_windows',
+    text: `select flush_id::text, part_seq, part, place, left_ms
+      from flush_trigger_windows($1, $2, $3, $4, $5, $6, ${holdMs}, ${keepMs})`,
+    shareOf: ({ tenant_id }) => tenant_id,
+    bytesOf: ({ bytes }) => bytes,
+    values: (rows) => [
+      plainList(rows.map((row) => row.tenant_id)),
+      plainList(rows.map((row) => row.trigger_id)),
+      plainList(rows.map((row) => row.session_id)),
+      plainList(rows.map((row) => row.execution_id)),
+      plainList(rows.map((row) => row.at_once)),
+      plainList(rows.map((row) => row.most)),
+    ],
+    outcomes: (rows, returned) => {
+      const byId = new Map<string, { parts: FlushedPart[]; seq: number; leftMs: number | undefined }>();
+      for (const row of returned) {
+        const { id, part, place, leftMs } = readReturned(row);
+        let known = byId.get(id);
+        if (known === undefined) byId.set(id, (known = { parts: [], seq: 0, leftMs: undefined }));
+        if (part !== undefined) known.parts.push(part);
+        if (place !== undefined) known.seq = place;
+        if (leftMs !== undefined) known.leftMs = leftMs;
+      }
+      return rows.map(({ execution_id }) => {
+        const { parts = [], seq = 0, leftMs } = byId.get(execution_id) ?? {};
+        return { parts: parts.toSorted((one, other) => one.seq - other.seq), seq, leftMs };
+      });
+    },
+  };
+}
+
+interface Returned {
+  readonly id: string;
+  readonly part: FlushedPart | undefined;
+  /** Of the row that runs. */
+  readonly place: number | undefined;
+  readonly leftMs: number | undefined;
+}
+
+function readReturned(row: unknown): Returned {
+  if (typeof row !== 'object' || row === null) throw new StoreError('unexpected-row', 'Flushing a buffer');
+  const field = (name: string): unknown => Reflect.get(row, name);
+  const sealed = field('part');
+  const leftMs = field('left_ms');
+  const place = field('place');
+  return {
+    id: String(field('flush_id')),
+    part: Buffer.isBuffer(sealed) ? { seq: Number(field('part_seq')), sealed } : undefined,
+    place: place === null ? undefined : Number(place),
+    leftMs: leftMs === null ? undefined : Number(leftMs),
+  };
+}

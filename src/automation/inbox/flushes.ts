@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { BatchWriter } from '../../infra/storage/index.js';
+import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import type { SenderBlocks } from '../messages/sender-blocks.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import type { Flushed, FlushRow } from './flush-target.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import { fromAllowedSenders } from './allowed-senders.js';
+import { merged, type MessageSealer } from '../messages/message-payload.js';
+import type { Window } from './windows.store.js';
+
+export interface FlushesParts {
+  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly seal: MessageSealer;
+  readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly writer: Pick<BatchWriter<FlushRow, Flushed>, 'write'>;
+}
+
+export interface FlushOutcome {
+  readonly item: InboxMessage | undefined;
+  readonly leftMs: number | undefined;
+}
+
+/** More than any buffer holds, as an integer of PostgreSQL. */
+const unlimited = 2 ** 31 - 1;
+
+/** Makes the one execution of a buffer. Buffers that end together are flushed together. */
+export class Flushes {
+  readonly #parts: FlushesParts;
+
+  constructor(parts: FlushesParts) {
+    this.#parts = parts;
+  }
+
+  /** What is to run, if nobody else flushed it; and how long a window of the session stays open. */
+  async flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<FlushOutcome> {
+    const { live, seal, writer, gates } = this.#parts;
+    const { triggerId, sessionId } = window;
+    const found = live.get(triggerId);
+    const trigger = found instanceof Promise ? await found : found;
+    const executionId = randomUUID();
+    const { parts, seq, leftMs } = await writer.write({
+      tenant_id: scope.tenantId,
+      trigger_id: triggerId,
+      session_id: sessionId,
+      execution_id: executionId,
+      at_once: atOnce,
+      most: mostOf(trigger?.parsed),
+      bytes,
+    });
+    if (parts.length === 0) return { item: undefined, leftMs };
+    const messages = seal.openEach(
+      scope,
+      parts.map((part) => part.sealed),
+    );
+    const item = {
+      scope,
+      triggerId,
+      sessionId,
+      executionId,
+      work: merged(await fromAllowedSenders(gates, scope, messages), trigger?.parsed),
+      row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq },
+      attempts: 1,
+      ageMs: 0,
+    };
+    return { item, leftMs };
+  }
+}
+
+/** A trigger that is gone asks for nothing. */
+function mostOf(parsed: TriggerConfig | undefined): number {
+  return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.max_messages : unlimited;
+}

@@ -1,0 +1,301 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+import { type Store, StoreError } from '../../infra/storage/index.js';
+import { deadlineOf } from '../outbox/replies/deadlines.js';
+import type { SenderBlocks } from '../messages/sender-blocks.js';
+import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
+import type { TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
+import { StartPacer } from './start-pacer.js';
+import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
+import { type ClaimedRow, claimLeftBehind, forgetOld, holdOn, putOff } from './inbox.store.js';
+import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
+import { fromAllowedSenders } from './allowed-senders.js';
+import { merged, type MessageSealer } from '../messages/message-payload.js';
+
+/** How long nobody else looks after a row that runs here. */
+export const holdMs = 60_000;
+const holdOnEveryMs = 20_000;
+const sweepEveryMs = 2_000;
+const forgetEveryMs = 60_000;
+const claimedMax = 100;
+const forgottenMax = 1_000;
+/** Turns that this node waits for at once; more wait in memory, tenant by tenant in turn, and in the store. */
+const turnsMax = { all: 512, each: 256 };
+/** Of those that wait in memory: whoever finds more work of itself leaves it where it lies. */
+const waitingMax = 5_000;
+/** Take-ups of a row whose process died each time. */
+const attemptsMax = 3;
+/** A session that would not take a message for so long never will. */
+const patienceMs = 3_600_000;
+const putOffMs = 2_000;
+/** After a store that had no place for what a turn needed, or could not be reached. */
+const storeAgainMs = 1_000;
+
+export interface InboxRunnerParts {
+  readonly store: Store;
+  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
+  readonly sender: MessageCompletionParts['sender'];
+  readonly plainTexts: MessageCompletionParts['plainTexts'];
+  readonly seal: MessageSealer;
+  readonly time: Time;
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+const blocked: TurnOutcome = {
+  outcome: 'BLOCKED',
+  content: '',
+  totalTokens: 0,
+  latencyMs: 0,
+  error: undefined,
+};
+
+/**
+ * Takes accepted messages to their sessions and their answers to the outbox. The row in the inbox is the work: the id
+ * of the execution stands in it, so that a message that is handed to its session twice is one turn, and an answer that
+ * is put into the outbox twice is one delivery.
+ */
+export class InboxRunner {
+  readonly #parts: InboxRunnerParts;
+  readonly #ends: MessageCompletion;
+  readonly #running = new Map<string, Promise<TurnOutcome>>();
+  readonly #beginnings: StartPacer<InboxMessage>;
+  /** Messages that the store kept from running, until they are begun again. */
+  readonly #again = new Set<InboxMessage>();
+  readonly #timers = new Set<Timer>();
+  #stopped = false;
+
+  constructor(parts: InboxRunnerParts) {
+    this.#parts = parts;
+    this.#ends = new MessageCompletion(parts);
+    this.#beginnings = new StartPacer({
+      time: parts.time,
+      limits: turnsMax,
+      begin: (item) => this.#begin(item),
+    });
+  }
+
+  start(): void {
+    this.#every(sweepEveryMs, 'taking up messages of triggers', () => this.#takeUp());
+    this.#every(holdOnEveryMs, 'holding on to messages of triggers', () => this.#holdOn());
+    this.#every(forgetEveryMs, 'forgetting messages of triggers', () => this.#forget());
+  }
+
+  /** What runs goes on in its session; the rows are taken up by other nodes, or at the next start. */
+  stop(): void {
+    this.#stopped = true;
+    this.#beginnings.stop();
+    for (const timer of this.#timers) timer.cancel();
+  }
+
+  get isFull(): boolean {
+    return this.#beginnings.waitingCount >= waitingMax;
+  }
+
+  /** In the background. The row has been written. */
+  begin(item: InboxMessage): void {
+    if (this.#stopped || this.#running.has(item.executionId)) return;
+    this.#beginnings.ask(item.scope.tenantId, item);
+  }
+
+  #begin(item: InboxMessage): void {
+    if (this.#stopped || this.#running.has(item.executionId)) return;
+    void this.run(item).catch((error: unknown) => this.#afterFailure(item, error));
+  }
+
+  /** The outcome of the turn; rejects with what kept it from being taken. Who asks again meanwhile joins. */
+  run(item: InboxMessage): Promise<TurnOutcome> {
+    const { executionId, scope } = item;
+    const known = this.#running.get(executionId);
+    if (known !== undefined) return known;
+    this.#beginnings.enter(scope.tenantId);
+    const running = this.#process(item).finally(() => {
+      this.#running.delete(executionId);
+      this.#beginnings.leave(scope.tenantId);
+    });
+    this.#running.set(executionId, running);
+    return running;
+  }
+
+  async #process(item: InboxMessage): Promise<TurnOutcome> {
+    const { live, gates, turns } = this.#parts;
+    const trigger = await live.get(item.triggerId);
+    if (trigger === undefined) {
+      await this.#ends.finish(item, undefined, blocked);
+      return blocked;
+    }
+    // Once more, for a message that waited: whoever was put on the denylist meanwhile is not served.
+    const denied = await gates.isDenied(item.scope, item.work.consumerKey);
+    const { turn, record } = denied
+      ? { turn: blocked, record: 'blocked' as const }
+      : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
+    if (record === undefined) await this.#ends.finish(item, trigger, turn);
+    else await this.#ends.endUnknown(item, trigger, { status: record, error: turn.error ?? null }, turn);
+    return turn;
+  }
+
+  /** Nobody waits for the answer: later once more, or an end that its owner can see. */
+  async #afterFailure(item: InboxMessage, error: unknown): Promise<void> {
+    const { store, report } = this.#parts;
+    const { row, scope } = item;
+    if (row === undefined) return;
+    try {
+      if (error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown')) {
+        report('running a message of a trigger', error);
+        this.#beginAgain({ ...item, attempts: item.attempts + 1 });
+      } else if (!(error instanceof PlatformError)) {
+        // Nobody knows what happened; the row is taken up again, and the attempt counts.
+        report('running a message of a trigger', error);
+      } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {
+        await store.inTenant(scope, (tx) =>
+          putOff(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || putOffMs),
+        );
+      } else {
+        await this.#giveUp(item, { code: error.code, message: error.message });
+      }
+    } catch (cause) {
+      report('putting off a message of a trigger', cause);
+    }
+  }
+
+  /** It stays here: left to the look for what nobody holds, it would wait for a minute, and count as a lost process. */
+  #beginAgain(item: InboxMessage): void {
+    this.#again.add(item);
+    const timer = this.#parts.time.after(storeAgainMs, () => {
+      this.#timers.delete(timer);
+      this.#again.delete(item);
+      this.begin(item);
+    });
+    this.#timers.add(timer);
+  }
+
+  async #giveUp(
+    item: InboxMessage,
+    error: { readonly code: string; readonly message: string },
+  ): Promise<void> {
+    await this.#ends.giveUp(item, await this.#parts.live.get(item.triggerId), error);
+  }
+
+  /** Rows that no process looks after any more. */
+  async #takeUp(): Promise<void> {
+    const room = Math.min(claimedMax, this.#beginnings.free);
+    if (room <= 0) return;
+    const { store, turns, report } = this.#parts;
+    const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
+    for (const row of rows) {
+      try {
+        const item = await this.#itemOf(row);
+        // Where the turn has ended, only its answer was not put out: that is all there is to do again.
+        if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
+          await this.#giveUp(item, { code: 'worker_lost', message: 'The processes that ran it were lost.' });
+        } else this.begin(item);
+      } catch (error) {
+        // One that cannot be read must not hold up the others.
+        report('taking up a message of a trigger', error);
+      }
+    }
+  }
+
+  async #itemOf(row: ClaimedRow): Promise<InboxMessage> {
+    const { live, seal, gates, scopeOf } = this.#parts;
+    const scope = scopeOf(row.tenant_id);
+    const trigger = await live.get(row.trigger_id);
+    return {
+      scope,
+      triggerId: row.trigger_id,
+      sessionId: row.session_id,
+      executionId: row.execution_id,
+      work: merged(await fromAllowedSenders(gates, scope, seal.openEach(scope, row.parts)), trigger?.parsed),
+      row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
+      attempts: row.attempts,
+      ageMs: row.age_ms,
+    };
+  }
+
+  async #holdOn(): Promise<void> {
+    const held = [
+      ...this.#running.keys(),
+      ...Array.from(this.#beginnings.waiting(), ({ executionId }) => executionId),
+      ...Array.from(this.#again, ({ executionId }) => executionId),
+    ];
+    if (held.length > 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));
+  }
+
+  async #forget(): Promise<void> {
+    let forgotten = forgottenMax;
+    while (forgotten === forgottenMax && !this.#stopped) {
+      forgotten = await this.#parts.store.directory((tx) => forgetOld(tx, forgottenMax));
+    }
+  }
+
+  #every(ms: number, attempted: string, action: () => Promise<void>): void {
+    const timer = this.#parts.time.after(ms, () => {
+      this.#timers.delete(timer);
+      void action()
+        .catch((error: unknown) => this.#parts.report(attempted, error))
+        .finally(() => {
+          if (!this.#stopped) this.#every(ms, attempted, action);
+        });
+    });
+    this.#timers.add(timer);
+  }
+}
+
+/** What the agent's own settings make impossible; the sender can do nothing about it, so it is the turn's failure. */
+const engineRefusals: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'invalid_model',
+  'invalid_provider',
+  'MODEL_TIER_RESTRICTED',
+]);
+
+/** `record`: no session has heard of the turn, so that its end is nowhere yet. */
+async function takenOrRefused(
+  turn: Promise<TurnOutcome>,
+): Promise<{ readonly turn: TurnOutcome; readonly record: 'failed' | undefined }> {
+  try {
+    return { turn: await turn, record: undefined };
+  } catch (error) {
+    if (!(error instanceof PlatformError) || !engineRefusals.has(error.code)) throw error;
+    const { code, message } = error;
+    return { turn: { ...blocked, outcome: 'FAILED', error: { code, message } }, record: 'failed' };
+  }
+}
+
+/** Whoever sends something is counted, and refused, at the door: a webhook, a mail, a person who invokes a trigger. */
+function isSent({ parsed }: LiveTrigger, row: InboxMessage['row']): boolean {
+  if (row === undefined || parsed.type === 'webhook') return true;
+  return parsed.type === 'email' && parsed.config.imap === undefined;
+}
+
+function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
+  const { scope, executionId, sessionId, work, attempts, row } = item;
+  const { parsed } = trigger;
+  return {
+    scope,
+    limits: trigger.limits,
+    executionId,
+    agentId: work.agentId ?? trigger.agentId,
+    sessionId,
+    triggerId: trigger.id,
+    message: work.message,
+    context: work.context,
+    consumerKey: work.consumerKey,
+    consumerDisplayName: work.displayName,
+    channel: channelOf(parsed),
+    userId: work.userId,
+    keyId: work.keyId,
+    invokedBy: item.invokedBy,
+    deadlineMs: deadlineOf(
+      // Only a webhook's answer may take longer.
+      parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',
+      parsed.config.execution?.timeout_ms,
+      parsed.config.timeout_ms,
+    ),
+    requestId: work.requestId,
+    isCounted: isSent(trigger, row),
+    isRepeat: attempts > 1,
+  };
+}

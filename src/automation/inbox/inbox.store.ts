@@ -1,0 +1,196 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import {
+  type DirectoryTransaction,
+  type HotReads,
+  type HotStatement,
+  sql,
+  type TenantTransaction,
+} from '../../infra/storage/index.js';
+import { senderResponse, type SenderResponse } from '../messages/sender-response.js';
+
+const inboxRow = z.object({
+  trigger_id: z.uuid(),
+  key: z.string(),
+  seq: z.coerce.number(),
+  session_id: z.uuid(),
+  execution_id: z.uuid().nullable(),
+  state: z.enum(['buffered', 'merged', 'running', 'done']),
+  payload_hash: z.string(),
+  sealed: z.instanceof(Buffer),
+  answer: senderResponse.nullable(),
+  expired: z.boolean(),
+});
+
+export type InboxRow = z.output<typeof inboxRow>;
+
+const byKey: HotStatement<InboxRow> = {
+  name: 'trigger_inbox_by_key',
+  text: `select trigger_id, key, seq, session_id, execution_id, state, payload_hash, sealed, answer,
+      expires_at <= clock_timestamp() as expired
+    from trigger_inbox where tenant_id = $1 and trigger_id = $2 and key = $3`,
+  row: inboxRow,
+};
+
+/** What became of the message with this key. */
+export async function findByKey(
+  reads: HotReads,
+  scope: TenantScope,
+  triggerId: string,
+  key: string,
+): Promise<InboxRow | undefined> {
+  const [found] = await reads.inTenant(scope, byKey, [scope.tenantId, triggerId, key]);
+  return found;
+}
+
+/** Of the keys, those of messages that came before and are remembered. */
+export async function knownKeys(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  triggerId: string,
+  keys: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (keys.length === 0) return new Set();
+  const rows = await tx.any(sql.type(z.object({ key: z.string() }))`
+    select key from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = any(${sql.array([...keys], 'text')})`);
+  return new Set(rows.map(({ key }) => key));
+}
+
+/** Of a message in a buffer, its place there; what its sender was told. */
+export function placeInBuffer(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: InboxRow,
+): Promise<number> {
+  return tx.oneFirst(sql.typeAlias('count')`
+    select count(*) as count from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and session_id = ${row.session_id}
+      and state = ${row.state} and execution_id is not distinct from ${row.execution_id} and seq <= ${row.seq}`);
+}
+
+/** Makes room for a new message with the key of one that nobody has to remember any more. */
+export async function forgetExpired(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  triggerId: string,
+  key: string,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = ${key}
+      and state in ('done', 'merged') and expires_at <= clock_timestamp()`);
+}
+
+export async function markDone(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  kept: SenderResponse | undefined,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set state = 'done',
+      answer = coalesce(${kept === undefined ? null : JSON.stringify(kept)}::jsonb, answer)
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+}
+
+/** The session would not take it now: somebody comes again later, and this was no attempt. */
+export async function putOff(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  pauseMs: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set attempts = greatest(0, attempts - 1),
+      due_at = clock_timestamp() + ${pauseMs} * interval '1 millisecond'
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+}
+
+/** A message that was refused after it was written: its sender may send it again. */
+export async function forgetRefused(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+}
+
+/** What a row of the inbox runs: what it holds itself or, for that of a buffer, what its messages hold. */
+export const partsOf: ReturnType<typeof sql.fragment> =
+  sql.fragment`case when i.sealed <> '' then array[i.sealed] else array(
+  select p.sealed from trigger_inbox p
+  where p.tenant_id = i.tenant_id and p.execution_id = i.execution_id and p.state = 'merged' order by p.seq) end as parts`;
+
+const claimedRow = z.object({
+  tenant_id: z.uuid(),
+  trigger_id: z.uuid(),
+  key: z.string(),
+  seq: z.coerce.number(),
+  session_id: z.uuid(),
+  execution_id: z.uuid(),
+  parts: z.array(z.instanceof(Buffer)),
+  attempts: z.number(),
+  age_ms: z.number(),
+});
+
+export type ClaimedRow = z.output<typeof claimedRow>;
+
+/**
+ * Takes rows that nobody looks after, counting the attempt before it is made: the oldest of each tenant first, then the
+ * next of each.
+ */
+export function claimLeftBehind(
+  tx: DirectoryTransaction,
+  holdMs: number,
+  rowsMax: number,
+): Promise<readonly ClaimedRow[]> {
+  return tx.any(sql.type(claimedRow)`
+    with recursive tenants as (
+      (select tenant_id from trigger_inbox where state = 'running' order by tenant_id limit 1)
+      union all
+      -- From each to the next: as many steps in the index as there are tenants, however many rows they have.
+      select (select i.tenant_id from trigger_inbox i where i.state = 'running' and i.tenant_id > t.tenant_id
+        order by i.tenant_id limit 1)
+      from tenants t where t.tenant_id is not null
+    ), due as (
+      select d.* from tenants t cross join lateral (
+        select i.tenant_id, i.trigger_id, i.key, i.due_at, row_number() over (order by i.due_at) as turn
+        from trigger_inbox i
+        where i.tenant_id = t.tenant_id and i.state = 'running' and i.due_at <= clock_timestamp()
+        order by i.due_at limit ${rowsMax}) d
+      order by d.turn, d.due_at limit ${rowsMax}
+    )
+    update trigger_inbox i set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    where (tenant_id, trigger_id, key) in (
+      select r.tenant_id, r.trigger_id, r.key from due join trigger_inbox r using (tenant_id, trigger_id, key)
+      where r.state = 'running' and r.due_at <= clock_timestamp()
+      for update of r skip locked)
+    returning tenant_id, trigger_id, key, seq, session_id, execution_id, ${partsOf}, attempts,
+      (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
+}
+
+/** Keeps others from looking after what runs here. */
+export async function holdOn(
+  tx: DirectoryTransaction,
+  executionIds: readonly string[],
+  holdMs: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    where (tenant_id, trigger_id, key) in (
+      select tenant_id, trigger_id, key from trigger_inbox
+      where state = 'running' and execution_id = any(${sql.array([...executionIds], 'uuid')})
+      -- What is locked is being finished, in a batch that must not wait for this.
+      for update skip locked)`);
+}
+
+export async function forgetOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox where (tenant_id, trigger_id, key) in (
+      select tenant_id, trigger_id, key from trigger_inbox
+      where expires_at <= clock_timestamp() and state in ('done', 'merged') limit ${rowsMax}
+      for update skip locked)`);
+  return rowCount;
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import type { Ready } from '../../kernel/ready.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import type { PlainTexts } from '../outbox/replies/plain-texts.js';
+import { isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
+import type { TextWay } from '../outbox/replies/transform.js';
+import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import { answersOutside, hasWayOut, prepareAnswer } from '../outbox/delivery-content.js';
+import type { Sender } from '../outbox/sender.js';
+import { insertEnded, setAnswerCut } from '../triggers/executions.store.js';
+import type { LiveTrigger } from '../triggers/live-triggers.js';
+import { answerNote } from '../outbox/mail-reply.js';
+import type { TurnOutcome } from '../triggers/ports.js';
+import type { FinishedAnswer, FinishedRow } from '../outbox/finish-target.js';
+import type { SenderResponse } from '../messages/sender-response.js';
+import { rememberReply } from '../outbox/reply-routes.store.js';
+import { markDone } from './inbox.store.js';
+import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
+import type { MessageSealer } from '../messages/message-payload.js';
+
+export interface MessageCompletionParts {
+  readonly store: Store;
+  readonly sender: Pick<Sender, 'finish' | 'hint'>;
+  readonly seal: MessageSealer;
+  readonly plainTexts: PlainTexts;
+}
+
+/** An end that no session knows of. */
+export interface UnknownEnd {
+  readonly status: 'blocked' | 'failed';
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+type Reply = Omit<FinishedAnswer, 'mayBegin'>;
+
+/** How messages end: in one commit the answer is on its way, and the message is done. */
+export class MessageCompletion {
+  readonly #parts: MessageCompletionParts;
+
+  constructor(parts: MessageCompletionParts) {
+    this.#parts = parts;
+  }
+
+  /** The session had it. */
+  async finish(item: InboxMessage, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
+    const { scope, row, sessionId, triggerId } = item;
+    if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
+      await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(scope, tx, item.executionId));
+    }
+    const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
+    if (row === undefined && !hasReply) return;
+    const put = hasReply ? await this.#answer(item, trigger.parsed, turn) : undefined;
+    const message: Omit<FinishedRow, 'answer'> = {
+      tenant_id: scope.tenantId,
+      trigger_id: triggerId,
+      session_id: sessionId,
+      key: row?.key,
+      kept: row === undefined ? undefined : await keptAnswer(this.#way(item), item, trigger, turn),
+      reply: hasReply ? this.#sealedReply(item) : undefined,
+      mail: put?.mail,
+    };
+    await this.#parts.sender.finish(scope, message, put?.answer);
+  }
+
+  /** No session had it, or will. */
+  async endUnknown(
+    item: InboxMessage,
+    trigger: LiveTrigger,
+    end: UnknownEnd,
+    turn: TurnOutcome,
+  ): Promise<void> {
+    const { store, sender } = this.#parts;
+    const { scope, row, sessionId } = item;
+    const kept = await keptAnswer(this.#way(item), item, trigger, turn);
+    await store.inTenant(scope, async (tx) => {
+      await recordEnd(tx, item, trigger, end);
+      if (hasWayOut(trigger.parsed, item.work)) {
+        const sealed = this.#sealedReply(item);
+        await rememberReply(scope, tx, { sessionId, triggerId: item.triggerId, sealed });
+      }
+      if (row !== undefined) await markDone(scope, tx, row, kept);
+    });
+    sender.hint(scope, sessionId);
+  }
+
+  /** Nobody will run it. */
+  async giveUp(
+    item: InboxMessage,
+    trigger: LiveTrigger | undefined,
+    error: UnknownEnd['error'],
+  ): Promise<void> {
+    await this.#parts.store.inTenant(item.scope, async (tx) => {
+      if (trigger !== undefined) await recordEnd(tx, item, trigger, { status: 'failed', error });
+      if (item.row !== undefined) await markDone(item.scope, tx, item.row, undefined);
+    });
+  }
+
+  /** What goes out, if anything. */
+  async #answer(
+    item: InboxMessage,
+    parsed: TriggerConfig,
+    turn: TurnOutcome,
+  ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
+    const { scope, executionId, row, work } = item;
+    if (row === undefined || (parsed.type === 'webhook' && !answersOutside(parsed.config))) return undefined;
+    const text = outgoingText(turn);
+    if (text === '') return undefined;
+    const { content, truncated } = await prepareAnswer(this.#way(item), parsed, text, work);
+    const answer = {
+      id: randomUUID(),
+      executionId,
+      place: row.seq,
+      chunkTotal: content.chunks.length,
+      truncated,
+      sealed: this.#parts.seal.seal(scope, content),
+    };
+    return { answer, mail: answerNote({ key: executionId, content }) };
+  }
+
+  #way({ scope }: InboxMessage): TextWay {
+    return { scope, plainTexts: this.#parts.plainTexts };
+  }
+
+  #sealedReply({ scope, work }: InboxMessage): Buffer {
+    const { context, reply, mail, consumerKey } = work;
+    return this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
+  }
+}
+
+/** Whether somebody waits for the answer, and gets less than all of it. */
+function isCutForWaiting(
+  way: TextWay,
+  { row }: InboxMessage,
+  parsed: TriggerConfig,
+  turn: TurnOutcome,
+): Ready<boolean> {
+  if (parsed.type !== 'webhook' || (row !== undefined && answersOutside(parsed.config))) return false;
+  return isSyncAnswerCut(way, parsed.config, turn);
+}
+
+function recordEnd(
+  tx: TenantTransaction,
+  item: InboxMessage,
+  { agentId, parsed }: LiveTrigger,
+  { status, error }: UnknownEnd,
+): Promise<void> {
+  return insertEnded(item.scope, tx, {
+    id: item.executionId,
+    agentId,
+    sessionId: item.sessionId,
+    triggerId: item.triggerId,
+    channel: channelOf(parsed),
+    userId: item.work.userId ?? null,
+    message: item.work.message,
+    status,
+    error,
+  });
+}
+
+/** What whoever waited was told, for a repeat of the message. */
+function keptAnswer(
+  way: TextWay,
+  { triggerId, executionId }: InboxMessage,
+  trigger: LiveTrigger | undefined,
+  turn: TurnOutcome,
+): Ready<SenderResponse | undefined> {
+  if (trigger?.parsed.type !== 'webhook') return undefined;
+  const { config } = trigger.parsed;
+  if (config.execution.mode !== 'sync' || config.channel?.type === 'whatsapp_cloud') return undefined;
+  return syncAnswer(way, config, { triggerId, agentId: trigger.agentId, executionId }, turn);
+}

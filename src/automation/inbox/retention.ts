@@ -1,0 +1,47 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { forgetting } from './retention.store.js';
+
+const everyMs = 600_000;
+/** Small, so that nothing else waits long for the rows or the space. */
+const rowsMax = 500;
+
+export interface RetentionParts {
+  readonly store: Store;
+  readonly time: Time;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+/** Removes what triggers have kept for long enough. Several nodes may do so at once. */
+export class Retention {
+  readonly #parts: RetentionParts;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (this.#stopped) return;
+    this.#timer = this.#parts.time.after(everyMs, () => {
+      void this.forget()
+        .catch((error: unknown) => this.#parts.report('removing what triggers kept for long enough', error))
+        .finally(() => this.start());
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  async forget(): Promise<void> {
+    for (const some of forgetting) {
+      let count = rowsMax;
+      while (count === rowsMax && !this.#stopped) {
+        count = await this.#parts.store.directory((tx) => some(tx, rowsMax));
+      }
+    }
+  }
+}

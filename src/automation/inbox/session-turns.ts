@@ -1,0 +1,142 @@
+import type { Time } from '../../../cluster/index.js';
+import type { Author } from '../../conversations/invocation/index.js';
+import { redactValue } from '../../infra/diagnostics/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Quota } from '../../tenancy/quota/index.js';
+import type { AgentAdmission, Sessions } from '../../conversations/sessions/index.js';
+import type { TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
+
+export interface SessionTurnsParts {
+  readonly sessions: Pick<Sessions, 'begin' | 'end'>;
+  readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal'>;
+  readonly quota: Pick<Quota, 'admitTenantWork'>;
+  readonly time: Time;
+  readonly newId: () => string;
+}
+
+/** Between two looks at a turn whose owner was lost. */
+const lookAgainMs = 500;
+/** Past the deadline, for the line of turns before it and a new owner. */
+const patienceMs = 600_000;
+
+/**
+ * Turns of triggers, by way of their sessions. The id of the execution is fixed before, so handing the turn in again
+ * joins it; the outcome is read from its row, which is all that counts.
+ */
+export class SessionTurns implements TurnPort {
+  readonly #parts: SessionTurnsParts;
+
+  constructor(parts: SessionTurnsParts) {
+    this.#parts = parts;
+  }
+
+  async runTurn(order: TurnOrder): Promise<TurnOutcome> {
+    const { time } = this.#parts;
+    const known = order.isRepeat ? await this.#outcome(order) : 'unknown';
+    if (known !== 'unknown' && known !== undefined) return known;
+    if (known === 'unknown') await this.#admit(order);
+    const endsAt = time.monotonicMs() + order.deadlineMs + patienceMs;
+    for (;;) {
+      await this.#follow(order);
+      const outcome = await this.#outcome(order);
+      if (outcome !== undefined && outcome !== 'unknown') return outcome;
+      if (time.monotonicMs() > endsAt) {
+        throw new PlatformError('service_unavailable', { message: 'The turn did not end.' });
+      }
+      await new Promise<void>((resolve) => void time.after(lookAgainMs, resolve));
+    }
+  }
+
+  /** A refusal of what is too many leaves the message where it is, to be handed in again when there is room. */
+  async #admit(order: TurnOrder): Promise<void> {
+    const { admission, quota } = this.#parts;
+    await admission.admitUnasked(order, order.agentId);
+    if (order.isCounted) return;
+    const { refusal } = await quota.admitTenantWork(order.scope, order.limits);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {
+    const known = await this.#outcome(order);
+    return known === 'unknown' ? undefined : known;
+  }
+
+  tokenRefusal(
+    tenant: Pick<TurnOrder, 'scope' | 'limits'>,
+    agentId: string,
+  ): Promise<PlatformError | undefined> {
+    return this.#parts.admission.tokenRefusal(tenant, agentId);
+  }
+
+  /** Until the turn's events end; whether they ended well is told by the row. */
+  async #follow(order: TurnOrder): Promise<void> {
+    const { sessions, newId } = this.#parts;
+    const { scope, context } = order;
+    const events = await sessions.begin(
+      {
+        scope,
+        sessionId: order.sessionId,
+        mustExist: false,
+        ownSessionsOnly: order.invokedBy?.ownSessionsOnly ?? false,
+        agentId: order.agentId,
+        executionId: order.executionId,
+        channel: order.channel,
+        consumerKey: order.consumerKey,
+        consumerDisplayName: order.consumerDisplayName,
+        nameInferred: true,
+        input: {
+          message: order.message,
+          author: authorOf(order),
+          declared_context: Object.fromEntries(
+            Object.entries(context).map(([name, value]) => [name, redactValue(name, value)]),
+          ),
+          accepted_fields: [],
+          ignored_fields: [],
+          quick_replies: false,
+          // What is published, and nothing else.
+          role: 'member',
+        },
+        context,
+        bindings: {},
+        metadata: {},
+        keyId: order.keyId ?? null,
+        userId: order.userId ?? null,
+        triggerId: order.triggerId,
+        deadlineMs: order.deadlineMs,
+      },
+      newId(),
+    );
+    try {
+      for await (const { elsewhere, events: told } of events) {
+        if (elsewhere || told.some(({ type }) => type === 'done')) return;
+      }
+    } catch {
+      // The way to the owner broke, which says nothing of the turn: its row does, or another look.
+    }
+  }
+
+  /** Undefined while it runs; `unknown` before any session has heard of it. */
+  async #outcome({
+    scope,
+    executionId,
+  }: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | 'unknown' | undefined> {
+    const row = await this.#parts.sessions.end(scope, executionId);
+    if (row === undefined) return 'unknown';
+    if (row.outcome === null) return undefined;
+    return {
+      outcome: row.outcome,
+      content: row.output ?? '',
+      totalTokens: row.usage?.total_tokens ?? 0,
+      latencyMs: row.latency_ms ?? 0,
+      error: row.error ?? undefined,
+    };
+  }
+}
+
+/** Whoever runs a trigger by hand writes its message, whatever person it names. */
+function authorOf({ invokedBy, consumerKey, triggerId }: TurnOrder): Author {
+  if (invokedBy !== undefined) return invokedBy.author;
+  return consumerKey === undefined
+    ? { kind: 'trigger', id: triggerId }
+    : { kind: 'consumer', id: consumerKey };
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+
+export interface Window {
+  readonly triggerId: string;
+  readonly sessionId: string;
+}
+
+const lookedAtWindow = z.object({
+  tenant_id: z.uuid(),
+  trigger_id: z.uuid(),
+  session_id: z.uuid(),
+  overdue: z.boolean(),
+});
+
+/**
+ * Windows that somebody should look at by now: those that are over for so long that the node that held their timer is
+ * gone, and others that got more messages since. Each is looked at again some time after its end.
+ */
+export function lookAtWindows(
+  tx: DirectoryTransaction,
+  lateMs: number,
+  rowsMax: number,
+): Promise<readonly z.output<typeof lookedAtWindow>[]> {
+  const late = sql.fragment`${lateMs} * interval '1 millisecond'`;
+  return tx.any(sql.type(lookedAtWindow)`
+    update trigger_windows set look_at = greatest(due_at, clock_timestamp()) + ${late}
+    where (tenant_id, trigger_id, session_id) in (
+      select tenant_id, trigger_id, session_id from trigger_windows
+      where look_at <= clock_timestamp() order by look_at limit ${rowsMax} for update skip locked)
+    returning tenant_id, trigger_id, session_id, due_at + ${late} <= clock_timestamp() as overdue`);
+}

@@ -1,0 +1,263 @@
+// Triggers' face: what starts agents from outside, how their messages are accepted, and how answers go out.
+import type { Random, Time } from '../../cluster/index.js';
+import type { AgentsSubject } from '../agents/index.js';
+import type { TenantScope } from '../kernel/tenant-scope.js';
+import type { Databases } from './databases/index.js';
+import type { Egress, LookUpRecords } from '../infra/egress/index.js';
+import type { Expressions } from '../infra/expressions/index.js';
+import type { MailDomains } from '../tenancy/mail-domains/index.js';
+import type { Operation } from '../http/operations/index.js';
+import type { FailedCredentials, Quota } from '../tenancy/quota/index.js';
+import type { Sandbox } from '../infra/sandbox/index.js';
+import type { Sealer } from '../infra/sealing/index.js';
+import type { BatchWriters, ChangeFeed, HotReads, Store } from '../infra/storage/index.js';
+import type { Vault } from '../tenancy/vault/index.js';
+import { plainTextsBy } from './outbox/replies/plain-texts.js';
+import type { ChannelAddresses } from './triggers/config/trigger-config.js';
+import type { Mail } from '../infra/mail/index.js';
+import { Outbox } from './outbox/outbox.js';
+import { Sender } from './outbox/sender.js';
+import { SenderBlocks } from './messages/sender-blocks.js';
+import { historyOperations } from './management/history-operations.js';
+import { History } from './management/history.js';
+import { acceptTarget } from './inbox/accept-target.js';
+import { Buffers } from './inbox/buffers.js';
+import { flushKeepMs, flushLimits, flushTarget } from './inbox/flush-target.js';
+import { Flushes } from './inbox/flushes.js';
+import { holdMs, InboxRunner } from './inbox/inbox-runner.js';
+import { MessageSealer } from './messages/message-payload.js';
+import { WebhookAuthentication, type WebhookAuthenticationParts } from './intake/authentication.js';
+import { ownKeys } from './intake/message-key.js';
+import { RepeatedMessages } from './intake/repeated-messages.js';
+import { WebhookIntake } from './intake/webhook.js';
+import { LiveTriggers } from './triggers/live-triggers.js';
+import { triggerOperations } from './management/operations.js';
+import type { ConsumerPort, TurnPort } from './triggers/ports.js';
+import { MailReader } from './mail-reading/mail-reader.js';
+import { MailAddresses } from './messages/mail-addresses.js';
+import { MailIntake } from './mail/mail-intake.js';
+import { mailTarget } from './mail/mail-target.js';
+import { Mailboxes } from './mail/mailboxes.js';
+import { SmtpListener, type SmtpListenerParts } from './mail/smtp-listener.js';
+import { manualOperations } from './management/manual-message-operations.js';
+import { ManualMessages, type ManualMessagesParts } from './management/manual-messages.js';
+import { findSecretReferences } from './triggers/secret-references.js';
+import { armTrigger } from './sources/arming.js';
+import { DatabaseEvents, isSameSource } from './sources/database-events.js';
+import { failureReport } from './messages/failure-report.js';
+import { TriggerMeasures } from './messages/measures.js';
+import { Retention } from './inbox/retention.js';
+import { SourcePoller } from './sources/source-poller.js';
+import { Schedules } from './sources/schedules.js';
+import { TriggerDryRun } from './management/dry-run.js';
+import { Triggers } from './management/triggers.js';
+import { webhookOperations } from './management/webhook-operations.js';
+
+export type { ChannelAddresses } from './triggers/config/trigger-config.js';
+export { resealTriggers } from './management/reseal.js';
+export { SessionTurns } from './inbox/session-turns.js';
+export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './triggers/ports.js';
+
+export interface TriggersDependencies {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly writers: BatchWriters;
+  readonly feed: ChangeFeed;
+  readonly vault: Pick<
+    Vault,
+    'keep' | 'resolve' | 'resolveAll' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'
+  >;
+  readonly sealer: Sealer;
+  readonly egress: Egress;
+  /** For addresses that the operator set, which may be private. */
+  readonly operatorEgress: Egress;
+  readonly sandbox: Pick<Sandbox, 'run'>;
+  readonly expressions: Expressions;
+  readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
+  readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
+  /** Requests to webhooks that do not exist, or with a wrong signature, by address. */
+  readonly failures?: Pick<FailedCredentials, 'note'>;
+  readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
+  readonly databases: Pick<Databases, 'connect'>;
+  readonly mail: Pick<Mail, 'send'>;
+  /** Where mail for triggers is taken; undefined: not by this node. */
+  readonly smtpIn: Pick<SmtpListenerParts, 'host' | 'port' | 'tls'> | undefined;
+  /** Of triggers' own addresses. */
+  readonly mailDomain: string | undefined;
+  /** Stands in for it where mails leave the machine. */
+  readonly fallbackMailDomain: () => string | undefined;
+  /** Whether mails must prove who sent them. */
+  readonly checksSenders: boolean;
+  readonly mailDomains: Pick<MailDomains, 'tenantOf'>;
+  readonly lookUp: LookUpRecords;
+  readonly turns: TurnPort;
+  readonly sessions: ManualMessagesParts['sessions'];
+  readonly consumers: ConsumerPort;
+  readonly channels: ChannelAddresses;
+  readonly time: Time;
+  readonly random: Random;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** Only for tenants that rows of triggers name. */
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  /** Of changes to a tenant's plan; the subject is the tenant. */
+  readonly tenantTopic: string;
+  /** Of changes after which a tenant's denylist or sessions may stop answers. */
+  readonly gateTopics: readonly string[];
+  readonly publicUrl: () => string;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+export interface TriggersSubject {
+  readonly operations: readonly Operation[];
+  /** What triggers did on this node, in Prometheus' form. */
+  measures(): Promise<string>;
+  /** Resolves when no answer of the session is on its way out any more. Asked for once people have taken it over. */
+  quiet(scope: TenantScope, sessionId: string): Promise<void>;
+  /** Takes up what was left behind. Resolves once mail can come in, where this node takes any. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createTriggers(given: TriggersDependencies): TriggersSubject {
+  const measures = new TriggerMeasures();
+  const plainTexts = plainTextsBy(given.sandbox);
+  const dependencies = { ...given, measures, plainTexts, report: failureReport({ ...given, measures }) };
+  const { store, reads, vault, agents, quota, expressions, consumers, publicUrl, time } = dependencies;
+  vault.addReferenceFinder(findSecretReferences);
+  const seal = new MessageSealer(dependencies.sealer);
+  const live = new LiveTriggers(dependencies);
+  const addresses = new MailAddresses({
+    domain: dependencies.mailDomain,
+    fallbackDomain: dependencies.fallbackMailDomain,
+    domains: dependencies.mailDomains,
+  });
+  const reader = new MailReader(dependencies);
+  const gates = new SenderBlocks(consumers, reads);
+  const sender = new Sender({ ...dependencies, live, seal, gates, addresses });
+  const runner = new InboxRunner({ ...dependencies, live, gates, sender, seal });
+  const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
+  const flushes = new Flushes({ live, seal, gates, writer: flushing });
+  const buffers = new Buffers({ ...dependencies, flushes, runner });
+  const outbox = new Outbox({ store, live, seal, plainTexts, sender, time });
+  const schedules = new Schedules({ store, live, seal, measures });
+  const events = new DatabaseEvents({
+    ...dependencies,
+    live,
+    seal,
+    wake: (scope, id) => looker.look(scope, id, 'db_event', true),
+    isFull: () => runner.isFull,
+  });
+  const mailIntake = new MailIntake({
+    store,
+    reads,
+    gates,
+    addresses,
+    quota,
+    inbox: dependencies.writers.writer(mailTarget),
+    runner,
+    seal,
+    measures,
+  });
+  const mailboxes = new Mailboxes({
+    ...dependencies,
+    live,
+    intake: mailIntake,
+    reader,
+    wake: (scope, id) => looker.look(scope, id, 'email', true),
+  });
+  const looker = new SourcePoller({
+    ...dependencies,
+    runner,
+    looks: {
+      schedule: async (scope, id) => ({ items: await schedules.fire(scope, id) }),
+      db_event: (scope, id, early) => events.look(scope, id, early),
+      email: (scope, id, early) => mailboxes.look(scope, id, early),
+    },
+  });
+  const nowMs = (): number => time.wallMs();
+  const triggers = new Triggers({
+    ...dependencies,
+    nowMs,
+    checkAddress: (scope, id, config) => addresses.check(scope, id, config),
+    beginning: async (scope, parsed, before) =>
+      parsed.type !== 'db_event' ||
+      (before?.type === 'db_event' && isSameSource(parsed.config, before.config))
+        ? undefined
+        : events.beginning(scope, parsed.config),
+    arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, beginning),
+    armed: (scope, { id, trigger_type: type }) => {
+      if (type === 'db_event' || type === 'email') looker.look(scope, id, type);
+    },
+  });
+  const authentication = new WebhookAuthentication({
+    vault,
+    time,
+    authenticateKey: dependencies.authenticateKey,
+    // Its request alone: asked of another node for its model work too, that would be counted here and by the message.
+    admitKey: (caller) => quota.admission.admitRequest(caller, 'request'),
+  });
+  const { smtpIn } = dependencies;
+  const listener =
+    smtpIn &&
+    new SmtpListener({
+      ...smtpIn,
+      live,
+      reads,
+      intake: mailIntake,
+      addresses,
+      reader,
+      checksSenders: dependencies.checksSenders,
+      time,
+      report: dependencies.report,
+    });
+  const intake = new WebhookIntake({
+    store,
+    reads,
+    live,
+    agents,
+    authentication,
+    quota,
+    turns: dependencies.turns,
+    gates,
+    expressions,
+    plainTexts,
+    inbox: dependencies.writers.writer(acceptTarget),
+    runner,
+    buffers,
+    repeats: new RepeatedMessages(store, reads, time),
+    seal,
+    ownKey: ownKeys(time, dependencies.random.id()),
+    measures,
+  });
+  const retention = new Retention(dependencies);
+  const trials = new TriggerDryRun({ store, triggers, live, agents, gates, expressions, plainTexts, runner });
+  return {
+    operations: [
+      ...triggerOperations({ triggers, trials, publicUrl }),
+      ...webhookOperations({ intake, live, authentication, publicUrl, failures: dependencies.failures }),
+      ...historyOperations({ history: new History(store, seal), outbox }),
+      ...manualOperations(new ManualMessages({ store, outbox, sessions: dependencies.sessions })),
+    ],
+    measures: () => measures.text(),
+    quiet: (scope, sessionId) => sender.quiet(scope, sessionId),
+    async start() {
+      await listener?.start();
+      runner.start();
+      buffers.start();
+      sender.start();
+      looker.start();
+      retention.start();
+    },
+    async stop() {
+      await listener?.stop();
+      await looker.stop();
+      reader.close();
+      await Promise.all([events.stop(), mailboxes.stop()]);
+      retention.stop();
+      buffers.stop();
+      runner.stop();
+      await sender.stop();
+      live.stop();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { normalPhone } from '../../conversations/invocation/index.js';
+import type { ChannelType } from '../triggers/config/webhook-config.js';
+import { textOf } from '../../infra/expressions/index.js';
+import { valueAt } from '../triggers/templates.js';
+
+/** One message of a channel, in the words that all channels share. */
+export interface ChannelMessage {
+  /** The channel's own, unique there. */
+  readonly id: string;
+  /** `+<digits>`. */
+  readonly sender: string;
+  readonly displayName: string | undefined;
+  readonly text: string;
+  /** Where an answer is sent from: a number of ours, or its id at the channel. */
+  readonly ownAddress: string;
+  /** The sender as the channel writes it, to answer to. */
+  readonly replyTo: string;
+  /** Names that a configuration may use besides the payload's own. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** The payload as if it held this message alone. */
+  readonly payload: unknown;
+}
+
+const idCharsMax = 200;
+/** The messages in a channel's request; none in its other notices, such as receipts of delivery. */
+export function messagesOf(channel: ChannelType, payload: unknown): readonly ChannelMessage[] {
+  return channel === 'twilio' ? twilioMessages(payload) : whatsappMessages(payload);
+}
+
+function twilioMessages(payload: unknown): readonly ChannelMessage[] {
+  const field = (name: string): string => textOf(valueAt(payload, name));
+  const from = field('From');
+  if (from === '') return [];
+  const sender = normalPhone(from);
+  return [
+    {
+      id: (field('MessageSid') || field('SmsMessageSid') || field('SmsSid')).slice(0, idCharsMax),
+      sender,
+      displayName: field('ProfileName') || undefined,
+      text: field('Body'),
+      ownAddress: field('To'),
+      replyTo: from,
+      fields: { From: from, phoneNumber: sender, _waId: field('WaId') || sender },
+      payload,
+    },
+  ];
+}
+
+function whatsappMessages(payload: unknown): readonly ChannelMessage[] {
+  return itemsAt(payload, 'entry').flatMap((entry) =>
+    itemsAt(entry, 'changes').flatMap((change) => {
+      const value = valueAt(change, 'value');
+      // Found by their number: a list for each message would make many of both cost their product.
+      const contactsOf = byNumber(itemsAt(value, 'contacts'));
+      return itemsAt(value, 'messages').flatMap((message) => {
+        const from = textOf(valueAt(message, 'from'));
+        const id = textOf(valueAt(message, 'id'));
+        if (from === '' || id === '') return [];
+        const contacts = contactsOf.get(from) ?? [];
+        const sender = normalPhone(from);
+        return [
+          {
+            id: id.slice(0, idCharsMax),
+            sender,
+            displayName: textOf(valueAt(contacts[0], 'profile.name')) || undefined,
+            text: whatsappText(message),
+            ownAddress: textOf(valueAt(value, 'metadata.phone_number_id')),
+            replyTo: from,
+            fields: { From: sender, phoneNumber: sender, _waId: from },
+            // Made when it is asked for, since a request may hold very many.
+            get payload() {
+              return withOne(payload, entry, change, value, contacts, message);
+            },
+          },
+        ];
+      });
+    }),
+  );
+}
+
+function byNumber(contacts: readonly unknown[]): ReadonlyMap<unknown, readonly unknown[]> {
+  const found = new Map<unknown, unknown[]>();
+  for (const contact of contacts) {
+    const number = valueAt(contact, 'wa_id');
+    const others = found.get(number);
+    if (others === undefined) found.set(number, [contact]);
+    else others.push(contact);
+  }
+  return found;
+}
+
+/** What the person wrote, or chose, or wrote below a picture. */
+function whatsappText(message: unknown): string {
+  const places = [
+    'text.body',
+    'button.text',
+    'interactive.button_reply.title',
+    'interactive.list_reply.title',
+    'image.caption',
+    'video.caption',
+    'document.caption',
+  ];
+  return places.map((place) => textOf(valueAt(message, place))).find((text) => text !== '') ?? '';
+}
+
+function withOne(
+  payload: unknown,
+  entry: unknown,
+  change: unknown,
+  value: unknown,
+  contacts: readonly unknown[],
+  message: unknown,
+): unknown {
+  const one = { ...objectOf(value), ...(contacts.length === 0 ? {} : { contacts }), messages: [message] };
+  return {
+    ...objectOf(payload),
+    entry: [{ ...objectOf(entry), changes: [{ ...objectOf(change), value: one }] }],
+  };
+}
+
+function itemsAt(holder: unknown, name: string): readonly unknown[] {
+  const items = valueAt(holder, name);
+  return Array.isArray(items) ? items : [];
+}
+
+function objectOf(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {};
+}

@@ -1,0 +1,68 @@
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { parseJson, refuseUnstorable } from '../../http/operations/index.js';
+
+/**
+ * The body of a webhook, read by its content type: JSON, a form as a flat object, or text as it is. None at all is empty
+ * text, whatever its type: as `{}` it would be asked as a question.
+ */
+export function payloadOf(contentType: string, body: Uint8Array): unknown {
+  if (body.byteLength === 0) return '';
+  const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+  if (type === '') return withoutType(body);
+  if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return json(body);
+  if (type === 'application/x-www-form-urlencoded') return formFields(body);
+  if (type.startsWith('text/') || /^application\/(?:[\w.+-]+\+)?xml$/.test(type)) return storableText(body);
+  throw new PlatformError('unsupported_media_type', {
+    message: `The body must be JSON, a form or text, not ${type.slice(0, 100)}.`,
+  });
+}
+
+/** Channels send some dozens. A megabyte of `&a` would be half a million, each read, checked and sorted. */
+const formFieldsMax = 1_000;
+
+export function formOf(body: Uint8Array): URLSearchParams {
+  let fields = 1;
+  for (const byte of body) if (byte === ampersand) fields += 1;
+  if (fields > formFieldsMax) {
+    throw invalidField('body', `has more than ${formFieldsMax} form fields`);
+  }
+  return new URLSearchParams(textOf(body));
+}
+
+const ampersand = '&'.charCodeAt(0);
+
+function json(body: Uint8Array): unknown {
+  return parseJson(body, { prototypeNames: 'refuse' });
+}
+
+/** Senders that name no type mostly mean JSON. */
+function withoutType(body: Uint8Array): unknown {
+  return /^\s*[[{]/.test(textOf(body)) ? json(body) : storableText(body);
+}
+
+function textOf(body: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch (cause) {
+    throw new PlatformError('validation_error', {
+      message: 'The body is not UTF-8.',
+      details: { field: 'body', issue: 'is not UTF-8' },
+      cause,
+    });
+  }
+}
+
+function formFields(body: Uint8Array): Readonly<Record<string, string>> {
+  const form = formOf(body);
+  for (const [name, value] of form) {
+    refuseUnstorable(name, 'a field name');
+    refuseUnstorable(value, name);
+  }
+  return Object.fromEntries(form);
+}
+
+function storableText(body: Uint8Array): string {
+  const text = textOf(body);
+  refuseUnstorable(text, 'body');
+  return text;
+}

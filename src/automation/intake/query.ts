@@ -1,0 +1,69 @@
+import { type Ready, whenReady } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { ExpressionError, type Expressions, textOf } from '../../infra/expressions/index.js';
+import type { QueryExtraction } from '../triggers/config/webhook-config.js';
+import { FillBudget, fillText, valueAt } from '../triggers/templates.js';
+
+/** Longer messages are nobody's question. */
+const queryCharsMax = 200_000;
+
+/** What the agent is asked, taken from the payload; `VALIDATION_ERROR` where nothing is to be found. */
+export function queryOf(
+  scope: TenantScope,
+  extraction: QueryExtraction,
+  payload: unknown,
+  expressions: Pick<Expressions, 'evaluate'>,
+): Ready<string> {
+  return whenReady(extracted(scope, extraction, payload, expressions), (value) =>
+    bounded(extraction, textOf(value)),
+  );
+}
+
+function bounded(extraction: QueryExtraction, found: string): string {
+  if (found.trim() === '') throw noQuery(extraction, 'holds no message');
+  if (found.length > queryCharsMax) {
+    throw noQuery(extraction, `gives a message of more than ${queryCharsMax} characters`);
+  }
+  return found;
+}
+
+function extracted(
+  scope: TenantScope,
+  extraction: QueryExtraction,
+  payload: unknown,
+  expressions: Pick<Expressions, 'evaluate'>,
+): unknown {
+  switch (extraction.mode) {
+    case 'field':
+      return valueAt(payload, extraction.field);
+    case 'template':
+      return fillText(extraction.template, payload, undefined, new FillBudget(queryCharsMax));
+    case 'full_body':
+      return payload;
+    case 'jmespath':
+      return evaluated(scope, extraction, payload, expressions);
+  }
+}
+
+async function evaluated(
+  scope: TenantScope,
+  extraction: Extract<QueryExtraction, { mode: 'jmespath' }>,
+  payload: unknown,
+  expressions: Pick<Expressions, 'evaluate'>,
+): Promise<unknown> {
+  try {
+    return await expressions.evaluate(scope, extraction.expression, payload);
+  } catch (cause) {
+    if (!(cause instanceof ExpressionError)) throw cause;
+    throw noQuery(extraction, cause.message, cause);
+  }
+}
+
+function noQuery({ mode }: QueryExtraction, issue: string, cause?: unknown): PlatformError {
+  return new PlatformError('VALIDATION_ERROR', {
+    message: `The payload ${issue} (query_extraction.mode ${mode}).`,
+    details: { field: 'body', issue },
+    cause,
+  });
+}

@@ -1,0 +1,62 @@
+import { type Ready, whenReady } from '../../kernel/ready.js';
+import { comparableIdentity, normalPhone } from '../../conversations/invocation/index.js';
+import type { SenderAccess } from '../triggers/config/webhook-config.js';
+
+/** A member of the tenant's team, as the directory finds one. */
+export interface Member {
+  readonly userId: string;
+}
+
+export type FindMember = (column: SenderAccess['match_column'], value: string) => Promise<Member | undefined>;
+
+export interface SenderVerdict {
+  readonly allowed: boolean;
+  /** Recorded with the execution where the trigger asks for it. */
+  readonly userId: string | undefined;
+}
+
+/** Whether the sender may reach the agent. Judged before any model is called. */
+export function judgeSender(
+  access: SenderAccess,
+  consumerKey: string | undefined,
+  findMember: FindMember,
+): Ready<SenderVerdict> {
+  return whenReady(memberOf(access, consumerKey, findMember), (member) =>
+    verdictOn(access, consumerKey, member),
+  );
+}
+
+function verdictOn(
+  access: SenderAccess,
+  consumerKey: string | undefined,
+  member: Member | undefined,
+): SenderVerdict {
+  const userId = access.resolve_user ? member?.userId : undefined;
+  switch (access.mode) {
+    case 'any':
+      return { allowed: true, userId };
+    case 'members':
+      return { allowed: member !== undefined, userId };
+    case 'whitelist': {
+      const listed = new Set(access.identifiers.map(comparableIdentity));
+      const allowed = consumerKey !== undefined && listed.has(comparableIdentity(consumerKey));
+      return { allowed, userId };
+    }
+  }
+}
+
+function memberOf(
+  access: SenderAccess,
+  consumerKey: string | undefined,
+  findMember: FindMember,
+): Ready<Member | undefined> {
+  if (consumerKey === undefined || (access.mode !== 'members' && !access.resolve_user)) return undefined;
+  const { match_column: column } = access;
+  const value =
+    column === 'phone'
+      ? normalPhone(consumerKey)
+      : column === 'email'
+        ? consumerKey.trim().toLowerCase()
+        : consumerKey;
+  return findMember(column, value);
+}

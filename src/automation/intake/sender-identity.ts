@@ -1,0 +1,59 @@
+import {
+  derivedSessionId,
+  normalIdentity,
+  normalPhone,
+  type SessionField,
+} from '../../conversations/invocation/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { WebhookConfig } from '../triggers/config/webhook-config.js';
+import { textOf } from '../../infra/expressions/index.js';
+import { valueAt } from '../triggers/templates.js';
+import type { ChannelMessage } from './channels.js';
+import type { MappedContext } from '../triggers/mapped-context.js';
+
+/** Where names of a webhook's configuration are looked up: the mapped context first, then the payload. */
+export interface Sources {
+  readonly context: MappedContext;
+  readonly payload: unknown;
+  readonly message: ChannelMessage | undefined;
+}
+
+export function lookUp(name: string, { context, payload, message }: Sources): unknown {
+  if (Object.hasOwn(context, name)) return context[name];
+  return valueAt(payload, name) ?? (message === undefined ? undefined : valueAt(message.fields, name));
+}
+
+const keyCharsMax = 255;
+
+/** Who the message is from, in the one spelling that is stored; undefined where nothing says so. */
+export function consumerKeyOf(config: WebhookConfig, sources: Sources): string | undefined {
+  const { identity_field: field } = config.sender_access;
+  const named = field === undefined ? '' : textOf(lookUp(field, sources));
+  const key = field !== undefined && named !== '' ? spelled(field, named) : (sources.message?.sender ?? '');
+  return key === '' ? undefined : key.slice(0, keyCharsMax);
+}
+
+const phoneNames: ReadonlySet<string> = new Set(['phoneNumber', '_waId', 'From']);
+
+function spelled(field: string, value: string): string {
+  return phoneNames.has(field.split('.').at(-1) ?? '') ? normalPhone(value) : normalIdentity(value);
+}
+
+/**
+ * The session that the message belongs to; undefined for `ephemeral`, where every message begins one. Without fields a
+ * channel's sender is what sessions are derived from.
+ */
+export function sessionOf(agentId: string, config: WebhookConfig, sources: Sources): string | undefined {
+  const { mode, fields } = config.session_strategy;
+  if (mode === 'ephemeral') return undefined;
+  const given: SessionField[] =
+    fields === undefined
+      ? [{ name: 'From', value: sources.message?.sender }]
+      : fields.map((name) => ({ name, value: lookUp(name, sources) }));
+  const id = derivedSessionId(agentId, given);
+  if (id !== undefined) return id;
+  throw new PlatformError('VALIDATION_ERROR', {
+    message: 'None of the fields of session_strategy has a value in the payload.',
+    details: { field: 'session_strategy.fields', issue: 'none of them has a value' },
+  });
+}

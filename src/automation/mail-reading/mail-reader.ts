@@ -1,0 +1,142 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { LookUpRecords } from '../../infra/egress/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { TaskLimiter } from '../../infra/claims/index.js';
+import { boundedDns } from './bounded-dns.js';
+import { type ParsedMail, type SenderCheck, type SenderVerdict, UnreadableMail } from './parsed-mail.js';
+import { ReaderGone, ReaderProcess } from './reader-process.js';
+
+/** Processes at once, and of these with mails of one tenant: a mail that takes all its time holds up its own tenant. */
+const processesMax = { all: 3, each: 1 };
+/** Mails that wait for a process; each is held in memory by whoever took it. */
+const waitingMax = 100;
+/** A mail of 10 MB is read in about a second. */
+const readMs = 10_000;
+/** Besides, where names are looked up, which bound themselves. */
+const checkMs = 10_000;
+/** A process starts in a third of a second, on a busy machine in several. */
+const startMs = 30_000;
+/** The process may have been ended from outside; twice in a row it is the mail. */
+const attemptsMax = 2;
+/** A process that has nothing to do is ended, so that nodes without mail have none. */
+const idleMs = 60_000;
+
+export interface MailReaderParts {
+  readonly time: Time;
+  /** Who is asked for DNS where senders are checked. */
+  readonly lookUp: LookUpRecords;
+}
+
+export interface ReadMail {
+  readonly mail: ParsedMail;
+  readonly verdict: SenderVerdict;
+}
+
+/** Reads mails in processes of their own, bounded in time and memory, tenant by tenant in turn. */
+export class MailReader {
+  readonly #parts: MailReaderParts;
+  readonly #places = new TaskLimiter(processesMax);
+  readonly #idle: ReaderProcess[] = [];
+  readonly #all = new Set<ReaderProcess>();
+  #idleTimer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(parts: MailReaderParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with `UnreadableMail` for the mail's own fault, with `service_unavailable` where it is none. */
+  read(tenantId: string, raw: Uint8Array, check?: SenderCheck): Promise<ReadMail> {
+    if (this.#isClosed || this.#places.waitingCount >= waitingMax) {
+      return Promise.reject(new PlatformError('service_unavailable', { retryAfterSeconds: 10 }));
+    }
+    return this.#places.run(tenantId, () => this.#read(raw, check));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#idleTimer?.cancel();
+    for (const reader of this.#all) reader.kill();
+  }
+
+  async #read(raw: Uint8Array, check: SenderCheck | undefined): Promise<ReadMail> {
+    for (let attempt = 1; ; attempt += 1) {
+      const reader = await this.#started();
+      try {
+        return await this.#readWith(reader, raw, check);
+      } catch (error) {
+        if (!this.#idle.includes(reader)) this.#end(reader);
+        if (this.#isClosed) throw new PlatformError('service_unavailable', { cause: error });
+        if (!(error instanceof ReaderGone)) throw error;
+        if (attempt === attemptsMax) throw new UnreadableMail('The mail needs too much memory to be read.');
+      }
+    }
+  }
+
+  /** The process is kept where it has answered and nothing of the mail is left in it. */
+  async #readWith(reader: ReaderProcess, raw: Uint8Array, check: SenderCheck | undefined): Promise<ReadMail> {
+    const { time, lookUp } = this.#parts;
+    const ms = readMs + (check === undefined ? 0 : checkMs);
+    const reading = reader.read(raw, check, boundedDns(lookUp, time));
+    const outcome = await within(
+      time,
+      ms,
+      reading,
+      () => new UnreadableMail(`The mail takes longer than ${ms / 1_000} seconds to read.`),
+    );
+    if ('mail' in outcome) {
+      this.#keep(reader);
+      return outcome;
+    }
+    if (outcome.spent) this.#end(reader);
+    else this.#keep(reader);
+    throw new UnreadableMail(outcome.unreadable);
+  }
+
+  async #started(): Promise<ReaderProcess> {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (!idle.isGone) return idle;
+      this.#all.delete(idle);
+    }
+    if (this.#isClosed) throw new PlatformError('service_unavailable');
+    const reader = new ReaderProcess();
+    this.#all.add(reader);
+    try {
+      await within(this.#parts.time, startMs, reader.ready, () => new Error('It did not start in time'));
+      return reader;
+    } catch (cause) {
+      this.#end(reader);
+      throw new PlatformError('service_unavailable', { cause });
+    }
+  }
+
+  #keep(reader: ReaderProcess): void {
+    this.#idle.push(reader);
+    this.#idleTimer?.cancel();
+    this.#idleTimer = this.#parts.time.after(idleMs, () => {
+      for (const idle of this.#idle.splice(0)) this.#end(idle);
+    });
+  }
+
+  #end(reader: ReaderProcess): void {
+    this.#all.delete(reader);
+    reader.kill();
+  }
+}
+
+async function within<Result>(
+  time: Time,
+  ms: number,
+  work: Promise<Result>,
+  late: () => Error,
+): Promise<Result> {
+  let timer: Timer | undefined;
+  const tooLong = new Promise<never>((_resolve, reject) => {
+    timer = time.after(ms, () => reject(late()));
+  });
+  try {
+    return await Promise.race([work, tooLong]);
+  } finally {
+    timer?.cancel();
+  }
+}

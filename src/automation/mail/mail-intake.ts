@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Quota } from '../../tenancy/quota/index.js';
+import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../infra/storage/index.js';
+import type { EmailConfig } from '../triggers/config/source-configs.js';
+import type { SenderBlocks } from '../messages/sender-blocks.js';
+import { insertEnded } from '../triggers/executions.store.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import { holdMs, type InboxRunner } from '../inbox/inbox-runner.js';
+import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
+import type { LiveTrigger } from '../triggers/live-triggers.js';
+import type { TriggerMeasures } from '../messages/measures.js';
+import { putIntoInbox } from '../sources/found-messages.js';
+import type { MailAddresses } from '../messages/mail-addresses.js';
+import { isAutomatic } from './automatic-mail.js';
+import type { AcceptedMail, MailAcceptance } from './mail-target.js';
+import { noteMail } from '../messages/mail-threads.store.js';
+import type { ParsedMail, SenderVerdict } from '../mail-reading/parsed-mail.js';
+import { sessionOfThread, threadOf } from './mail-thread.js';
+import { writtenText } from './written-text.js';
+
+const keepMs = 8 * 24 * 3_600_000;
+const contextCharsMax = 2_000;
+const referencesKept = 20;
+
+export interface MailIntakeParts {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly addresses: MailAddresses;
+  readonly quota: Pick<Quota, 'admitTenantWork'>;
+  readonly inbox: Pick<BatchWriter<AcceptedMail, MailAcceptance>, 'write'>;
+  readonly runner: Pick<InboxRunner, 'begin'>;
+  readonly seal: MessageSealer;
+  readonly measures: Pick<TriggerMeasures, 'accepted'>;
+}
+
+/** A trigger that takes mail. */
+export interface MailTrigger {
+  readonly trigger: LiveTrigger;
+  readonly config: EmailConfig;
+}
+
+export interface ReceivedMail {
+  readonly mail: ParsedMail;
+  readonly verdict: SenderVerdict;
+  /** Of all its bytes. */
+  readonly digest: string;
+  /** The address that it was sent to. */
+  readonly recipient: string;
+  /** Of the envelope, where there is one; empty for `<>`. */
+  readonly returnPath: string | undefined;
+}
+
+/** Why a mail runs nothing, as its execution says. */
+export interface MailRefusal {
+  readonly status: 'blocked' | 'failed';
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** A mail that is to be kept: to run, or as one that was refused. */
+export type JudgedMail = AdmittedMail | RefusedMail;
+
+interface AdmittedMail {
+  readonly trigger: LiveTrigger;
+  readonly messageId: string;
+  readonly thread: string;
+  readonly sessionId: string;
+  readonly work: Omit<MessagePayload, 'requestId'>;
+  readonly refusal?: undefined;
+}
+
+interface RefusedMail {
+  readonly trigger: LiveTrigger;
+  readonly messageId: string;
+  readonly thread: string;
+  /** Null where nobody knows whose mail it is. */
+  readonly sessionId: string | null;
+  readonly message: string;
+  readonly refusal: MailRefusal;
+}
+
+export function mailTriggerOf(trigger: LiveTrigger | undefined): MailTrigger | undefined {
+  if (trigger?.parsed.type !== 'email') return undefined;
+  return { trigger, config: trigger.parsed.config };
+}
+
+/** The way of a mail from its parsed form into the inbox, whether it was sent here or fetched. */
+export class MailIntake {
+  readonly #parts: MailIntakeParts;
+
+  constructor(parts: MailIntakeParts) {
+    this.#parts = parts;
+  }
+
+  /** What is to become of the mail; undefined for one that is ignored. */
+  async judge(found: MailTrigger, received: ReceivedMail): Promise<JudgedMail | undefined> {
+    const { reads, gates, addresses } = this.#parts;
+    const { trigger, config } = found;
+    const { mail, recipient, returnPath, verdict } = received;
+    const { sender } = mail;
+    const ownAddresses = addresses.ownAddresses(trigger, config, recipient);
+    if (sender === undefined || isAutomatic(mail, { returnPath, ownAddresses })) return undefined;
+    if (verdict !== 'unchecked' && verdict !== 'authenticated') return unauthenticated(trigger, received);
+    const thread = await threadOf(reads, trigger.scope, trigger.id, mail);
+    const { from } = await addresses.sendingAs(trigger, config, recipient);
+    const work = { ...workOf(mail, { sender, from, thread }), agentId: trigger.agentId };
+    const known = {
+      trigger,
+      messageId: mail.id,
+      thread,
+      sessionId: sessionOfThread(trigger, thread, sender),
+    };
+    const isRefused = !isAllowed(config, sender) || (await gates.isDenied(trigger.scope, sender));
+    return isRefused
+      ? { ...known, message: work.message, refusal: { status: 'blocked', error: null } }
+      : { ...known, work };
+  }
+
+  /** A mail that no process could read: its owner sees why, and the mails behind it go on. */
+  unreadable({ trigger }: MailTrigger, digest: string, reason: string): JudgedMail {
+    const error = { code: 'unreadable_mail', message: reason };
+    const message = '(a mail that cannot be read)';
+    return refusedMail(trigger, `unreadable:${digest}`, message, { status: 'failed', error });
+  }
+
+  /** Resolves once the mail is committed, or known to have come before. Rejects where the tenant's rate refuses it. */
+  async accept(judged: JudgedMail): Promise<void> {
+    const { store, quota, inbox, runner, seal } = this.#parts;
+    const { trigger, messageId, thread } = judged;
+    const { scope } = trigger;
+    const { refusal } = await quota.admitTenantWork(scope, trigger.limits);
+    if (judged.refusal !== undefined) {
+      // Whoever sends them is a stranger, who must not fill the tenant's history faster than its plan runs.
+      if (refusal !== undefined && judged.refusal.error !== null) throw refusal;
+      await store.inTenant(scope, (tx) => this.#keepRefused(scope, tx, judged));
+      return;
+    }
+    if (refusal !== undefined) throw refusal;
+    const { sessionId } = judged;
+    const key = keyOf(judged);
+    const work: MessagePayload = { ...judged.work, requestId: key };
+    const executionId = randomUUID();
+    const { seq } = await inbox.write({
+      tenant_id: scope.tenantId,
+      trigger_id: trigger.id,
+      message_id: messageId,
+      thread,
+      key,
+      session_id: sessionId,
+      execution_id: executionId,
+      sealed: seal.seal(scope, work),
+      hold_ms: holdMs,
+      keep_ms: keepMs,
+    });
+    if (seq === undefined) return;
+    this.#parts.measures.accepted('email');
+    const row = { trigger_id: trigger.id, key, seq };
+    runner.begin({ scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 });
+  }
+
+  /** The same as part of a transaction; undefined where nothing is to be run. */
+  async acceptWithin(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    judged: JudgedMail,
+  ): Promise<InboxMessage | undefined> {
+    if (judged.refusal !== undefined) {
+      await this.#keepRefused(scope, tx, judged);
+      return undefined;
+    }
+    const { trigger, messageId, thread, sessionId, work } = judged;
+    if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return undefined;
+    const found = { triggerId: trigger.id, key: keyOf(judged), sessionId, work, keepMs };
+    return putIntoInbox(scope, tx, this.#parts.seal, found);
+  }
+
+  async #keepRefused(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    { trigger, messageId, thread, sessionId, message, refusal }: RefusedMail,
+  ): Promise<void> {
+    if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return;
+    await insertEnded(scope, tx, {
+      id: randomUUID(),
+      agentId: trigger.agentId,
+      sessionId,
+      triggerId: trigger.id,
+      channel: 'email',
+      userId: null,
+      message,
+      ...refusal,
+    });
+  }
+}
+
+function keyOf({ messageId }: AdmittedMail): string {
+  return `mail:${messageId}`;
+}
+
+/** Entries are addresses, or `@` and a domain. */
+function isAllowed({ allowed_senders: allowed }: EmailConfig, sender: string): boolean {
+  if (allowed === undefined) return true;
+  const domain = sender.slice(sender.lastIndexOf('@'));
+  return allowed.some((entry) => [sender, domain].includes(entry.toLowerCase()));
+}
+
+/**
+ * Noted by its bytes and not by its Message-ID, which a stranger may choose: the mail that really has it is no repeat
+ * of this one, and no answer finds its thread by it.
+ */
+function unauthenticated(trigger: LiveTrigger, { mail, digest }: ReceivedMail): RefusedMail {
+  const message = `The domain of ${mail.sender} does not vouch for this mail by SPF or DKIM (DMARC).`;
+  return refusedMail(trigger, `unauthenticated:${digest}`, messageIn(mail), {
+    status: 'blocked',
+    error: { code: 'unauthenticated_sender', message },
+  });
+}
+
+function refusedMail(
+  trigger: LiveTrigger,
+  messageId: string,
+  message: string,
+  refusal: MailRefusal,
+): RefusedMail {
+  return { trigger, messageId, thread: messageId, sessionId: null, message, refusal };
+}
+
+function messageIn({ text, subject }: ParsedMail): string {
+  return [writtenText(text), subject, '(no text)'].find((found) => found !== '') ?? '';
+}
+
+function workOf(
+  mail: ParsedMail,
+  { sender, from, thread }: { readonly sender: string; readonly from: string; readonly thread: string },
+): Omit<MessagePayload, 'requestId'> {
+  const { subject, attachments, senderName } = mail;
+  const references = [...(mail.references.length > 0 ? mail.references : mail.inReplyTo)].slice(
+    -referencesKept,
+  );
+  return {
+    message: messageIn(mail),
+    context: {
+      ...(subject === '' ? {} : { subject }),
+      ...(attachments.length === 0 ? {} : { attachments: attachments.join(', ').slice(0, contextCharsMax) }),
+    },
+    consumerKey: sender,
+    ...(senderName === undefined ? {} : { displayName: senderName }),
+    reply: { to: sender, from },
+    mail: { subject, thread, references, ...(mail.hasMessageId ? { messageId: mail.id } : {}) },
+  };
+}

@@ -1,0 +1,68 @@
+import type { BatchTarget } from '../../infra/storage/index.js';
+import { StoreError } from '../../infra/storage/index.js';
+
+/** A mail as it is accepted: noted by its id, and put into the inbox. */
+export interface AcceptedMail {
+  readonly tenant_id: string;
+  readonly trigger_id: string;
+  readonly message_id: string;
+  readonly thread: string;
+  readonly key: string;
+  readonly session_id: string;
+  readonly execution_id: string;
+  readonly sealed: Buffer;
+  readonly hold_ms: number;
+  readonly keep_ms: number;
+}
+
+/** The place in the order of acceptance; undefined for a mail that came before. */
+export type MailAcceptance = { readonly seq: number | undefined };
+
+/** Many mails in one statement. A mail that was noted before, by whatever way, runs no second time. */
+export const mailTarget: BatchTarget<AcceptedMail, MailAcceptance> = {
+  name: 'batch_trigger_mails',
+  text: `
+    with given as (
+      select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::uuid[], $7::uuid[],
+        $8::bytea[], $9::int8[], $10::int8[]) with ordinality
+        as g (tenant_id, trigger_id, message_id, thread, key, session_id, execution_id, sealed, hold_ms, keep_ms,
+          position)
+    ), noted as (
+      insert into trigger_mails (tenant_id, trigger_id, message_id, thread)
+      select tenant_id, trigger_id, message_id, thread from given
+      order by tenant_id, trigger_id, message_id, position
+      on conflict (tenant_id, trigger_id, message_id) do nothing
+      returning tenant_id, trigger_id, message_id
+    )
+    insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
+      attempts, due_at, expires_at)
+    select tenant_id, trigger_id, key, session_id, execution_id, 'running', '', sealed, 1,
+      clock_timestamp() + hold_ms * interval '1 millisecond',
+      clock_timestamp() + keep_ms * interval '1 millisecond'
+    from given join noted using (tenant_id, trigger_id, message_id) order by position
+    on conflict (tenant_id, trigger_id, key) do nothing
+    returning execution_id::text, seq`,
+  shareOf: ({ tenant_id }) => tenant_id,
+  bytesOf: ({ sealed, key }) => sealed.byteLength + 2 * key.length + 256,
+  values: (rows) => [
+    rows.map((row) => row.tenant_id),
+    rows.map((row) => row.trigger_id),
+    rows.map((row) => row.message_id),
+    rows.map((row) => row.thread),
+    rows.map((row) => row.key),
+    rows.map((row) => row.session_id),
+    rows.map((row) => row.execution_id),
+    rows.map((row) => row.sealed),
+    rows.map((row) => row.hold_ms),
+    rows.map((row) => row.keep_ms),
+  ],
+  outcomes: (rows, returned) => {
+    const written = new Map(returned.map((row) => readReturned(row)));
+    return rows.map(({ execution_id }) => ({ seq: written.get(execution_id) }));
+  },
+};
+
+function readReturned(row: unknown): readonly [string, number] {
+  if (typeof row !== 'object' || row === null) throw new StoreError('unexpected-row', 'Accepting a mail');
+  return [String(Reflect.get(row, 'execution_id')), Number(Reflect.get(row, 'seq'))];
+}

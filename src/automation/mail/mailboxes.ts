@@ -1,0 +1,226 @@
+import type { ImapFlow } from 'imapflow';
+import type { Timer } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Store } from '../../infra/storage/index.js';
+import { TaskLimiter } from '../../infra/claims/index.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import type { PollSource } from '../sources/source-poller.js';
+import { moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
+import {
+  connectMailbox,
+  type Imap,
+  type MailboxConnectionParts,
+  MailboxError,
+} from './mailbox-connection.js';
+import { withinBudget } from './mailbox-budget.js';
+import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } from './mailbox-look.js';
+import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
+
+/** News come by IDLE; this finds what it missed, and serves where there is none. */
+const lookEveryMs = 20_000;
+/**
+ * Longer than a look at mails that are read quickly. During a longer look another node may begin the same one, and the
+ * first to finish counts. After a node has died in a look, no node looks for this long.
+ */
+const holdMs = 30_000;
+/** Looks at once: each may hold a mail of 10 MB, read and unread. */
+const looksMax = { all: 16, each: 4 };
+/** Connections that stay open for news; others are closed after each look. */
+const openMax = { all: 500, each: 50 };
+/** A server that tells of news all the time is looked at once a second. */
+const wakeEveryMs = 1_000;
+/** News between two looks are some lines. */
+const idleBytesMax = 256 * 1024;
+const idleCountEveryMs = 1_000;
+/** To open the mailbox, and to mark mails in it. */
+const openBudget = { ms: 4_000, bytes: 256 * 1024 };
+
+export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLookParts, 'intake'> {
+  readonly store: Store;
+  readonly live: LiveTriggers;
+  readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'acceptWithin'>;
+  /** The server tells of news: look before it is time. */
+  readonly wake: (scope: TenantScope, triggerId: string) => void;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+interface Open {
+  readonly about: string;
+  readonly tenantId: string;
+  readonly client: ImapFlow;
+  /** Received when the last look ended; undefined during a look, which counts by itself. */
+  receivedBefore: number | undefined;
+}
+
+/**
+ * Looks into tenants' mailboxes over IMAP. A trigger begins with the mails that come after it. What a look finds is put
+ * into the inbox in the transaction that moves the place in the mailbox on, so a mail runs once, whoever dies; after
+ * that it is marked as seen. When the server numbers its mails anew, they are known by their Message-IDs.
+ */
+export class Mailboxes {
+  readonly #parts: MailboxesParts;
+  readonly #open = new Map<string, Promise<Open>>();
+  /** Those whose sign-in is over. */
+  readonly #idle = new Map<string, Open>();
+  readonly #places = new TaskLimiter(looksMax);
+  readonly #wakes = new Map<string, Timer>();
+  /** Told of news again within that second. */
+  readonly #missed = new Set<string>();
+  #counting: Timer | undefined;
+
+  constructor(parts: MailboxesParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks once, where it is due and nobody else looks. */
+  look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+    // Before the look is held, so that waiting here takes no time of it.
+    return this.#places.run(scope.tenantId, () => this.#look(scope, triggerId, early));
+  }
+
+  async #look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+    const { store, live } = this.#parts;
+    const found = mailTriggerOf(await live.get(triggerId));
+    const imap = found?.config.imap;
+    if (found === undefined || imap === undefined || !found.trigger.enabled) {
+      this.#close(triggerId);
+      return { items: [] };
+    }
+    const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
+    if (source === null) {
+      // Another node looks after it now.
+      this.#close(triggerId);
+      return { items: [] };
+    }
+    try {
+      const open = await this.#openFor(scope, triggerId, imap);
+      open.receivedBefore = undefined;
+      const { items, more } = await this.#take(scope, found, open.client, source);
+      this.#keep(triggerId, open);
+      return { items, againInMs: (more ? 0 : lookEveryMs) + 10 };
+    } catch (error) {
+      this.#close(triggerId);
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#counting?.cancel();
+    for (const timer of this.#wakes.values()) timer.cancel();
+    for (const triggerId of this.#open.keys()) this.#close(triggerId);
+  }
+
+  async #take(
+    scope: TenantScope,
+    found: MailTrigger,
+    client: ImapFlow,
+    source: SourceRow,
+  ): Promise<{ readonly items: readonly InboxMessage[]; readonly more: boolean }> {
+    const { store, intake, time, report } = this.#parts;
+    const nowMs = source.now.getTime();
+    const before = stateFor(found, mailboxState.parse(source.state));
+    const { seen, judged, state, more } = await new MailboxLook(this.#parts, found, client).take(
+      before,
+      nowMs,
+    );
+    const dueAt = new Date(nowMs + (more ? 0 : lookEveryMs));
+    const items = await store.inTenant(scope, async (tx) => {
+      const moved = await moveOn(scope, tx, found.trigger.id, { before: source.state, state, dueAt });
+      if (!moved) return undefined;
+      const accepted: InboxMessage[] = [];
+      for (const mail of judged) {
+        const item = await intake.acceptWithin(scope, tx, mail);
+        if (item !== undefined) accepted.push(item);
+      }
+      return accepted;
+    });
+    if (items !== undefined && seen.length > 0) {
+      // For the people who look into the mailbox; what is taken is known without it.
+      const mark = () => client.messageFlagsAdd(seen.join(','), ['\\Seen'], { uid: true });
+      await withinBudget(client, time, openBudget, mark).catch((error: unknown) =>
+        report('marking mails as seen', error),
+      );
+    }
+    return { items: items ?? [], more };
+  }
+
+  #openFor(scope: TenantScope, triggerId: string, imap: Imap): Promise<Open> {
+    const about = JSON.stringify(imap);
+    const known = this.#open.get(triggerId);
+    const opening =
+      known === undefined
+        ? this.#connect(scope, triggerId, imap, about)
+        : known.then((open) => {
+            if (open.about === about && open.client.usable) return open;
+            open.client.close();
+            return this.#connect(scope, triggerId, imap, about);
+          });
+    this.#open.set(triggerId, opening);
+    return opening;
+  }
+
+  async #connect(scope: TenantScope, triggerId: string, imap: Imap, about: string): Promise<Open> {
+    const client = await connectMailbox(this.#parts, scope, imap);
+    try {
+      await withinBudget(client, this.#parts.time, openBudget, () => client.mailboxOpen(imap.mailbox));
+    } catch (error) {
+      client.close();
+      if (error instanceof MailboxError) throw error;
+      throw new MailboxError('The mailbox could not be opened.', { cause: error });
+    }
+    client.on('exists', () => this.#wakeSoon(scope, triggerId));
+    return { about, tenantId: scope.tenantId, client, receivedBefore: undefined };
+  }
+
+  /** However often the server tells of news. */
+  #wakeSoon(scope: TenantScope, triggerId: string): void {
+    const { time, wake } = this.#parts;
+    if (this.#wakes.has(triggerId)) return void this.#missed.add(triggerId);
+    wake(scope, triggerId);
+    const timer = time.after(wakeEveryMs, () => {
+      if (this.#wakes.delete(triggerId) && this.#missed.delete(triggerId)) this.#wakeSoon(scope, triggerId);
+    });
+    this.#wakes.set(triggerId, timer);
+  }
+
+  /** Open for news, where there is a place for it; counted while nobody looks. */
+  #keep(triggerId: string, open: Open): void {
+    const ofTenant = [...this.#idle.values()].filter(({ tenantId }) => tenantId === open.tenantId).length;
+    const isKept = this.#idle.has(triggerId);
+    if (!isKept && (this.#idle.size >= openMax.all || ofTenant >= openMax.each)) {
+      this.#close(triggerId);
+      return;
+    }
+    open.receivedBefore = open.client.stats().received;
+    this.#idle.set(triggerId, open);
+    this.#counting ??= this.#parts.time.after(idleCountEveryMs, () => this.#countIdle());
+  }
+
+  #countIdle(): void {
+    for (const [triggerId, { client, receivedBefore }] of this.#idle) {
+      if (receivedBefore === undefined) continue;
+      if (client.stats().received - receivedBefore <= idleBytesMax) continue;
+      this.#close(triggerId);
+      const error = new MailboxError(
+        `The server of the mailbox sent more than ${idleBytesMax} bytes unasked.`,
+      );
+      this.#parts.report('waiting for news of a mailbox', error);
+    }
+    this.#counting =
+      this.#idle.size === 0 ? undefined : this.#parts.time.after(idleCountEveryMs, () => this.#countIdle());
+  }
+
+  #close(triggerId: string): void {
+    const open = this.#open.get(triggerId);
+    this.#open.delete(triggerId);
+    this.#idle.delete(triggerId);
+    // One that could not be opened has said so to whoever opened it.
+    open?.then(({ client }) => client.close()).catch(() => undefined);
+  }
+}
+
+function stateFor({ config }: MailTrigger, state: MailboxState): MailboxState {
+  const about = JSON.stringify([config.imap?.host, config.imap?.user, config.imap?.mailbox]);
+  return state.about === about || state.about === undefined ? { ...state, about } : { about };
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  decodeCursor,
+  declare,
+  encodeCursor,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantCaller,
+} from '../../http/operations/index.js';
+import { deliveryAnswer, deliveryAnswerOf } from './responses.js';
+import type { Outbox } from '../outbox/outbox.js';
+import { enrichedAnswer, executionAnswer, executionAnswerOf, type History, statsAnswer } from './history.js';
+
+export interface HistoryOperationParts {
+  readonly history: History;
+  readonly outbox: Outbox;
+}
+
+const limitDefault = 50;
+const nextCursor = { next_cursor: z.string().nullable() };
+const statuses = ['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked'] as const;
+
+export function historyOperations({ history, outbox }: HistoryOperationParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'triggers.executions',
+      method: 'GET',
+      path: '/api/triggers/:id/executions',
+      title: 'What a trigger ran',
+      description: 'Newest first.',
+      access: tenantCaller('executions:read'),
+      params: z.object({ id: z.uuid() }),
+      query: pageQuery.extend({ status: z.enum(statuses).optional() }),
+      output: listShape(executionAnswer).extend(nextCursor),
+      handle: async ({ caller, params, query: { limit = limitDefault, cursor, status } }) => {
+        const rows = await history.list(caller.scope, params.id, {
+          status,
+          after: cursor === undefined ? undefined : decodeCursor(cursor),
+          limit: limit + 1,
+        });
+        return { ...list(rows.slice(0, limit).map(executionAnswerOf)), next_cursor: cursorOf(rows, limit) };
+      },
+    }),
+    declare({
+      name: 'triggers.execution',
+      method: 'GET',
+      path: '/api/triggers/:id/executions/:executionId',
+      title: 'One execution of a trigger, with its steps and deliveries',
+      access: tenantCaller('executions:read'),
+      params: z.object({ id: z.uuid(), executionId: z.uuid() }),
+      output: oneShape(enrichedAnswer),
+      handle: async ({ caller, params }) =>
+        one(await history.enriched(caller.scope, params.id, params.executionId)),
+    }),
+    declare({
+      name: 'triggers.stats',
+      method: 'GET',
+      path: '/api/triggers/stats',
+      title: 'Triggers in figures',
+      access: tenantCaller('triggers:read'),
+      output: oneShape(statsAnswer),
+      handle: async ({ caller }) => one(await history.stats(caller.scope)),
+    }),
+    declare({
+      name: 'deliveries.list',
+      method: 'GET',
+      path: '/api/v1/deliveries',
+      title: 'List answers on their way out',
+      description: 'Newest first.',
+      access: tenantCaller('messages:send'),
+      query: pageQuery.extend({
+        status: z
+          .enum(['pending', 'delivered', 'delivery_failed', 'dead'])
+          .transform((status) => (status === 'dead' ? ('delivery_failed' as const) : status))
+          .optional()
+          .describe('`dead` is another word for `delivery_failed`.'),
+        trigger_id: z.guid().optional(),
+        session_id: z.guid().optional(),
+        execution_id: z.guid().optional(),
+      }),
+      output: listShape(deliveryAnswer).extend(nextCursor),
+      handle: async ({ caller, query }) => {
+        const { limit = limitDefault, cursor } = query;
+        const rows = await outbox.list(caller.scope, {
+          status: query.status,
+          triggerId: query.trigger_id,
+          sessionId: query.session_id,
+          executionId: query.execution_id,
+          after: cursor === undefined ? undefined : decodeCursor(cursor),
+          limit: limit + 1,
+        });
+        return { ...list(rows.slice(0, limit).map(deliveryAnswerOf)), next_cursor: cursorOf(rows, limit) };
+      },
+    }),
+    declare({
+      name: 'deliveries.replay',
+      method: 'POST',
+      path: '/api/v1/deliveries/:id/replay',
+      title: 'Send a failed answer once more',
+      description: 'From the chunk that failed, with the trigger as it is configured now.',
+      access: tenantCaller('messages:send'),
+      params: z.object({ id: z.uuid() }),
+      output: oneShape(deliveryAnswer),
+      errors: ['conflict'],
+      handle: async ({ caller, params }) => {
+        const row = await outbox.replay(caller.scope, params.id);
+        if (row === undefined) {
+          throw new PlatformError('not_found', { message: 'The delivery was not found.' });
+        }
+        return one(deliveryAnswerOf(row));
+      },
+    }),
+  ];
+}
+
+function cursorOf(
+  rows: readonly { readonly id: string; readonly created_at: Date }[],
+  limit: number,
+): string | null {
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return last === undefined ? null : encodeCursor({ at: last.created_at, id: last.id });
+}

@@ -1,0 +1,246 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Position } from '../../http/operations/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import { parseTriggerConfig, triggerTypes, type TriggerType } from '../triggers/config/trigger-config.js';
+import { cutText } from '../triggers/mapped-context.js';
+import { attemptsOf } from '../outbox/deliveries.store.js';
+import { work as workShape, type MessageSealer } from '../messages/message-payload.js';
+import { present } from './triggers.js';
+import { findTrigger, type TriggerRow } from '../triggers/triggers.store.js';
+import {
+  bufferedMessagesOf,
+  countByType,
+  countExecutions,
+  type ExecutionRow,
+  findExecution,
+  listExecutions,
+  promisedExecutions,
+  type PromisedRow,
+  stepsOf,
+} from './history.store.js';
+
+const previewCharsMax = 200;
+const moment = z.iso.datetime();
+
+export const executionAnswer = z.object({
+  id: z.uuid(),
+  trigger_id: z.uuid(),
+  agent_id: z.uuid(),
+  session_id: z.uuid().nullable(),
+  status: z.enum(['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
+  outcome: z.enum(['COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED']).nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  input_preview: z.string(),
+  output_preview: z.string(),
+  usage: z.record(z.string(), z.unknown()).nullable(),
+  latency_ms: z.number().nullable(),
+  delivery_status: z.enum(['none', 'pending', 'delivered', 'delivery_failed']),
+  truncated: z.boolean().describe('Whether text beyond the last chunk was dropped.'),
+  created_at: moment,
+  started_at: moment.nullable(),
+  finished_at: moment.nullable(),
+});
+
+export const enrichedAnswer = executionAnswer.extend({
+  model: z.string().nullable(),
+  provider: z.string().nullable(),
+  cost: z.number(),
+  steps: z.array(
+    z.object({
+      number: z.int(),
+      kind: z.string(),
+      name: z.string(),
+      state: z.string(),
+      started_at: moment,
+      finished_at: moment.nullable(),
+    }),
+  ),
+  context: z.record(z.string(), z.unknown()).describe('What was mapped from the payload, secrets redacted.'),
+  deliveries: z.array(
+    z.object({
+      chunk: z.int(),
+      attempt: z.int(),
+      status_code: z.int().nullable(),
+      at: moment,
+      error: z.string().optional(),
+    }),
+  ),
+  buffered_messages: z.array(z.object({ message: z.string(), at: moment })),
+});
+
+export const statsAnswer = z.object({
+  total: z.int(),
+  enabled: z.int(),
+  by_type: z.record(z.enum(triggerTypes), z.int()),
+  executions: z.object({ total: z.int(), completed: z.int(), failed: z.int(), timeout: z.int() }),
+  last_24h: z.int(),
+  avg_latency_ms: z.number(),
+});
+
+/** What became of triggers' messages. */
+export class History {
+  readonly #store: Store;
+  readonly #seal: MessageSealer;
+
+  constructor(store: Store, seal: MessageSealer) {
+    this.#store = store;
+    this.#seal = seal;
+  }
+
+  list(
+    scope: TenantScope,
+    triggerId: string,
+    page: {
+      readonly status?: string | undefined;
+      readonly after?: Position | undefined;
+      readonly limit: number;
+    },
+  ): Promise<readonly ExecutionRow[]> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const trigger = present(await findTrigger(scope, tx, triggerId));
+      const mayWait = page.status === undefined || page.status === 'queued';
+      // Before the others, so that one which a session takes meanwhile is among them.
+      const promised = mayWait ? await promisedExecutions(scope, tx, triggerId, page) : [];
+      const begun = await listExecutions(scope, tx, triggerId, page);
+      const taken = new Set(begun.map(({ id }) => id));
+      const waiting = promised.filter(({ id }) => !taken.has(id));
+      if (waiting.length === 0) return begun;
+      return [...begun, ...waiting.map((row) => this.#queued(scope, trigger, row))]
+        .toSorted(newestFirst)
+        .slice(0, page.limit);
+    });
+  }
+
+  enriched(scope: TenantScope, triggerId: string, id: string): Promise<z.input<typeof enrichedAnswer>> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const trigger = present(await findTrigger(scope, tx, triggerId));
+      const row =
+        (await findExecution(scope, tx, triggerId, id)) ??
+        (await this.#promised(scope, tx, trigger, id)) ??
+        // A session took it between the two looks.
+        (await findExecution(scope, tx, triggerId, id));
+      if (row === null) throw new PlatformError('not_found', { message: 'The execution was not found.' });
+      const steps = await stepsOf(scope, tx, id);
+      const attempts = await attemptsOf(scope, tx, id);
+      const buffered = await bufferedMessagesOf(scope, tx, id);
+      return {
+        ...executionAnswerOf(row),
+        model: row.model,
+        provider: row.provider,
+        cost: row.cost,
+        steps: steps.map((step) => ({
+          ...step,
+          started_at: step.started_at.toISOString(),
+          finished_at: step.finished_at?.toISOString() ?? null,
+        })),
+        context: redactDeep(row.input.declared_context ?? {}) as Record<string, unknown>,
+        deliveries: attempts.map(({ chunk, attempt, status_code, error, started_at }) => ({
+          chunk,
+          attempt,
+          status_code,
+          at: started_at.toISOString(),
+          ...(error === null ? {} : { error }),
+        })),
+        buffered_messages: buffered.map(({ sealed, created_at }) => ({
+          message: redactText(this.#seal.open(scope, sealed, workShape).message),
+          at: created_at.toISOString(),
+        })),
+      };
+    });
+  }
+
+  async #promised(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    trigger: TriggerRow,
+    id: string,
+  ): Promise<ExecutionRow | null> {
+    const [row] = await promisedExecutions(scope, tx, trigger.id, { id, limit: 1 });
+    return row === undefined ? null : this.#queued(scope, trigger, row);
+  }
+
+  /** Accepted, and so promised to run, but no session has taken it yet. */
+  #queued(scope: TenantScope, trigger: TriggerRow, row: PromisedRow): ExecutionRow {
+    const { message, context } = this.#seal.openParts(
+      scope,
+      row.parts,
+      parseTriggerConfig(trigger.trigger_type, trigger.config),
+    );
+    return {
+      id: row.id,
+      trigger_id: trigger.id,
+      agent_id: trigger.agent_id,
+      session_id: row.session_id,
+      status: 'queued',
+      outcome: null,
+      error: null,
+      input: { message, declared_context: context },
+      output: null,
+      usage: null,
+      cost: 0,
+      model: null,
+      provider: null,
+      latency_ms: null,
+      delivery_status: 'none',
+      truncated: false,
+      created_at: row.created_at,
+      started_at: null,
+      finished_at: null,
+    };
+  }
+
+  stats(scope: TenantScope): Promise<z.input<typeof statsAnswer>> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const types = await countByType(scope, tx);
+      const { total, completed, failed, timeout, last_24h, avg_latency_ms } = await countExecutions(
+        scope,
+        tx,
+      );
+      const countOf = (type: TriggerType): number =>
+        types.find(({ trigger_type }) => trigger_type === type)?.total ?? 0;
+      return {
+        total: types.reduce((sum, one) => sum + one.total, 0),
+        enabled: types.reduce((sum, one) => sum + one.enabled, 0),
+        by_type: Object.fromEntries(triggerTypes.map((type) => [type, countOf(type)])) as Record<
+          TriggerType,
+          number
+        >,
+        executions: { total, completed, failed, timeout },
+        last_24h,
+        avg_latency_ms: Math.round(avg_latency_ms ?? 0),
+      };
+    });
+  }
+}
+
+function newestFirst(one: ExecutionRow, other: ExecutionRow): number {
+  return other.created_at.getTime() - one.created_at.getTime() || (one.id < other.id ? 1 : -1);
+}
+
+export function executionAnswerOf(row: ExecutionRow): z.input<typeof executionAnswer> {
+  return {
+    id: row.id,
+    trigger_id: row.trigger_id,
+    agent_id: row.agent_id,
+    session_id: row.session_id,
+    status: row.status as z.input<typeof executionAnswer>['status'],
+    outcome: row.outcome as z.input<typeof executionAnswer>['outcome'],
+    ...(row.error === null ? {} : { error: row.error }),
+    input_preview: preview(row.input.message),
+    output_preview: preview(row.output ?? ''),
+    usage: row.usage,
+    latency_ms: row.latency_ms,
+    delivery_status: row.delivery_status,
+    truncated: row.truncated,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    finished_at: row.finished_at?.toISOString() ?? null,
+  };
+}
+
+function preview(text: string): string {
+  return cutText(redactText(text), previewCharsMax);
+}

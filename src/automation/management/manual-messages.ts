@@ -1,0 +1,72 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import { authorFrom } from '../../conversations/invocation/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Sessions } from '../../conversations/sessions/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { Outbox } from '../outbox/outbox.js';
+import { hasMessage } from './history.store.js';
+
+export interface ManualMessagesParts {
+  readonly store: Store;
+  readonly outbox: Pick<Outbox, 'sendManual' | 'wasSent'>;
+  readonly sessions: Pick<Sessions, 'session' | 'append'>;
+}
+
+export interface WrittenMessage {
+  readonly sessionId: string;
+  readonly text: string;
+  /** The caller's key for a repeat of the same message. */
+  readonly key: string | undefined;
+}
+
+/**
+ * Messages that people write themselves, in a session that was handed to them. Sent first, then added to the
+ * conversation together with the event that tells of it, all under one id: whoever repeats the message with its key
+ * mends what a crash left undone between.
+ */
+export class ManualMessages {
+  readonly #parts: ManualMessagesParts;
+
+  constructor(parts: ManualMessagesParts) {
+    this.#parts = parts;
+  }
+
+  async send(
+    caller: TenantCaller,
+    { sessionId, text, key }: WrittenMessage,
+  ): Promise<{ readonly messageId: string; readonly deliveredAt: Date }> {
+    const { store, outbox, sessions } = this.#parts;
+    const { scope } = caller;
+    const session = await sessions.session(scope, sessionId);
+    const messageId = key === undefined ? randomUUID() : messageIdOf(sessionId, key);
+    const isRepeat = key !== undefined && (await outbox.wasSent(scope, messageId));
+    if (!isRepeat && session.control_mode === 'engaged') {
+      throw new PlatformError('INVALID_SESSION_STATE', {
+        message: 'The agent leads this session; hand it off before you write yourself.',
+      });
+    }
+    const { deliveredAt } = await outbox.sendManual(scope, { sessionId, messageId, text });
+    // A repeat long after: the session remembers only its last messages.
+    if (isRepeat && (await store.inTenant(scope, (tx) => hasMessage(scope, tx, sessionId, messageId)))) {
+      return { messageId, deliveredAt };
+    }
+    await sessions.append(scope, sessionId, {
+      id: messageId,
+      content: text,
+      metadata: { manual: true, by: actorOf(caller) },
+      mustBeHandedOff: false,
+      writtenBy: actorOf(caller),
+      author: authorFrom(caller),
+    });
+    return { messageId, deliveredAt };
+  }
+}
+
+/** The same key in the same session is the same message. */
+function messageIdOf(sessionId: string, key: string): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify(['manual message', sessionId, key]))
+    .digest('hex');
+  return digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-a$4-$5');
+}

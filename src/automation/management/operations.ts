@@ -1,0 +1,288 @@
+import { z } from 'zod';
+import {
+  decodeCursor,
+  declare,
+  done,
+  doneShape,
+  encodeCursor,
+  isJsonObject,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantCaller,
+  tenantUser,
+} from '../../http/operations/index.js';
+import {
+  createdAnswer,
+  triggerAnswer,
+  triggerAnswerOf,
+  triggerAnswersOf,
+  webhookUrlOf,
+} from './responses.js';
+import { servedReply } from '../outbox/replies/raw-reply.js';
+import { anyConfig } from '../triggers/config/source-configs.js';
+import { configSchemas, triggerTypes, type TriggerType } from '../triggers/config/trigger-config.js';
+import type { TriggerDryRun } from './dry-run.js';
+import type { Triggers } from './triggers.js';
+
+export interface TriggerOperationParts {
+  readonly triggers: Triggers;
+  readonly trials: TriggerDryRun;
+  readonly publicUrl: () => string;
+}
+
+export const triggerParams = z.object({ id: z.uuid() });
+const name = z.string().trim().min(1).max(255);
+const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
+const dayMs = 24 * 3_600_000;
+
+const titles: Record<TriggerType, { readonly title: string; readonly description: string }> = {
+  webhook: { title: 'Webhook', description: 'An HTTP request, or a message of a chat channel.' },
+  email: { title: 'Mail', description: 'Mail to an address of its own, or in a mailbox.' },
+  db_event: { title: 'Database event', description: 'New or changed rows of a table.' },
+  schedule: { title: 'Schedule', description: 'A time of the clock, by a cron line.' },
+};
+
+export function triggerOperations(parts: TriggerOperationParts): readonly Operation[] {
+  return [...reading(parts), ...writing(parts), ...switching(parts), ...trying(parts)];
+}
+
+function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'triggers.list',
+      method: 'GET',
+      path: '/api/triggers',
+      title: 'List triggers',
+      description: 'Newest first. All are answered unless `limit` or `cursor` is given.',
+      access: tenantCaller('triggers:read'),
+      query: pageQuery.extend({
+        agent_id: z.guid().optional(),
+        trigger_type: z.enum(triggerTypes).optional(),
+        enabled: flag.optional(),
+      }),
+      output: listShape(triggerAnswer).extend({ next_cursor: z.string().nullable().optional() }),
+      handle: async ({ caller, query: { limit, cursor, agent_id, trigger_type, enabled } }) => {
+        const paged = limit !== undefined || cursor !== undefined;
+        const size = limit ?? 50;
+        const rows = await triggers.list(caller.scope, {
+          agentId: agent_id,
+          type: trigger_type,
+          enabled,
+          after: cursor === undefined ? undefined : decodeCursor(cursor),
+          // One more than asked for tells whether there is a next page.
+          limit: paged ? size + 1 : undefined,
+        });
+        const page = paged ? rows.slice(0, size) : rows;
+        const last = page.at(-1);
+        const answer = list(await triggerAnswersOf(page, publicUrl()));
+        if (!paged) return answer;
+        const more = rows.length > size && last !== undefined;
+        return { ...answer, next_cursor: more ? encodeCursor({ at: last.created_at, id: last.id }) : null };
+      },
+    }),
+    declare({
+      name: 'triggers.get',
+      method: 'GET',
+      path: '/api/triggers/:id',
+      title: 'One trigger',
+      access: tenantCaller('triggers:read'),
+      params: triggerParams,
+      output: oneShape(triggerAnswer),
+      handle: async ({ caller, params }) => {
+        const answer = triggerAnswerOf(await triggers.get(caller.scope, params.id), publicUrl());
+        const source = await triggers.source(caller.scope, params.id);
+        return one(source === null ? answer : { ...answer, source });
+      },
+    }),
+    declare({
+      name: 'triggers.types',
+      method: 'GET',
+      path: '/api/triggers/types',
+      title: 'What can be a trigger',
+      access: tenantCaller('triggers:read'),
+      output: listShape(
+        z.object({
+          type: z.enum(triggerTypes),
+          title: z.string(),
+          description: z.string(),
+          config_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of `trigger_config`.'),
+        }),
+      ),
+      handle: () =>
+        list(triggerTypes.map((type) => ({ type, ...titles[type], config_schema: schemaOf(type) }))),
+    }),
+  ];
+}
+
+function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'triggers.create',
+      method: 'POST',
+      path: '/api/triggers',
+      title: 'Create a trigger',
+      description: 'The secret of a webhook is shown only here.',
+      access: tenantUser('triggers:create'),
+      body: z.object({
+        agent_id: z.guid(),
+        name,
+        trigger_type: z.enum(triggerTypes),
+        trigger_config: anyConfig.default({}),
+      }),
+      output: createdAnswer,
+      status: 201,
+      errors: ['agent_not_found', 'conflict'],
+      handle: async ({ caller, body }) => {
+        const { row, secret } = await triggers.create(caller, body);
+        const { id, agent_id, name: called, trigger_type, enabled } = row;
+        return {
+          success: true as const,
+          data: {
+            id,
+            agent_id,
+            name: called,
+            trigger_type,
+            ...(secret === undefined ? {} : { webhook_secret: secret }),
+            enabled,
+          },
+          ...(trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl(), id) } : {}),
+        };
+      },
+    }),
+    declare({
+      name: 'triggers.update',
+      method: 'PATCH',
+      path: '/api/triggers/:id',
+      title: 'Change a trigger',
+      description: 'A JSON Merge Patch (RFC 7396), of `trigger_config` too.',
+      access: tenantUser('triggers:update'),
+      params: triggerParams,
+      body: z.object({
+        agent_id: z.guid().optional(),
+        name: name.optional(),
+        trigger_type: z.enum(triggerTypes).optional(),
+        trigger_config: anyConfig.optional(),
+        enabled: z.boolean().optional(),
+      }),
+      output: oneShape(triggerAnswer),
+      errors: ['agent_not_found'],
+      handle: async ({ caller, params, body }) =>
+        one(triggerAnswerOf(await triggers.update(caller, params.id, body), publicUrl())),
+    }),
+    declare({
+      name: 'triggers.delete',
+      method: 'DELETE',
+      path: '/api/triggers/:id',
+      title: 'Delete a trigger',
+      description: 'What runs goes on, without a way out for its answer; what waits to run is dropped.',
+      access: tenantUser('triggers:delete'),
+      params: triggerParams,
+      output: doneShape,
+      handle: async ({ caller, params }) => {
+        await triggers.delete(caller, params.id);
+        return done('The trigger was deleted.');
+      },
+    }),
+    declare({
+      name: 'triggers.rotate-secret',
+      method: 'POST',
+      path: '/api/triggers/:id/rotate-secret',
+      title: 'Give a webhook a new secret',
+      description: 'Shown only here. The secret before verifies too until the grace time is over.',
+      access: tenantUser('secrets:write'),
+      params: triggerParams,
+      body: z.object({
+        grace_seconds: z
+          .int()
+          .min(0)
+          .max(30 * 86_400)
+          .optional(),
+      }),
+      output: oneShape(
+        z.object({ id: z.uuid(), webhook_secret: z.string(), former_valid_until: z.iso.datetime() }),
+      ),
+      errors: ['conflict'],
+      handle: async ({ caller, params, body }) => {
+        const graceMs = body.grace_seconds === undefined ? dayMs : body.grace_seconds * 1_000;
+        const { row, secret } = await triggers.rotateSecret(caller, params.id, graceMs);
+        return one({
+          id: row.id,
+          webhook_secret: secret ?? '',
+          former_valid_until: (row.former_secret_until ?? row.updated_at).toISOString(),
+        });
+      },
+    }),
+  ];
+}
+
+function switching({ triggers, publicUrl }: TriggerOperationParts): readonly Operation[] {
+  return ([true, false] as const).map((enabled) =>
+    declare({
+      name: enabled ? 'triggers.enable' : 'triggers.disable',
+      method: 'POST',
+      path: enabled ? '/api/triggers/:id/enable' : '/api/triggers/:id/disable',
+      title: enabled ? 'Switch a trigger on' : 'Switch a trigger off',
+      access: tenantUser('triggers:update'),
+      params: triggerParams,
+      output: oneShape(triggerAnswer),
+      handle: async ({ caller, params }) =>
+        one(triggerAnswerOf(await triggers.setEnabled(caller, params.id, enabled), publicUrl())),
+    }),
+  );
+}
+
+function trying({ trials }: TriggerOperationParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'triggers.test',
+      method: 'POST',
+      path: '/api/triggers/:id/test',
+      title: 'See what a payload would lead to',
+      description: 'No model is called, and nothing is written.',
+      access: tenantUser('triggers:update'),
+      // It evaluates what the tenant wrote, as a message would.
+      rate: 'model-work',
+      params: triggerParams,
+      body: z.object({ payload: z.unknown().optional() }),
+      output: oneShape(
+        z.object({
+          query: z.string().nullable(),
+          context: z.record(z.string(), z.unknown()),
+          session_id: z.string().nullable(),
+          would_run: z.boolean(),
+          blocked_by: z
+            .enum(['disabled', 'agent', 'payload', 'sender_access', 'denylist', 'session'])
+            .optional(),
+          response_preview: z.unknown(),
+        }),
+      ),
+      handle: async ({ caller, params, body }) =>
+        one(await trials.test(caller.scope, params.id, body.payload ?? {})),
+    }),
+    declare({
+      name: 'triggers.invoke',
+      method: 'POST',
+      path: '/api/triggers/:id/invoke',
+      title: 'Run a trigger now',
+      description: 'The payload is the agent’s context. Answers like a webhook in sync mode.',
+      access: tenantCaller('executions:create'),
+      rate: 'model-work',
+      params: triggerParams,
+      body: z.looseObject({ message: z.string().max(200_000).optional() }),
+      output: z.unknown(),
+      errors: ['agent_not_found', 'trigger_disabled', 'VALIDATION_ERROR', 'quota_exceeded'],
+      handle: async ({ caller, params, body, requestId }) => {
+        const payload = isJsonObject(body) ? body : {};
+        return servedReply(await trials.invoke(caller, params.id, payload, requestId));
+      },
+    }),
+  ];
+}
+
+function schemaOf(type: TriggerType): Record<string, unknown> {
+  return z.toJSONSchema(configSchemas[type], { io: 'input', unrepresentable: 'any' });
+}

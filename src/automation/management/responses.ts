@@ -1,0 +1,124 @@
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import type { DeliveryRow } from '../outbox/deliveries.store.js';
+import { deliveryStatuses } from '../outbox/deliveries.store.js';
+import { scheduleConfig } from '../triggers/config/source-configs.js';
+import { triggerTypes } from '../triggers/config/trigger-config.js';
+import { scheduleOf } from '../sources/schedules.js';
+import type { TriggerRow } from '../triggers/triggers.store.js';
+
+const moment = z.iso.datetime();
+
+export const triggerAnswer = z.object({
+  id: z.uuid(),
+  agent_id: z.uuid(),
+  name: z.string(),
+  trigger_type: z.enum(triggerTypes),
+  trigger_config: z.record(z.string(), z.unknown()).describe('As it was written.'),
+  enabled: z.boolean(),
+  webhook_url: z.string().optional().describe('Of a webhook.'),
+  next_runs: z.array(moment).optional().describe('Of a schedule that is switched on.'),
+  source: z
+    .object({ failures: z.int(), last_error: z.string().nullable() })
+    .optional()
+    .describe('Of one trigger that looks for its news itself: how many looks in a row have failed, and why.'),
+  created_by: z.uuid().nullable(),
+  created_at: moment,
+  updated_at: moment,
+});
+
+export const createdAnswer = z.object({
+  success: z.literal(true),
+  data: z.object({
+    id: z.uuid(),
+    agent_id: z.uuid(),
+    name: z.string(),
+    trigger_type: z.enum(triggerTypes),
+    webhook_secret: z.string().optional().describe('Shown this once. Of a webhook.'),
+    enabled: z.boolean(),
+  }),
+  webhook_url: z.string().optional().describe('Of a webhook.'),
+});
+
+export const deliveryAnswer = z.object({
+  id: z.uuid(),
+  execution_id: z.uuid().nullable().describe('Null for a message that somebody wrote by hand.'),
+  trigger_id: z.uuid(),
+  session_id: z.uuid(),
+  status: z.enum(deliveryStatuses),
+  chunk: z.int().describe('The chunk to be sent next, or that failed.'),
+  chunk_total: z.int(),
+  attempts: z.int().describe('At that chunk.'),
+  truncated: z.boolean(),
+  last_status_code: z.int().nullable(),
+  last_error: z.string().nullable(),
+  created_at: moment,
+  finished_at: moment.nullable(),
+});
+
+export function webhookUrlOf(publicUrl: string, id: string): string {
+  return `${publicUrl.replace(/\/+$/, '')}/api/triggers/webhook/${id}`;
+}
+
+export function triggerAnswerOf(row: TriggerRow, publicUrl: string): z.input<typeof triggerAnswer> {
+  return {
+    id: row.id,
+    agent_id: row.agent_id,
+    name: row.name,
+    trigger_type: row.trigger_type,
+    trigger_config: row.config,
+    enabled: row.enabled,
+    ...(row.trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl, row.id) } : {}),
+    ...(row.trigger_type === 'schedule' && row.enabled ? { next_runs: nextRunsOf(row.config) } : {}),
+    created_by: row.created_by,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
+
+const nextRunsShown = 3;
+/** By the line and its zone: to find them out takes a millisecond, and a list may hold thousands. */
+const knownRuns = new LRUCache<string, readonly number[]>({ max: 10_000 });
+
+/** What was found out holds until the first of them is over. */
+export function nextRunsOf(config: TriggerRow['config'], nowMs = Date.now()): string[] {
+  const parsed = scheduleConfig.parse(config);
+  const key = JSON.stringify([parsed.cron, parsed.timezone]);
+  let runs = knownRuns.get(key) ?? [];
+  if ((runs[0] ?? 0) <= nowMs) {
+    const schedule = scheduleOf(parsed, nowMs);
+    const found: number[] = [];
+    for (let next = schedule?.next(nowMs); next !== undefined && found.length < nextRunsShown;) {
+      found.push(next);
+      next = schedule?.next(next);
+    }
+    runs = found;
+    knownRuns.set(key, runs);
+  }
+  return runs.map((run) => new Date(run).toISOString());
+}
+
+/** Of one go, so that a long list lets others in between. */
+const answersAtOnce = 20;
+
+export async function triggerAnswersOf(
+  rows: readonly TriggerRow[],
+  publicUrl: string,
+): Promise<z.input<typeof triggerAnswer>[]> {
+  const answers: z.input<typeof triggerAnswer>[] = [];
+  for (const row of rows) {
+    answers.push(triggerAnswerOf(row, publicUrl));
+    if (answers.length % answersAtOnce === 0) await new Promise((resolve) => void setImmediate(resolve));
+  }
+  return answers;
+}
+
+export function deliveryAnswerOf(row: DeliveryRow): z.input<typeof deliveryAnswer> {
+  const { last_status, created_at, finished_at, ...rest } = row;
+  return {
+    ...rest,
+    last_status_code: last_status,
+    created_at: created_at.toISOString(),
+    finished_at: finished_at?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,309 @@
+import { randomUUID } from 'node:crypto';
+import type { AgentsSubject } from '../../agents/index.js';
+import { recordAudit } from '../../tenancy/audit/index.js';
+import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Egress } from '../../infra/egress/index.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { type JsonObject, mergePatch } from '../../http/operations/index.js';
+import type { ChangeFeed, Store, TenantTransaction } from '../../infra/storage/index.js';
+import { referenceOf, type Vault } from '../../tenancy/vault/index.js';
+import { announceTrigger, settled } from '../triggers/changes.js';
+import { refuseRenderedAcknowledgement } from '../outbox/replies/raw-reply.js';
+import { approvedDestinations } from '../triggers/config/secret-rules.js';
+import {
+  type ChannelAddresses,
+  checkOutbound,
+  destinationsOf,
+  parseTriggerConfig,
+  type TriggerConfig,
+  type TriggerType,
+  withoutNulls,
+} from '../triggers/config/trigger-config.js';
+import type { EmailConfig, ScheduleConfig } from '../triggers/config/source-configs.js';
+import { Schedule } from '../triggers/schedule/schedule.js';
+import { sourceHealth, type SourceHealth } from '../sources/sources.store.js';
+import {
+  countTriggers,
+  deleteTrigger,
+  findTrigger,
+  insertTrigger,
+  listTriggers,
+  lockTrigger,
+  setFormerSecret,
+  setTriggerEnabled,
+  type TriggerFilter,
+  type TriggerRow,
+  updateTrigger,
+} from '../triggers/triggers.store.js';
+
+/** Of one tenant. A list of all is answered in one piece. */
+export const triggersMax = 2_000;
+
+export interface TriggersParts {
+  readonly store: Store;
+  readonly feed: ChangeFeed;
+  readonly vault: Pick<Vault, 'keep' | 'putOwned' | 'deleteOwned'>;
+  readonly egress: Pick<Egress, 'checkUrl' | 'checkHost' | 'checkHeaders'>;
+  readonly agents: Pick<AgentsSubject, 'runnableAgent'>;
+  readonly channels: ChannelAddresses;
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly nowMs: () => number;
+  /** Refuses an address that mail may not be sent from; the id is undefined for a trigger that is being made. */
+  readonly checkAddress: (scope: TenantScope, id: string | undefined, config: EmailConfig) => Promise<void>;
+  /** Judges what only others can, and asks where a source begins; undefined where it goes on as it was before. */
+  readonly beginning: (
+    scope: TenantScope,
+    config: TriggerConfig,
+    before?: TriggerConfig,
+  ) => Promise<object | undefined>;
+  /** How a trigger that nobody calls is looked at from now on. */
+  readonly arm: (
+    tx: TenantTransaction,
+    row: TriggerRow,
+    config: TriggerConfig,
+    beginning?: object,
+  ) => Promise<void>;
+  /** After the commit: a trigger that looks for its news itself begins at once, not when its lateness is noticed. */
+  readonly armed: (scope: TenantScope, row: TriggerRow) => void;
+}
+
+export interface NewTriggerFields {
+  readonly agent_id: string;
+  readonly name: string;
+  readonly trigger_type: TriggerType;
+  readonly trigger_config: JsonObject;
+}
+
+export interface TriggerPatch {
+  readonly agent_id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly trigger_type?: TriggerType | undefined;
+  readonly trigger_config?: JsonObject | undefined;
+  readonly enabled?: boolean | undefined;
+}
+
+export interface CreatedTrigger {
+  readonly row: TriggerRow;
+  /** Only now and after a rotation; undefined for types that nobody signs. */
+  readonly secret: string | undefined;
+}
+
+/** Triggers: made, read and changed. Nodes that keep one in memory hear of every change. */
+export class Triggers {
+  readonly #parts: TriggersParts;
+
+  constructor(parts: TriggersParts) {
+    this.#parts = parts;
+  }
+
+  async create(caller: TenantCaller, fields: NewTriggerFields): Promise<CreatedTrigger> {
+    const { scope } = caller;
+    const config = withoutNulls(fields.trigger_config);
+    const parsed = this.#judged(fields.trigger_type, config);
+    refuseRenderedAcknowledgement(parsed);
+    await this.#checkAddress(scope, undefined, parsed);
+    await this.#requireAgent(caller, fields.agent_id);
+    const beginning = await this.#parts.beginning(scope, parsed);
+    const destinations = destinationsOf(parsed, this.#parts.channels);
+    const id = randomUUID();
+    const secret = fields.trigger_type === 'webhook' ? this.#newSecret() : undefined;
+    return this.#arming(scope, async (tx) => {
+      if ((await countTriggers(scope, tx)) >= triggersMax) {
+        throw new PlatformError('conflict', { message: `A tenant holds at most ${triggersMax} triggers.` });
+      }
+      const approved = await approvedDestinations(this.#parts.vault, tx, caller.role, destinations, []);
+      const row = await insertTrigger(scope, tx, {
+        id,
+        agentId: fields.agent_id,
+        name: fields.name,
+        type: fields.trigger_type,
+        config,
+        approved,
+        secrets: [...new Set(destinations.map(({ secret: used }) => referenceOf(used)))],
+        secretId:
+          secret === undefined
+            ? null
+            : await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret),
+        createdBy: caller.kind === 'key' ? caller.keyId : caller.userId,
+      });
+      await this.#parts.arm(tx, row, parsed, beginning);
+      await this.#audit(tx, caller, 'trigger.created', row);
+      return { result: { row, secret }, row };
+    });
+  }
+
+  get(scope: TenantScope, id: string): Promise<TriggerRow> {
+    return this.#parts.store.inTenant(scope, async (tx) => present(await findTrigger(scope, tx, id)));
+  }
+
+  /** How its looks went; null for one that looks for nothing. */
+  source(scope: TenantScope, id: string): Promise<SourceHealth | null> {
+    return this.#parts.store.inTenant(scope, (tx) => sourceHealth(scope, tx, id));
+  }
+
+  list(scope: TenantScope, filter: TriggerFilter): Promise<readonly TriggerRow[]> {
+    return this.#parts.store.inTenant(scope, (tx) => listTriggers(scope, tx, filter));
+  }
+
+  /** A JSON Merge Patch of what was written before. */
+  async update(caller: TenantCaller, id: string, patch: TriggerPatch): Promise<TriggerRow> {
+    const { scope } = caller;
+    if (patch.agent_id !== undefined) await this.#requireAgent(caller, patch.agent_id);
+    const found = await this.get(scope, id);
+    if (patch.trigger_config !== undefined) {
+      const wanted = mergePatch(found.config, patch.trigger_config);
+      await this.#checkAddress(scope, id, this.#judged(found.trigger_type, wanted));
+    }
+    const beginning = await this.#beginningAnew(scope, found, patch);
+    return this.#arming(scope, async (tx) => {
+      const before = present(await lockTrigger(scope, tx, id));
+      if (patch.trigger_type !== undefined && patch.trigger_type !== before.trigger_type) {
+        throw invalidField('trigger_type', 'cannot be changed; make another trigger');
+      }
+      const config = mergePatch(before.config, patch.trigger_config ?? {});
+      const parsed = this.#judged(before.trigger_type, config);
+      if (patch.trigger_config !== undefined) refuseRenderedAcknowledgement(parsed);
+      const destinations = destinationsOf(parsed, this.#parts.channels);
+      const row = await updateTrigger(scope, tx, id, {
+        agentId: patch.agent_id ?? before.agent_id,
+        name: patch.name ?? before.name,
+        config,
+        enabled: patch.enabled ?? before.enabled,
+        approved: await approvedDestinations(
+          this.#parts.vault,
+          tx,
+          caller.role,
+          destinations,
+          before.approved,
+        ),
+        secrets: [...new Set(destinations.map(({ secret }) => referenceOf(secret)))],
+      });
+      // Changed by somebody else meanwhile: then the next look finds out where to begin.
+      await this.#parts.arm(tx, row, parsed, before.revision === found.revision ? beginning : undefined);
+      await this.#audit(tx, caller, 'trigger.updated', row);
+      return { result: row, row };
+    });
+  }
+
+  /** Asked outside the transaction, since it may take a while. */
+  #beginningAnew(
+    scope: TenantScope,
+    { trigger_type: type, config }: TriggerRow,
+    { trigger_config: patch }: TriggerPatch,
+  ): Promise<object | undefined> | undefined {
+    if (patch === undefined || type === 'webhook') return undefined;
+    const wanted = this.#judged(type, mergePatch(config, patch));
+    return this.#parts.beginning(scope, wanted, parseTriggerConfig(type, config));
+  }
+
+  setEnabled(caller: TenantCaller, id: string, enabled: boolean): Promise<TriggerRow> {
+    return this.#arming(caller.scope, async (tx) => {
+      const row = present(await setTriggerEnabled(caller.scope, tx, id, enabled));
+      await this.#parts.arm(tx, row, parseTriggerConfig(row.trigger_type, row.config));
+      await this.#audit(tx, caller, enabled ? 'trigger.enabled' : 'trigger.disabled', row);
+      return { result: row, row };
+    });
+  }
+
+  /** A new secret; the one before verifies too for the grace time. */
+  rotateSecret(caller: TenantCaller, id: string, graceMs: number): Promise<CreatedTrigger> {
+    return this.#changing(caller.scope, async (tx) => {
+      const before = present(await lockTrigger(caller.scope, tx, id));
+      if (before.secret_id === null) {
+        throw new PlatformError('conflict', { message: 'Only webhooks have a secret of their own.' });
+      }
+      const secret = this.#newSecret();
+      await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret, graceMs);
+      const row = await setFormerSecret(caller.scope, tx, id, graceMs);
+      await this.#audit(tx, caller, 'trigger.secret-rotated', row);
+      return { result: { row, secret }, id };
+    });
+  }
+
+  delete(caller: TenantCaller, id: string): Promise<void> {
+    return this.#changing(caller.scope, async (tx) => {
+      const row = present(await lockTrigger(caller.scope, tx, id));
+      await this.#parts.vault.deleteOwned(tx, ownerOf(id));
+      await deleteTrigger(caller.scope, tx, id);
+      await this.#audit(tx, caller, 'trigger.deleted', row);
+      return { result: undefined, id };
+    });
+  }
+
+  #judged(type: TriggerType, config: JsonObject): TriggerConfig {
+    const parsed = parseTriggerConfig(type, config);
+    checkOutbound(parsed, this.#parts.egress);
+    if (parsed.type === 'schedule') refuseUnreadable(parsed.config, this.#parts.nowMs());
+    return parsed;
+  }
+
+  async #checkAddress(scope: TenantScope, id: string | undefined, parsed: TriggerConfig): Promise<void> {
+    if (parsed.type === 'email') await this.#parts.checkAddress(scope, id, parsed.config);
+  }
+
+  async #requireAgent({ scope, role }: TenantCaller, agentId: string): Promise<void> {
+    const agent = await this.#parts.agents.runnableAgent(scope, agentId, role);
+    if (agent === undefined) throw new PlatformError('agent_not_found');
+  }
+
+  /** In the form that Standard Webhooks gives secrets, since callbacks are signed with it. */
+  #newSecret(): string {
+    return `whsec_${Buffer.from(this.#parts.randomBytes(32)).toString('base64')}`;
+  }
+
+  async #arming<Result>(
+    scope: TenantScope,
+    work: (tx: TenantTransaction) => Promise<{ readonly result: Result; readonly row: TriggerRow }>,
+  ): Promise<Result> {
+    const { result, row } = await this.#changing(scope, async (tx) => {
+      const changed = await work(tx);
+      return { result: changed, id: changed.row.id };
+    });
+    this.#parts.armed(scope, row);
+    return result;
+  }
+
+  async #changing<Result>(
+    scope: TenantScope,
+    work: (tx: TenantTransaction) => Promise<{ readonly result: Result; readonly id: string }>,
+  ): Promise<Result> {
+    const { store, feed } = this.#parts;
+    const { result, change } = await store.inTenant(scope, async (tx) => {
+      const done = await work(tx);
+      return { result: done.result, change: await announceTrigger(tx, done.id) };
+    });
+    await settled(feed, change);
+    return result;
+  }
+
+  async #audit(
+    tx: TenantTransaction,
+    caller: TenantCaller,
+    action: string,
+    { id, name, trigger_type: type }: TriggerRow,
+  ): Promise<void> {
+    await recordAudit(tx, {
+      tenantId: caller.scope.tenantId,
+      actor: actorOf(caller),
+      action,
+      subject: `trigger:${id}`,
+      details: { name, type },
+    });
+  }
+}
+
+function refuseUnreadable(config: ScheduleConfig, nowMs: number): void {
+  const schedule = Schedule.read(config, nowMs);
+  if (!(schedule instanceof Schedule)) throw invalidField(`trigger_config.${schedule.field}`, schedule.issue);
+}
+
+/** Under which name the vault keeps a trigger's own secret. */
+function ownerOf(id: string): string {
+  return `trigger:${id}`;
+}
+
+export function present(row: TriggerRow | null): TriggerRow {
+  if (row === null) throw new PlatformError('not_found', { message: 'The trigger was not found.' });
+  return row;
+}

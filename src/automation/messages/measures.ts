@@ -1,0 +1,80 @@
+import { Counter, Histogram, Registry } from 'prom-client';
+import type { TriggerType } from '../triggers/config/trigger-config.js';
+
+/** What becomes of an attempt to send an answer. */
+export type AttemptFate = 'delivered' | 'delivery_failed' | 'repeated';
+
+const secondsBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600];
+
+/** What triggers do on this node, for `/metrics`. */
+export class TriggerMeasures {
+  readonly #registry = new Registry();
+  readonly #accepted = this.#counter('accepted', 'Messages that were accepted', 'type');
+  readonly #refused = this.#counter('refused', 'Webhooks that were refused, and by what', 'reason');
+  readonly #buffered = this.#counter('buffered', 'Messages that were put into a buffer');
+  readonly #flushed = this.#counter('flushed', 'Buffers that became an execution');
+  readonly #attempts = this.#counter(
+    'delivery_attempts',
+    'Attempts to send an answer, by their end',
+    'outcome',
+  );
+  readonly #failures = this.#counter('failures', 'What failed and is tried again by itself', 'attempted');
+  readonly #deliveryLag = this.#histogram(
+    'delivery_lag_seconds',
+    'From an answer to its arrival, all chunks and attempts included',
+  );
+  readonly #lateness = this.#histogram('schedule_lateness_seconds', 'How late schedules fired');
+
+  accepted(type: TriggerType): void {
+    this.#accepted.inc({ type });
+  }
+
+  /** `reason` is the code of a refusal, or the gate that was closed. */
+  refused(reason: string): void {
+    this.#refused.inc({ reason });
+  }
+
+  buffered(): void {
+    this.#buffered.inc();
+  }
+
+  flushed(): void {
+    this.#flushed.inc();
+  }
+
+  /** `lagMs` from the time that the answer was made. */
+  attempted(outcome: AttemptFate, lagMs: number): void {
+    this.#attempts.inc({ outcome });
+    if (outcome === 'delivered') this.#deliveryLag.observe(Math.max(0, lagMs) / 1_000);
+  }
+
+  fired(lateMs: number): void {
+    this.#lateness.observe(Math.max(0, lateMs) / 1_000);
+  }
+
+  failed(attempted: string): void {
+    this.#failures.inc({ attempted });
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #counter(name: string, help: string, ...labelNames: string[]): Counter {
+    return new Counter({
+      name: `troupe_triggers_${name}_total`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+    });
+  }
+
+  #histogram(name: string, help: string): Histogram {
+    return new Histogram({
+      name: `troupe_triggers_${name}`,
+      help,
+      buckets: secondsBuckets,
+      registers: [this.#registry],
+    });
+  }
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import type { Sealer } from '../../infra/sealing/index.js';
+
+/** Where in a thread of mails an answer belongs. */
+export const mailPlace = z.object({
+  /** Undefined for a mail that had no id to answer to. */
+  messageId: z.string().optional(),
+  references: z.array(z.string()),
+  subject: z.string(),
+  thread: z.string(),
+});
+
+export type MailPlace = z.output<typeof mailPlace>;
+
+/** What an accepted message leads to, as it is kept until it has run. */
+export const work = z.object({
+  message: z.string(),
+  context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+  consumerKey: z.string().optional(),
+  displayName: z.string().optional(),
+  userId: z.string().optional(),
+  keyId: z.string().optional(),
+  requestId: z.string(),
+  /** Whose session it was accepted for: its trigger may have been given to another agent since. */
+  agentId: z.string().optional(),
+  /** How the channel writes both sides, to answer. */
+  reply: z.object({ to: z.string(), from: z.string() }).optional(),
+  /** Of a mail. */
+  mail: mailPlace.optional(),
+});
+
+export type MessagePayload = z.output<typeof work>;
+
+/** Seals what tenants' messages hold, bound to the tenant, so that no row can be moved into another's. */
+export class MessageSealer {
+  readonly #sealer: Sealer;
+
+  constructor(sealer: Sealer) {
+    this.#sealer = sealer;
+  }
+
+  seal({ tenantId }: TenantScope, value: unknown): Buffer {
+    return this.#sealer.seal(Buffer.from(JSON.stringify(value), 'utf8'), contextOf(tenantId));
+  }
+
+  /** What a row runs: its own, or that of the messages of a buffer in their order. */
+  openParts(
+    scope: TenantScope,
+    parts: readonly Uint8Array[],
+    parsed: TriggerConfig | undefined,
+  ): MessagePayload {
+    return merged(this.openEach(scope, parts), parsed);
+  }
+
+  openEach(scope: TenantScope, parts: readonly Uint8Array[]): readonly MessagePayload[] {
+    return parts.map((sealed) => this.open(scope, sealed, work));
+  }
+
+  /** The same value, under the current key. */
+  anew({ tenantId }: TenantScope, sealed: Uint8Array): Buffer {
+    return this.#sealer.seal(this.#sealer.open(sealed, contextOf(tenantId)), contextOf(tenantId));
+  }
+
+  open<Value>({ tenantId }: TenantScope, sealed: Uint8Array, shape: z.ZodType<Value>): Value {
+    return shape.parse(JSON.parse(this.#sealer.open(sealed, contextOf(tenantId)).toString('utf8')));
+  }
+}
+
+/** Between the messages of a buffer. */
+function separatorOf(parsed: TriggerConfig | undefined): string {
+  return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.concat_separator : '\n';
+}
+
+function contextOf(tenantId: string): string {
+  return `trigger work of ${tenantId}`;
+}
+
+/** Messages of a buffer as one: texts joined, the later context over the earlier, the last sender's way to answer. */
+export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig | undefined): MessagePayload {
+  const last = parts.at(-1);
+  if (last === undefined) throw new RangeError('A buffer that is flushed holds a message');
+  return {
+    ...last,
+    message: parts.map(({ message }) => message).join(separatorOf(parsed)),
+    context: Object.assign({}, ...parts.map(({ context }) => context)) as MessagePayload['context'],
+  };
+}

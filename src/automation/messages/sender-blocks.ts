@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { HotReads, HotStatement } from '../../infra/storage/index.js';
+import type { ConsumerPort } from '../triggers/ports.js';
+
+export type SenderBlock = 'denylist' | 'session';
+
+const takenRow = z.object({ id: z.uuid() });
+const takenOver: HotStatement<z.output<typeof takenRow>> = {
+  name: 'trigger_sessions_taken_over',
+  text: `select id from sessions where tenant_id = $1 and id = any($2::uuid[]) and control_mode <> 'engaged'
+    and (control_expires_at is null or control_expires_at > clock_timestamp())`,
+  row: takenRow,
+};
+
+/** Of one read. */
+const sessionsMax = 200;
+
+interface Question {
+  readonly scope: TenantScope;
+  readonly sessionIds: Set<string>;
+  readonly answer: Promise<ReadonlySet<string>>;
+}
+
+/** Whether somebody stands between a person and the agent: the tenant's denylist, or people who took over. */
+export class SenderBlocks {
+  readonly #consumers: ConsumerPort;
+  readonly #reads: HotReads;
+  /** By tenant, what is asked for in this turn of the event loop: a burst of messages is one read. */
+  readonly #questions = new Map<string, Question>();
+
+  constructor(consumers: ConsumerPort, reads: HotReads) {
+    this.#consumers = consumers;
+    this.#reads = reads;
+  }
+
+  isDenied(scope: TenantScope, consumerKey: string | undefined): Ready<boolean> {
+    return consumerKey !== undefined && this.#consumers.isDenied(scope, consumerKey);
+  }
+
+  /** False for a session that nobody took over, also for one that does not exist yet. */
+  async isTakenOver(scope: TenantScope, sessionId: string): Promise<boolean> {
+    const asked = this.#questions.get(scope.tenantId);
+    const question = asked === undefined || asked.sessionIds.size >= sessionsMax ? this.#ask(scope) : asked;
+    question.sessionIds.add(sessionId);
+    return (await question.answer).has(sessionId);
+  }
+
+  async closedFor(
+    scope: TenantScope,
+    consumerKey: string | undefined,
+    sessionId: string,
+  ): Promise<SenderBlock | undefined> {
+    if (await this.isDenied(scope, consumerKey)) return 'denylist';
+    return (await this.isTakenOver(scope, sessionId)) ? 'session' : undefined;
+  }
+
+  #ask(scope: TenantScope): Question {
+    const sessionIds = new Set<string>();
+    const question: Question = {
+      scope,
+      sessionIds,
+      answer: new Promise((resolve, reject) => {
+        setImmediate(() => {
+          if (this.#questions.get(scope.tenantId) === question) this.#questions.delete(scope.tenantId);
+          this.#read(scope, sessionIds).then(resolve, reject);
+        });
+      }),
+    };
+    this.#questions.set(scope.tenantId, question);
+    return question;
+  }
+
+  async #read(scope: TenantScope, sessionIds: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const rows = await this.#reads.inTenant(scope, takenOver, [scope.tenantId, [...sessionIds]]);
+    return new Set(rows.map(({ id }) => id));
+  }
+}

@@ -1,0 +1,202 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type Egress, EgressError } from '../../infra/egress/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { type Mail, MailError } from '../../infra/mail/index.js';
+import type { ChangeFeed } from '../../infra/storage/index.js';
+import type { SenderBlocks } from '../messages/sender-blocks.js';
+import type { MessageSealer } from '../messages/message-payload.js';
+import { type LiveTrigger, validSecrets } from '../triggers/live-triggers.js';
+import type { MailAddresses } from '../messages/mail-addresses.js';
+import { answerMail } from './mail-reply.js';
+import { deliveryContent, type DeliveryContent } from './delivery-content.js';
+import type { ClaimedDelivery } from './deliveries.store.js';
+import { outgoingRequest, type OutgoingParts, type SignedRequest, Unsendable } from './outgoing-request.js';
+import type { AttemptResult } from './retry.js';
+
+/** Of one attempt, from look-up to the last byte. */
+export const attemptMs = 15_000;
+const noWayOut = 'The trigger has no way out for answers.';
+
+type SendingTrigger = Pick<LiveTrigger, 'id' | 'scope' | 'parsed' | 'secrets' | 'formerSecretUntilMs'>;
+
+export interface AttemptParts extends OutgoingParts {
+  readonly live: { get(id: string): Ready<SendingTrigger | undefined> };
+  readonly seal: MessageSealer;
+  readonly gates: Pick<SenderBlocks, 'closedFor'>;
+  readonly feed: Pick<ChangeFeed, 'subscribe'>;
+  /** Of changes after which a gate may be closed; the tenant is known with each. */
+  readonly gateTopics: readonly string[];
+  /** For what tenants aim, and for what the operator set. */
+  readonly egress: Pick<Egress, 'fetchGuarded'>;
+  readonly operatorEgress: Pick<Egress, 'fetchGuarded'>;
+  /** For answers to mails. */
+  readonly mail: Pick<Mail, 'send'>;
+  readonly addresses: Pick<MailAddresses, 'sendingAs'>;
+  readonly time: Time;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+/** What came of an attempt, and how long the trigger wants to wait before the next chunk. */
+export type Attempted = AttemptResult & { readonly delayMs: number };
+
+interface UnderWay {
+  readonly scope: TenantScope;
+  readonly sessionId: string;
+  readonly consumerKey: string | undefined;
+  readonly stop: AbortController;
+}
+
+/**
+ * One attempt to send one chunk. The gates are judged before it, and again whenever one of them may have been closed
+ * while it is under way: then it is broken off, so that nothing of an agent follows the answer to a handoff.
+ */
+export class Attempts {
+  readonly #parts: AttemptParts;
+  readonly #underWay = new Set<UnderWay>();
+  readonly #unsubscribe: readonly (() => void)[];
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts;
+    this.#unsubscribe = parts.gateTopics.map((topic) =>
+      parts.feed.subscribe(topic, {
+        onChange: ({ tenantId }) => this.#judgeAgain(tenantId),
+        onDropEverything: () => this.#judgeAgain(null),
+      }),
+    );
+  }
+
+  stop(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  /** Rejects only where nobody knows what happened. */
+  async make(scope: TenantScope, delivery: ClaimedDelivery): Promise<Attempted> {
+    try {
+      const trigger = await this.#parts.live.get(delivery.trigger_id);
+      if (trigger === undefined) throw new Unsendable('The trigger was deleted.');
+      const content = this.#parts.seal.open(scope, delivery.sealed, deliveryContent);
+      if (trigger.parsed.type !== 'webhook') {
+        const send = () => this.#mail(delivery, trigger, content);
+        return { ...(await this.#whileOpen(scope, delivery, content, send)), delayMs: 0 };
+      }
+      const { config } = trigger.parsed;
+      const nowMs = this.#parts.time.wallMs();
+      const send = async (signal: AbortSignal): Promise<AttemptResult> => {
+        const request = await outgoingRequest(this.#parts, {
+          scope,
+          config,
+          secrets: validSecrets(trigger, nowMs),
+          content,
+          key: `${delivery.key}:${delivery.chunk}`,
+          now: new Date(nowMs),
+          names: {
+            agent_response: content.chunks[delivery.chunk - 1] ?? '',
+            session_id: delivery.session_id,
+            execution_id: delivery.execution_id ?? delivery.key,
+            trigger_id: delivery.trigger_id,
+            chunk_index: delivery.chunk,
+            chunk_total: delivery.chunk_total,
+          },
+        });
+        return this.#fetchOnce(request, signal);
+      };
+      const result = await this.#whileOpen(scope, delivery, content, send);
+      return { ...result, delayMs: config.execution.split_config.inter_chunk_delay_ms };
+    } catch (error) {
+      return { ...failureOf(error), delayMs: 0 };
+    }
+  }
+
+  async #whileOpen(
+    scope: TenantScope,
+    { session_id: sessionId }: ClaimedDelivery,
+    { manual, consumerKey }: DeliveryContent,
+    send: (signal: AbortSignal) => Promise<AttemptResult>,
+  ): Promise<AttemptResult> {
+    const underWay: UnderWay = { scope, sessionId, consumerKey, stop: new AbortController() };
+    if (manual) return send(underWay.stop.signal);
+    // Before the gates are asked: what closes from now on is heard.
+    this.#underWay.add(underWay);
+    try {
+      const closed = await this.#parts.gates.closedFor(scope, consumerKey, sessionId);
+      if (closed !== undefined) throw new Unsendable(`Not sent: ${closed}.`);
+      return await send(underWay.stop.signal);
+    } catch (error) {
+      throw underWay.stop.signal.aborted ? underWay.stop.signal.reason : error;
+    } finally {
+      this.#underWay.delete(underWay);
+    }
+  }
+
+  /** `tenantId` null: any of them. */
+  #judgeAgain(tenantId: string | null): void {
+    for (const underWay of this.#underWay) {
+      const { scope, consumerKey, sessionId, stop } = underWay;
+      if (tenantId !== null && tenantId !== scope.tenantId) continue;
+      this.#parts.gates.closedFor(scope, consumerKey, sessionId).then(
+        (closed) => closed !== undefined && stop.abort(new Unsendable(`Broken off: ${closed}.`)),
+        (error: unknown) => this.#parts.report('asking gates about an answer under way', error),
+      );
+    }
+  }
+
+  /** The mail server's own words stay with the operator: they tell of his network. */
+  async #mail(
+    delivery: ClaimedDelivery,
+    trigger: SendingTrigger,
+    content: DeliveryContent,
+  ): Promise<AttemptResult> {
+    const { mail, addresses, time, report } = this.#parts;
+    const { parsed } = trigger;
+    if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noWayOut);
+    // As it may be sent now: a domain may have been given up since the answer was written.
+    const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
+    const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
+    if (answer === undefined) throw new Unsendable(noWayOut);
+    let timer: Timer | undefined;
+    const tooLong = new Promise<never>((_resolve, reject) => {
+      const error = new MailError('The mail server did not answer in time.', { final: false });
+      timer = time.after(attemptMs, () => reject(error));
+    });
+    try {
+      await Promise.race([mail.send(answer), tooLong]);
+      return { kind: 'answered', status: 250, retryAfter: undefined };
+    } catch (error) {
+      report('sending an answer by mail', error);
+      const final = error instanceof MailError && error.final;
+      return { kind: 'failed', error: 'The mail server did not take the mail.', final };
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  async #fetchOnce(
+    { url, method, headers, body, ours }: SignedRequest,
+    signal: AbortSignal,
+  ): Promise<AttemptResult> {
+    const { egress, operatorEgress } = this.#parts;
+    const answer = await (ours ? operatorEgress : egress).fetchGuarded({
+      url,
+      method,
+      headers,
+      body,
+      signal,
+      timeoutMs: attemptMs,
+      bodyBytesMax: 64 * 1024,
+      oversize: 'cut',
+      // A receiver that moved is told to its owner; following would send the signature somewhere else.
+      redirectsMax: 0,
+    });
+    return { kind: 'answered', status: answer.status, retryAfter: answer.headers['retry-after'] };
+  }
+}
+
+function failureOf(error: unknown): AttemptResult {
+  if (error instanceof Unsendable) return { kind: 'failed', error: error.message, final: true };
+  if (error instanceof EgressError || error instanceof PlatformError) {
+    return { kind: 'failed', error: error.message, final: error.retry === 'never' };
+  }
+  throw error;
+}

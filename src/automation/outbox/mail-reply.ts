@@ -1,0 +1,63 @@
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { OutgoingMail } from '../../infra/mail/index.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
+import type { DeliveryContent } from './delivery-content.js';
+import type { SendingAs } from '../messages/mail-addresses.js';
+import { noteMail } from '../messages/mail-threads.store.js';
+
+export interface Answer {
+  /** Fixed with the row of the outbox: of the execution, or of the message that somebody wrote by hand. */
+  readonly key: string;
+  readonly content: DeliveryContent;
+}
+
+/**
+ * What is sent for a row of the outbox, the same in every attempt: whoever gets it twice, after a crash between sending
+ * and recording that, knows it by its Message-ID. Undefined for what came in by no mail.
+ */
+export function answerMail(
+  { key, content }: Answer,
+  date: Date,
+  { from, replyTo }: SendingAs,
+): OutgoingMail | undefined {
+  const { reply, mail, chunks } = content;
+  if (reply === undefined || mail === undefined) return undefined;
+  const { messageId, references, subject } = mail;
+  const answered = messageId === undefined ? [] : [messageId];
+  return {
+    id: key,
+    messageId: `<${messageIdOf(key, reply.from)}>`,
+    from,
+    ...(replyTo === undefined ? {} : { replyTo }),
+    to: reply.to,
+    subject: /^re:/i.test(subject) ? subject : `Re: ${subject}`.trim(),
+    text: chunks.join('\n\n'),
+    date,
+    answers: {
+      ...(messageId === undefined ? {} : { inReplyTo: `<${messageId}>` }),
+      references: [...references, ...answered].map((id) => `<${id}>`),
+    },
+  };
+}
+
+/** How it is noted when it is put into the outbox: an answer to it comes after it, and finds the thread. */
+export function answerNote({ key, content }: Answer): { messageId: string; thread: string } | undefined {
+  const { reply, mail } = content;
+  if (reply === undefined || mail === undefined) return undefined;
+  return { messageId: messageIdOf(key, reply.from), thread: mail.thread };
+}
+
+/** In the transaction that puts it into the outbox. */
+export async function noteAnswer(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  { triggerId, ...answer }: Answer & { readonly triggerId: string },
+): Promise<void> {
+  const note = answerNote(answer);
+  if (note !== undefined) await noteMail(scope, tx, { triggerId, ...note });
+}
+
+/** Without brackets, as ids are kept. */
+function messageIdOf(key: string, from: string): string {
+  return `${key}@${from.slice(from.lastIndexOf('@') + 1)}`;
+}

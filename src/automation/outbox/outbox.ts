@@ -1,0 +1,200 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Time } from '../../../cluster/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { PlainTexts } from './replies/plain-texts.js';
+import { lastTriggerOf, setDeliveryStatus } from '../triggers/executions.store.js';
+import { findReply } from './reply-routes.store.js';
+import { mailPlace, type MessageSealer } from '../messages/message-payload.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import { noteAnswer } from './mail-reply.js';
+import { deliveryContent, hasWayOut, prepareAnswer } from './delivery-content.js';
+import {
+  contentOf,
+  type DeliveryFilter,
+  type DeliveryRow,
+  findDelivery,
+  insertDelivery,
+  listDeliveries,
+  type NewDelivery,
+  reviveDelivery,
+} from './deliveries.store.js';
+import { holdMs, type Sender } from './sender.js';
+
+export interface OutboxParts {
+  readonly store: Store;
+  readonly live: LiveTriggers;
+  readonly seal: MessageSealer;
+  readonly plainTexts: PlainTexts;
+  readonly sender: Sender;
+  readonly time: Time;
+}
+
+/** A message that somebody wrote by hand, to go out as the session's last one came in. */
+export interface ManualMessage {
+  readonly sessionId: string;
+  /** Fixed by the caller: the keys of its chunks are made of it. */
+  readonly messageId: string;
+  readonly text: string;
+}
+
+export interface SentMessage {
+  readonly deliveredAt: Date;
+}
+
+/** How long somebody waits whose message is being sent by somebody else. */
+const joinMs = 30_000;
+const lookEveryMs = 250;
+
+const reply = z.object({
+  context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+  reply: z.object({ to: z.string(), from: z.string() }).optional(),
+  mail: mailPlace.optional(),
+  consumerKey: z.string().optional(),
+});
+
+/** Answers on their way out, for those who look at them, and messages that people write themselves. */
+export class Outbox {
+  readonly #parts: OutboxParts;
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+  }
+
+  list(scope: TenantScope, filter: DeliveryFilter): Promise<readonly DeliveryRow[]> {
+    return this.#parts.store.inTenant(scope, (tx) => listDeliveries(scope, tx, filter));
+  }
+
+  /** From the chunk that failed on. Undefined where there is no such delivery. */
+  async replay(scope: TenantScope, id: string): Promise<DeliveryRow | undefined> {
+    const { store, sender } = this.#parts;
+    const row = await store.inTenant(scope, async (tx) => {
+      const revived = await reviveDelivery(scope, tx, id);
+      if (revived !== null) {
+        if (revived.execution_id !== null)
+          await setDeliveryStatus(scope, tx, revived.execution_id, 'pending');
+        return revived;
+      }
+      const present = await findDelivery(scope, tx, id);
+      if (present === null) return undefined;
+      throw new PlatformError('conflict', {
+        message: `The delivery is ${present.status}; only a failed one is sent again.`,
+      });
+    });
+    if (row !== undefined) sender.hint(scope, row.session_id);
+    return row;
+  }
+
+  /** Whether the message was taken before; whoever repeats it then sends nothing. */
+  async wasSent(scope: TenantScope, messageId: string): Promise<boolean> {
+    const row = await this.#parts.store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
+    return row?.status === 'delivered';
+  }
+
+  /**
+   * Sends a message of a person by the way that the session's last message came in, and answers when it was taken.
+   * `NO_TRIGGER_HISTORY`, `NO_CALLBACK_CONFIG` or `DELIVERY_FAILED` where it was not. The same id again sends nothing.
+   */
+  async sendManual(scope: TenantScope, message: ManualMessage): Promise<SentMessage> {
+    const { store, live, seal, plainTexts } = this.#parts;
+    const { sessionId, messageId } = message;
+    const before = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
+    if (before?.status === 'delivered') {
+      await this.#joinFirst(scope, messageId, message.text);
+      return { deliveredAt: before.finished_at ?? before.created_at };
+    }
+    const { triggerId, way } = await this.#wayBack(scope, sessionId);
+    const trigger = await live.get(triggerId);
+    if (trigger === undefined || !hasWayOut(trigger.parsed, way)) {
+      throw new PlatformError('NO_CALLBACK_CONFIG');
+    }
+    const { content, truncated } = await prepareAnswer(
+      { scope, plainTexts },
+      trigger.parsed,
+      message.text,
+      way,
+      true,
+    );
+    const delivery: NewDelivery = {
+      id: messageId,
+      sessionId,
+      triggerId,
+      executionId: null,
+      key: messageId,
+      inboxSeq: 0,
+      chunkTotal: content.chunks.length,
+      truncated,
+      sealed: seal.seal(scope, { ...content, written: message.text }),
+    };
+    const isNew = await store.inTenant(scope, async (tx) => {
+      await noteAnswer(scope, tx, { triggerId, key: messageId, content });
+      return insertDelivery(scope, tx, delivery, holdMs);
+    });
+    if (!isNew) await this.#joinFirst(scope, messageId, message.text);
+    else await this.#sendOrFail(scope, messageId, 1);
+    const sent = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
+    return { deliveredAt: sent?.finished_at ?? new Date() };
+  }
+
+  /** How the session's last message came in. */
+  async #wayBack(
+    scope: TenantScope,
+    sessionId: string,
+  ): Promise<{ readonly triggerId: string; readonly way: z.output<typeof reply> }> {
+    const { store, seal } = this.#parts;
+    const { last, triggerId } = await store.inTenant(scope, async (tx) => ({
+      last: await findReply(scope, tx, sessionId),
+      triggerId: await lastTriggerOf(scope, tx, sessionId),
+    }));
+    if (last !== null) return { triggerId: last.trigger_id, way: seal.open(scope, last.sealed, reply) };
+    if (triggerId === null) throw new PlatformError('NO_TRIGGER_HISTORY');
+    // Nobody kept how it came in, since there was no way out then; there may be one now.
+    return { triggerId, way: { context: {} } };
+  }
+
+  /** The same message came before: its fate is this one's, and one that failed is tried once more. */
+  async #joinFirst(scope: TenantScope, id: string, text: string): Promise<void> {
+    const { store, seal } = this.#parts;
+    const before = seal.open(
+      scope,
+      await store.inTenant(scope, (tx) => contentOf(scope, tx, id)),
+      deliveryContent,
+    );
+    if (before.written !== undefined && before.written !== text) {
+      throw new PlatformError('conflict', { message: 'The key was used before, with another message.' });
+    }
+    if ((await this.#fateOf(scope, id)).status === 'delivered') return;
+    const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, id, holdMs));
+    if (revived !== null) return this.#sendOrFail(scope, id, revived.chunk);
+    // A twin was faster.
+    return this.#follow(scope, id);
+  }
+
+  async #sendOrFail(scope: TenantScope, id: string, fromChunk: number): Promise<void> {
+    const sent = await this.#parts.sender.sendNow(scope, id, fromChunk);
+    if (sent === 'sent') return;
+    if (sent === 'taken') return this.#follow(scope, id);
+    throw new PlatformError('DELIVERY_FAILED', { message: sent.failure });
+  }
+
+  /** For a message that somebody else is sending. */
+  async #follow(scope: TenantScope, id: string): Promise<void> {
+    const { status, last_error: error, last_status: code } = await this.#fateOf(scope, id);
+    if (status === 'delivered') return;
+    throw new PlatformError('DELIVERY_FAILED', { message: error ?? `status ${code}` });
+  }
+
+  /** Its row, once that is over. */
+  async #fateOf(scope: TenantScope, id: string): Promise<DeliveryRow> {
+    const { store, time } = this.#parts;
+    const endsAt = time.monotonicMs() + joinMs;
+    for (;;) {
+      const row = await store.inTenant(scope, (tx) => findDelivery(scope, tx, id));
+      if (row !== null && row.status !== 'pending') return row;
+      if (time.monotonicMs() > endsAt)
+        throw new PlatformError('service_unavailable', { retryAfterSeconds: 1 });
+      await new Promise<void>((resolve) => void time.after(lookEveryMs, resolve));
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { SecretRef, SecretValue, Vault } from '../../tenancy/vault/index.js';
+import type { CallbackAuth } from '../triggers/config/execution-config.js';
+import type { SecretFields } from '../triggers/config/fields.js';
+import type { ChannelAddresses } from '../triggers/config/trigger-config.js';
+import type { WebhookConfig } from '../triggers/config/webhook-config.js';
+import { callbackRequest, type ChunkNames, type OutgoingRequest } from './callback-body.js';
+import { callbackSignature } from './callback-signature.js';
+import type { DeliveryContent } from './delivery-content.js';
+
+/** Why a chunk cannot be sent at all, however often one tries. */
+export class Unsendable extends Error {
+  override readonly name = 'Unsendable';
+}
+
+export interface OutgoingParts {
+  readonly vault: Pick<Vault, 'resolve'>;
+  readonly channels: ChannelAddresses;
+}
+
+/** A chunk as one request, with its credential and signature. `ours`: it goes to an address that the operator set. */
+export interface SignedRequest extends OutgoingRequest {
+  readonly ours: boolean;
+}
+
+export interface Chunk {
+  readonly scope: TenantScope;
+  readonly config: WebhookConfig;
+  /** Of the trigger; the current one first. */
+  readonly secrets: readonly SecretValue[];
+  readonly content: DeliveryContent;
+  readonly names: ChunkNames;
+  /** The same for every attempt. */
+  readonly key: string;
+  readonly now: Date;
+}
+
+export async function outgoingRequest(parts: OutgoingParts, chunk: Chunk): Promise<SignedRequest> {
+  if (chunk.config.execution.callback !== undefined) return callbackOf(parts, chunk);
+  const { channel } = chunk.config;
+  const { reply } = chunk.content;
+  if (channel?.auth === undefined || reply === undefined) {
+    throw new Unsendable('The trigger has neither a callback nor a channel to answer through.');
+  }
+  const secret = (await resolve(parts, chunk.scope, channel.auth)).reveal();
+  return channel.type === 'twilio'
+    ? twilioMessage(parts.channels.twilio, secret, reply, chunk)
+    : whatsappMessage(parts.channels.whatsapp_cloud, secret, reply, chunk);
+}
+
+async function callbackOf(parts: OutgoingParts, chunk: Chunk): Promise<SignedRequest> {
+  const { callback } = chunk.config.execution;
+  const request =
+    callback === undefined ? undefined : callbackRequest(callback, chunk.content.context, chunk.names);
+  if (callback === undefined || request === undefined) {
+    throw new Unsendable('The address of the callback cannot be filled in.');
+  }
+  return {
+    ...request,
+    ours: false,
+    headers: {
+      ...request.headers,
+      ...(await credential(parts, chunk.scope, callback.auth)),
+      'idempotency-key': chunk.key,
+      ...callbackSignature(chunk.key, chunk.now, request.body, chunk.secrets),
+    },
+  };
+}
+
+async function credential(
+  parts: OutgoingParts,
+  scope: TenantScope,
+  auth: CallbackAuth,
+): Promise<Readonly<Record<string, string>>> {
+  if (auth.type === 'none') return {};
+  const value = (await resolve(parts, scope, auth)).reveal();
+  switch (auth.type) {
+    case 'bearer':
+      return { authorization: `Bearer ${value}` };
+    case 'basic':
+      return { authorization: basic(value) };
+    case 'api_key':
+      return { [auth.header.toLowerCase()]: value };
+  }
+}
+
+async function resolve(
+  { vault }: OutgoingParts,
+  scope: TenantScope,
+  { secret_ref: name, vault_secret_id }: SecretFields,
+): Promise<SecretValue> {
+  const ref: SecretRef = name ?? { vault_secret_id: vault_secret_id ?? '' };
+  return (await vault.resolve(scope, ref)).value;
+}
+
+function basic(userAndPassword: string): string {
+  return `Basic ${Buffer.from(userAndPassword, 'utf8').toString('base64')}`;
+}
+
+type Reply = NonNullable<DeliveryContent['reply']>;
+
+function twilioMessage(base: string, secret: string, reply: Reply, { names, key }: Chunk): SignedRequest {
+  const [account = ''] = secret.split(':', 1);
+  return {
+    url: `${base.replace(/\/+$/, '')}/2010-04-01/Accounts/${encodeURIComponent(account)}/Messages.json`,
+    method: 'POST',
+    ours: true,
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      authorization: basic(secret),
+      'idempotency-key': key,
+    },
+    body: new URLSearchParams({ To: reply.to, From: reply.from, Body: names.agent_response }).toString(),
+  };
+}
+
+const whatsappSecret = z.object({ access_token: z.string().min(1) });
+const whatsappVersion = 'v23.0';
+
+function whatsappMessage(base: string, secret: string, reply: Reply, { names, key }: Chunk): SignedRequest {
+  return {
+    url: `${base.replace(/\/+$/, '')}/${whatsappVersion}/${encodeURIComponent(reply.from)}/messages`,
+    method: 'POST',
+    ours: true,
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${accessTokenOf(secret)}`,
+      'idempotency-key': key,
+    },
+    body: JSON.stringify({
+      messaging_product: 'whatsapp',
+      recipient_type: 'individual',
+      to: reply.to,
+      type: 'text',
+      text: { preview_url: false, body: names.agent_response },
+    }),
+  };
+}
+
+function accessTokenOf(secret: string): string {
+  const parsed = whatsappSecret.safeParse(jsonOf(secret));
+  if (parsed.success) return parsed.data.access_token;
+  throw new Unsendable('The secret of the channel is not JSON with an access_token.');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Judged by the schema, whose message tells nothing of the value.
+    return undefined;
+  }
+}

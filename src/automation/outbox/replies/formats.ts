@@ -1,0 +1,81 @@
+import type { ResponseFormat } from '../../triggers/config/webhook-config.js';
+
+/** What a synchronous call found out. */
+export interface SyncResult {
+  readonly success: boolean;
+  readonly triggerId: string;
+  readonly agentId: string;
+  readonly executionId: string;
+  readonly text: string;
+  /** The text in pieces, for formats that are lists. */
+  readonly chunks: readonly string[];
+  readonly totalTokens: number;
+  readonly latencyMs: number;
+  /** Where the engine threw. */
+  readonly errorCode?: string | undefined;
+}
+
+/** A body with its type, as it goes out and as it is kept for a repeat of the request. */
+export interface Rendered {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export const jsonType = 'application/json; charset=utf-8';
+const xmlType = 'text/xml; charset=utf-8';
+
+/** The shape in which the caller wants the answer. */
+export function renderSync(format: ResponseFormat, result: SyncResult): Rendered {
+  switch (format) {
+    case 'raw':
+      return json(rawBody(result));
+    case 'erp':
+      return json(result.chunks.map((message) => ({ message, type: 'text' })));
+    case 'slack':
+      return json({ response_type: 'in_channel', text: result.text });
+    case 'teams':
+      return json({ type: 'message', text: result.text });
+    case 'twiml':
+      return twiml(result.text);
+  }
+}
+
+function rawBody(result: SyncResult): object {
+  return {
+    success: result.success,
+    trigger_id: result.triggerId,
+    agent_id: result.agentId,
+    agent_response: result.text,
+    execution_id: result.executionId,
+    usage: { total_tokens: result.totalTokens },
+    latency_ms: result.latencyMs,
+    ...(result.errorCode === undefined ? {} : { error: result.errorCode }),
+  };
+}
+
+export function json(body: unknown, status = 200): Rendered {
+  return { status, contentType: jsonType, body: JSON.stringify(body) };
+}
+
+function twiml(text: string): Rendered {
+  const body =
+    text === '' ? '<Response></Response>' : `<Response><Message>${xmlText(text)}</Message></Response>`;
+  return { status: 200, contentType: xmlType, body };
+}
+
+/** What a gate answers: nothing to say, in a form that every channel understands. */
+export const gateAnswer: Rendered = {
+  status: 200,
+  contentType: 'text/xml',
+  body: '<Response></Response>',
+};
+
+/** Characters that XML cannot hold at all are left out. */
+function xmlText(text: string): string {
+  return text
+    .replaceAll(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+}

@@ -1,0 +1,36 @@
+import { invalidField } from '../../../kernel/errors.js';
+import { RawReply, type RateFigures } from '../../../http/operations/index.js';
+import type { TriggerConfig } from '../../triggers/config/trigger-config.js';
+import type { Rendered } from './formats.js';
+
+/** Under no other type is text of a tenant served: on the API's own origin a browser would run it as a page. */
+const dataTypes: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/xml',
+  'text/xml',
+  'text/plain',
+]);
+const plainText = 'text/plain; charset=utf-8';
+
+/** A type and nothing behind it but a charset. */
+const typeWithCharset = /^([a-z]+\/[a-z]+)(?:[ \t]*;[ \t]*charset=(?:[\w-]+|"[\w-]+"))?$/i;
+
+function isData(contentType: string): boolean {
+  const [, type = ''] = typeWithCharset.exec(contentType) ?? [];
+  return dataTypes.has(type.toLowerCase());
+}
+
+/** At save. What is stored already is still read: it is served as plain text. */
+export function refuseRenderedAcknowledgement({ type, config }: TriggerConfig): void {
+  const contentType = type === 'webhook' ? config.execution.ack_response?.content_type : undefined;
+  if (contentType === undefined || isData(contentType)) return;
+  throw invalidField(
+    'trigger_config.execution.ack_response.content_type',
+    `must be one of ${[...dataTypes].join(', ')}, with no parameter but charset`,
+  );
+}
+
+/** XML can hold scripts too: the sandbox that every raw answer has keeps a browser from running them. */
+export function servedReply({ status, contentType, body }: Rendered, figures?: RateFigures): RawReply {
+  return new RawReply(isData(contentType) ? contentType : plainText, body, { status, figures });
+}

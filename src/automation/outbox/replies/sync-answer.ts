@@ -1,0 +1,67 @@
+import { type Ready, whenReady } from '../../../kernel/ready.js';
+import type { WebhookConfig } from '../../triggers/config/webhook-config.js';
+import type { TurnOutcome } from '../../triggers/ports.js';
+import { gateAnswer, type Rendered, renderSync } from './formats.js';
+import { splitAnswer } from './split.js';
+import { derivedTransform, type TextWay, transformed } from './transform.js';
+
+export interface AnsweredTurn {
+  readonly triggerId: string;
+  readonly agentId: string;
+  readonly executionId: string;
+}
+
+const timedOutText = 'The agent did not answer in time.';
+const failedText = 'The agent could not answer.';
+
+/** What whoever waits for a turn is answered. A turn that a gate stopped looks like any other gate. */
+export function syncAnswer(
+  way: TextWay,
+  config: WebhookConfig,
+  ids: AnsweredTurn,
+  turn: TurnOutcome,
+): Ready<Rendered> {
+  if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return gateAnswer;
+  const { format } = config.response_adapter;
+  const failed = turn.outcome === 'FAILED';
+  return whenReady(syncText(way, config, turn), (text) =>
+    renderSync(format, {
+      ...ids,
+      success: !failed,
+      text,
+      chunks: splitAnswer(text, config.execution.split_config).chunks,
+      totalTokens: turn.totalTokens,
+      latencyMs: turn.latencyMs,
+      errorCode: failed ? (turn.error?.code ?? 'internal_error') : undefined,
+    }),
+  );
+}
+
+/** Whether whoever waits gets less than the whole text: only lists are split. */
+export function isSyncAnswerCut(way: TextWay, config: WebhookConfig, turn: TurnOutcome): Ready<boolean> {
+  const { split_config: split } = config.execution;
+  if (config.response_adapter.format !== 'erp' || !split.enabled) return false;
+  return whenReady(syncText(way, config, turn), (text) => splitAnswer(text, split).truncated);
+}
+
+function syncText(
+  way: TextWay,
+  { response_adapter: { format } }: WebhookConfig,
+  turn: TurnOutcome,
+): Ready<string> {
+  return transformed(way, textOf(turn), derivedTransform(format));
+}
+
+/**
+ * What goes out by callback or channel; empty for nothing. Whoever waits learns that a turn ran out of time in the
+ * words of the answer, as in sync mode. A turn that failed has no answer: its execution says so.
+ */
+export function outgoingText(turn: TurnOutcome): string {
+  return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
+}
+
+function textOf({ outcome, content }: TurnOutcome): string {
+  if (content !== '') return content;
+  if (outcome === 'TIMEOUT') return timedOutText;
+  return outcome === 'FAILED' ? failedText : '';
+}

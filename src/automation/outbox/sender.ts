@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import type { Random, Time } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { BatchWriter, BatchWriters, Store } from '../../infra/storage/index.js';
+import { type Finish, type FinishedAnswer, type FinishedRow, finishTarget } from './finish-target.js';
+import type { TriggerMeasures } from '../messages/measures.js';
+import { type Later, ClaimLoop } from '../../infra/claims/index.js';
+import { attemptMs, Attempts, type AttemptParts } from './attempts.js';
+import {
+  type AttemptEnd,
+  beginAttempt,
+  claimOne,
+  type ClaimedDelivery,
+  dueLines,
+  isUnderWay,
+  type Next,
+} from './deliveries.store.js';
+import { type EndedAttempt, type LineRow, type LineState, lineTarget } from './delivery-queue-target.js';
+import { afterAttempt } from './retry.js';
+
+/** How long nobody else looks after a delivery that is being sent. */
+export const holdMs = attemptMs + 15_000;
+const sweepEveryMs = 2_000;
+/** What is due for so long had its timer on a node that is gone. */
+const lateMs = 1_000;
+const linesMax = 200;
+/** Sessions that are sent to at once, by one node, and of these of one tenant, whose receivers may be slow. */
+const sessionsMax = { all: 64, each: 32 };
+const errorCharsMax = 500;
+/** Shorter waits, as between chunks, are not worth giving the line up for. */
+const pausedHereMsMax = 1_000;
+const quietLookMs = 20;
+
+export interface SenderParts extends AttemptParts {
+  readonly store: Store;
+  readonly writers: Pick<BatchWriters, 'writer'>;
+  readonly measures: Pick<TriggerMeasures, 'attempted'>;
+  readonly time: Time;
+  readonly random: Random;
+  readonly scopeOf: (tenantId: string) => TenantScope;
+}
+
+/** What came of sending a delivery at once; `taken` where somebody else took it up, and its row tells. */
+export type SentNow = 'sent' | 'taken' | { readonly failure: string };
+
+interface Line {
+  readonly scope: TenantScope;
+  readonly sessionId: string;
+  /** Its first delivery, where that is being begun with something else; undefined in the end where it was not. */
+  readonly begun?: Promise<ClaimedDelivery | undefined>;
+}
+
+/**
+ * Sends deliveries, in order within each session, each attempt recorded before it is made. A node takes a session's
+ * first delivery by its row and holds it for the time of an attempt, so two nodes never send at once; what a node
+ * leaves behind is found by the others when that time is over. The end of an attempt and the beginning of the next are
+ * one row of a batch, and so are the end of a message and the first attempt to send its answer.
+ */
+export class Sender {
+  readonly #parts: SenderParts;
+  readonly #attempts: Attempts;
+  readonly #rounds: ClaimLoop<Line>;
+  readonly #finishes: BatchWriter<FinishedRow, Finish>;
+  readonly #lines: BatchWriter<LineRow, LineState>;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+    this.#attempts = new Attempts(parts);
+    const { store, writers, time, scopeOf, report } = parts;
+    this.#finishes = writers.writer(finishTarget({ holdMs }));
+    this.#lines = writers.writer(lineTarget({ holdMs }));
+    this.#rounds = new ClaimLoop<Line>({
+      time,
+      report,
+      keyOf: ({ scope, sessionId }) => `${scope.tenantId} ${sessionId}`,
+      shareOf: ({ scope }) => scope.tenantId,
+      work: (line) => this.#send(line),
+      findDue: async () =>
+        (await store.directory((tx) => dueLines(tx, lateMs, linesMax))).map(({ tenant_id, session_id }) => ({
+          scope: scopeOf(tenant_id),
+          sessionId: session_id,
+        })),
+      everyMs: sweepEveryMs,
+      room: sessionsMax,
+      names: {
+        working: 'sending answers of triggers',
+        finding: 'looking for answers of triggers that wait',
+      },
+    });
+  }
+
+  start(): void {
+    this.#rounds.start();
+  }
+
+  /** Attempts that are being made end; what is left is found by other nodes, or at the next start. */
+  async stop(): Promise<void> {
+    await this.#rounds.stop();
+    this.#attempts.stop();
+  }
+
+  /** There is something to send in this session. */
+  hint(scope: TenantScope, sessionId: string): void {
+    this.#rounds.ask({ scope, sessionId });
+  }
+
+  /**
+   * Ends a message, and puts out its answer if there is one. What can be sent at once is begun in the same commit, and
+   * sent in the background; else it waits for its turn in the session's line.
+   */
+  async finish(
+    scope: TenantScope,
+    message: Omit<FinishedRow, 'answer'>,
+    answer: Omit<FinishedAnswer, 'mayBegin'> | undefined,
+  ): Promise<void> {
+    const { session_id: sessionId } = message;
+    let tellBegun: (first: ClaimedDelivery | undefined) => void = () => undefined;
+    const begun = new Promise<ClaimedDelivery | undefined>((resolve) => void (tellBegun = resolve));
+    // A place is taken before anything is begun: an attempt that is recorded and waits would run out of time.
+    const mayBegin = answer !== undefined && this.#rounds.askNow({ scope, sessionId, begun });
+    let looksOn = true;
+    try {
+      const finish = await this.#finishes.write({ ...message, answer: answer && { ...answer, mayBegin } });
+      looksOn = finish.waits;
+      if (answer !== undefined && finish.begunAt !== undefined) {
+        tellBegun(begunDelivery(message, answer, finish.begunAt));
+      }
+    } finally {
+      tellBegun(undefined);
+      // Also when nobody knows whether it was written.
+      if (looksOn) this.hint(scope, sessionId);
+    }
+  }
+
+  /**
+   * Sends one delivery once, now, whatever waits before it, from that chunk on. The session's line finds it held also
+   * between two chunks; a process that takes longer than that loses it to the line, and sends nothing more.
+   */
+  async sendNow(scope: TenantScope, id: string, fromChunk: number): Promise<SentNow> {
+    for (let chunk = fromChunk; ; chunk += 1) {
+      const claimed = await this.#parts.store.inTenant(scope, async (tx) => {
+        const delivery = await claimOne(scope, tx, { id, chunk }, holdMs);
+        if (delivery !== null) await beginAttempt(scope, tx, delivery);
+        return delivery;
+      });
+      if (claimed === null) return 'taken';
+      const ended = await this.#attempt(scope, claimed, true);
+      const { session_id: sessionId } = claimed;
+      const { ageMs } = await this.#goOn({ scope, sessionId }, ended, false);
+      const { next, end } = ended;
+      if (next.step === 'over') {
+        // Answers that waited behind it: the line was told when this would be given up, not when it was over.
+        this.hint(scope, sessionId);
+        if (ageMs === undefined) return 'taken';
+        return next.status === 'delivered' ? 'sent' : { failure: end.error ?? `status ${end.statusCode}` };
+      }
+      if (next.inMs > 0) await this.#pause(next.inMs);
+    }
+  }
+
+  /**
+   * Resolves when no attempt to send an answer of the session is under way, on any node. To be asked for once a gate
+   * was closed durably: an attempt that began before is recorded, one that begins later finds the gate closed. One whose
+   * process was lost counts for as long as an attempt may take.
+   */
+  async quiet(scope: TenantScope, sessionId: string): Promise<void> {
+    const { store } = this.#parts;
+    while (await store.inTenant(scope, (tx) => isUnderWay(scope, tx, sessionId, attemptMs))) {
+      await this.#pause(quietLookMs);
+    }
+  }
+
+  async #send({ scope, sessionId, begun }: Line): Promise<Later<Line> | undefined> {
+    const line: Line = { scope, sessionId };
+    let state: Pick<LineState, 'first' | 'dueInMs'> =
+      begun === undefined ? await this.#goOn(line) : { first: await begun, dueInMs: undefined };
+    for (;;) {
+      const { first, dueInMs } = state;
+      // Also when this node stops: the attempt is recorded.
+      if (first !== undefined) {
+        state = await this.#goOn(line, await this.#attempt(scope, first, false));
+        continue;
+      }
+      if (dueInMs === undefined) return undefined;
+      // Due and not to be had: an older message of the session still runs, or the row has just changed hands.
+      if (dueInMs <= 0 || dueInMs > pausedHereMsMax)
+        return { subject: line, inMs: Math.max(dueInMs, lateMs) };
+      await this.#pause(dueInMs);
+      state = await this.#goOn(line);
+    }
+  }
+
+  /** Records what came of an attempt, if one was made, and takes the line's first delivery when it may be sent. */
+  async #goOn({ scope, sessionId }: Line, ended?: EndedAttempt, takesNext = true): Promise<LineState> {
+    const { measures } = this.#parts;
+    const state = await this.#lines.write({
+      tenant_id: scope.tenantId,
+      session_id: sessionId,
+      claim: randomUUID(),
+      ended,
+      goesOn: takesNext && !this.#rounds.stopped,
+    });
+    if (ended !== undefined && state.ageMs !== undefined) {
+      if (ended.next.step === 'over') measures.attempted(ended.next.status, state.ageMs);
+      if (ended.next.step === 'again') measures.attempted('repeated', state.ageMs);
+    }
+    return state;
+  }
+
+  async #attempt(scope: TenantScope, delivery: ClaimedDelivery, once: boolean): Promise<EndedAttempt> {
+    const { time, random } = this.#parts;
+    const result = await this.#attempts.make(scope, delivery);
+    const verdict = afterAttempt(result, delivery.attempts, {
+      fraction: random.fraction(),
+      nowMs: time.wallMs(),
+    });
+    const end: AttemptEnd =
+      result.kind === 'answered'
+        ? {
+            statusCode: result.status,
+            error: verdict === 'sent' ? null : `The receiver answered ${result.status}.`,
+          }
+        : { statusCode: null, error: result.error.slice(0, errorCharsMax) };
+    return { delivery, next: nextOf(verdict, delivery, result.delayMs, once), end };
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#parts.time.after(ms, resolve));
+  }
+}
+
+/** As the store would tell it. */
+function begunDelivery(
+  message: Omit<FinishedRow, 'answer'>,
+  answer: Omit<FinishedAnswer, 'mayBegin'>,
+  begunAt: Date,
+): ClaimedDelivery {
+  return {
+    id: answer.id,
+    trigger_id: message.trigger_id,
+    session_id: message.session_id,
+    execution_id: answer.executionId,
+    key: answer.executionId,
+    chunk: 1,
+    chunk_total: answer.chunkTotal,
+    attempts: 1,
+    sealed: answer.sealed,
+    created_at: begunAt,
+  };
+}
+
+function nextOf(
+  verdict: ReturnType<typeof afterAttempt>,
+  { chunk, chunk_total }: ClaimedDelivery,
+  delayMs: number,
+  once: boolean,
+): Next {
+  if (verdict === 'sent') {
+    return chunk === chunk_total
+      ? { step: 'over', status: 'delivered' }
+      : { step: 'chunk', inMs: delayMs, heldMs: once ? holdMs : 0 };
+  }
+  if (verdict === 'give-up' || once) return { step: 'over', status: 'delivery_failed' };
+  return { step: 'again', inMs: verdict.waitMs };
+}

@@ -1,0 +1,351 @@
+import { randomUUID } from 'node:crypto';
+import type { Time } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from '../databases/index.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import type { DatabaseEventConfig } from '../triggers/config/source-configs.js';
+import { knownKeys } from '../inbox/inbox.store.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import type { MessageSealer } from '../messages/message-payload.js';
+import { cutText } from '../triggers/mapped-context.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import { FillBudget, fillText } from '../triggers/templates.js';
+import {
+  birthColumn,
+  birthOf,
+  type FoundRow,
+  highestOf,
+  keyColumns,
+  keyOfRow,
+  type PlaceOfRows,
+  rowsFrom,
+  tableOf,
+} from './database-rows.js';
+import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
+import { putIntoInbox } from './found-messages.js';
+import { moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
+
+const rowsMax = 500;
+/** Of those that share one cursor, in a table without a primary key to tell them apart by. */
+const rowsMostMax = 10_000;
+/** After rows that are too large together, so many times fewer are asked for. */
+const fewer = 8;
+/** Rows are remembered for longer than they can be read again. */
+const keepMs = 24 * 3_600_000;
+const holdMs = 60_000;
+/** Between two looks where the first did not come to the end. */
+const soonMs = 10;
+const messageCharsMax = 200_000;
+
+export interface DatabaseEventsParts {
+  readonly store: Store;
+  readonly live: LiveTriggers;
+  readonly seal: MessageSealer;
+  readonly databases: Pick<Databases, 'connect'>;
+  readonly time: Time;
+  /** A notification came: look before it is time. */
+  readonly wake: (scope: TenantScope, triggerId: string) => void;
+  /** As much waits to run as this node should hold; the rest is better left in its table. */
+  readonly isFull: () => boolean;
+}
+
+interface Open {
+  readonly about: string;
+  readonly reader: DatabaseReader;
+  readonly keys: readonly string[];
+  readonly birth: string | undefined;
+}
+
+/**
+ * New and changed rows of tenants' tables, found by looking. A look reads from the cursor on and, every now and then, a
+ * stretch behind it; each row becomes a row of the inbox under a key of its own, in the transaction that moves the
+ * cursor. So a row runs once, whoever dies in between.
+ */
+export class DatabaseEvents {
+  readonly #parts: DatabaseEventsParts;
+  readonly #open = new Map<string, Promise<Open>>();
+
+  constructor(parts: DatabaseEventsParts) {
+    this.#parts = parts;
+  }
+
+  /** Where a trigger begins: after all that is there now. Empty where the database cannot be asked yet. */
+  async beginning(scope: TenantScope, config: DatabaseEventConfig): Promise<object> {
+    let reader: DatabaseReader | undefined;
+    try {
+      reader = await this.#parts.databases.connect(scope, config.database_config_id);
+      if (!reader.allows(tableOf(config))) {
+        throw invalidField('trigger_config.table', 'is not among the allowed tables of the database');
+      }
+      const birth = await birthColumn(reader, config, await keyColumns(reader, config));
+      return await begun(reader, config, birth);
+    } catch (error) {
+      // Away just now: the first look that reaches it finds out where to begin.
+      if (error instanceof DatabaseError && error.sqlState === undefined) return {};
+      throw refusalOf(error) ?? error;
+    } finally {
+      await reader?.close();
+    }
+  }
+
+  /** Looks once, where it is due and nobody else looks. */
+  async look(
+    scope: TenantScope,
+    triggerId: string,
+    early: boolean,
+  ): Promise<{ readonly items: readonly InboxMessage[]; readonly againInMs?: number | undefined }> {
+    const { store, live } = this.#parts;
+    const trigger = await live.get(triggerId);
+    if (trigger?.parsed.type !== 'db_event' || !trigger.enabled) {
+      this.#close(triggerId);
+      return { items: [] };
+    }
+    const { config } = trigger.parsed;
+    // A little later than due, so that it is due by the store's clock too.
+    const againInMs = config.poll_ms + soonMs;
+    if (this.#parts.isFull()) return { items: [], againInMs };
+    const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
+    if (source === null) {
+      // Another node looks after it now.
+      this.#close(triggerId);
+      return { items: [] };
+    }
+    try {
+      const { items, more } = await this.#read(scope, triggerId, config, source);
+      return { items, againInMs: more ? soonMs : againInMs };
+    } catch (error) {
+      this.#close(triggerId);
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    // One that could not be opened has said so to whoever opened it.
+    await Promise.all(open.map((one) => one.then(({ reader }) => reader.close()).catch(() => undefined)));
+  }
+
+  async #read(
+    scope: TenantScope,
+    triggerId: string,
+    config: DatabaseEventConfig,
+    source: SourceRow,
+  ): Promise<{ readonly items: readonly InboxMessage[]; readonly more: boolean }> {
+    const nowMs = source.now.getTime();
+    const { reader, birth } = await this.#openFor(scope, triggerId, config);
+    const before = await this.#stateOf(reader, config, source, birth);
+    const births = birth === undefined ? undefined : { column: birth, before: before.born ?? null };
+    // Before the rows: one that comes in between is new by this look, and noted as such for the next.
+    const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
+    const start = startOf(before, nowMs);
+    const floor = before.floor ?? null;
+    const { rows, more, keys } = await this.#rowsFrom(scope, triggerId, config, {
+      floor,
+      births,
+      ...start.place,
+    });
+    const found = rows.map((one) => ({ ...one, key: keyOfRow(one.row, keys, config) }));
+    const read = {
+      rows: rows.map(({ row }) => row),
+      known: found.map(({ key }) => key),
+      more,
+      keys,
+      cursorColumn: config.cursor_column,
+      born,
+    };
+    const state = stateAfter(before, start, read, nowMs);
+    const items = await this.#parts.store.inTenant(scope, async (tx) => {
+      const dueAt = new Date(nowMs + (more ? 0 : config.poll_ms));
+      if (!(await moveOn(scope, tx, triggerId, { before: source.state, state, dueAt }))) return [];
+      return this.#keep(scope, tx, triggerId, config, keys, found, new Set(before.last));
+    });
+    return { items, more };
+  }
+
+  async #keep(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    triggerId: string,
+    config: DatabaseEventConfig,
+    keys: readonly string[],
+    found: readonly (FoundRow & { readonly key: string })[],
+    last: ReadonlySet<string>,
+  ): Promise<readonly InboxMessage[]> {
+    // A sweep mostly reads what is known: one question for all of it.
+    const known = await knownKeys(
+      scope,
+      tx,
+      triggerId,
+      found.map(({ key }) => key),
+    );
+    const items: InboxMessage[] = [];
+    for (const { row, isNew, key } of found) {
+      // One that came between the two questions of the last look still seems new; what it shows now is a change.
+      const birth = { triggerId, key: birthOf(row, keys, config), keepMs };
+      if (isNew && (await noteSeen(scope, tx, birth))) {
+        await noteSeen(scope, tx, { triggerId, key, keepMs });
+        continue;
+      }
+      if (known.has(key) || last.has(key)) continue;
+      const item = await putIntoInbox(scope, tx, this.#parts.seal, {
+        triggerId,
+        key,
+        sessionId: randomUUID(),
+        work: { message: messageOf(config, row), context: {} },
+        keepMs,
+      });
+      if (item !== undefined) items.push(item);
+    }
+    return items;
+  }
+
+  /** Fewer at once where they are large; more where many share one cursor and nothing else tells them apart. */
+  async #rowsFrom(
+    scope: TenantScope,
+    triggerId: string,
+    config: DatabaseEventConfig,
+    place: PlaceOfRows,
+  ): Promise<{
+    readonly rows: readonly FoundRow[];
+    readonly more: boolean;
+    readonly keys: readonly string[];
+  }> {
+    for (let most = rowsMax; ; most = Math.ceil(most / fewer)) {
+      // Opened anew where the one before was closed for having brought too much.
+      const { reader, keys } = await this.#openFor(scope, triggerId, config);
+      try {
+        const read = await rowsFrom(reader, config, { ...place, keys }, most);
+        const isStuck = read.more && keys.length === 0 && cursorOf(config, read.rows.at(-1)) === place.cursor;
+        if (!isStuck) return { ...read, keys };
+        const all = await rowsFrom(reader, config, { ...place, keys }, rowsMostMax);
+        if (!all.more || cursorOf(config, all.rows.at(-1)) !== place.cursor) return { ...all, keys };
+        throw new PlatformError('VALIDATION_ERROR', {
+          message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key.`,
+        });
+      } catch (error) {
+        if (!(error instanceof DatabaseError) || error.failure !== 'too_large' || most === 1) throw error;
+        this.#close(triggerId);
+      }
+    }
+  }
+
+  async #stateOf(
+    reader: DatabaseReader,
+    config: DatabaseEventConfig,
+    source: SourceRow,
+    birth: string | undefined,
+  ): Promise<EventState> {
+    const state = eventState.parse(source.state);
+    if (state.about !== aboutOf(config)) return begun(reader, config, birth);
+    if (birth === undefined || state.born !== undefined) return state;
+    return { ...state, born: await highestOf(reader, config, birth) };
+  }
+
+  #openFor(scope: TenantScope, triggerId: string, config: DatabaseEventConfig): Promise<Open> {
+    const { channel, events, created_column: created } = config;
+    const about = JSON.stringify([aboutOf(config), channel, events, created]);
+    const known = this.#open.get(triggerId);
+    const opening =
+      known === undefined
+        ? this.#connect(scope, triggerId, config, about)
+        : known.then(async (open) => {
+            if (open.about === about && (await stays(open))) return open;
+            void open.reader.close();
+            return this.#connect(scope, triggerId, config, about);
+          });
+    this.#open.set(triggerId, opening);
+    return opening;
+  }
+
+  async #connect(
+    scope: TenantScope,
+    triggerId: string,
+    config: DatabaseEventConfig,
+    about: string,
+  ): Promise<Open> {
+    const { databases, wake } = this.#parts;
+    const reader = await databases.connect(scope, config.database_config_id);
+    try {
+      if (!reader.allows(tableOf(config))) {
+        throw new PlatformError('insufficient_permissions', {
+          message: 'The database configuration does not allow this table.',
+        });
+      }
+      const keys = await keyColumns(reader, config);
+      const birth = await birthColumn(reader, config, keys);
+      if (config.channel !== undefined) {
+        await reader.listen(config.channel, {
+          onNotification: () => wake(scope, triggerId),
+          // Looking goes on without it; the next connection listens again.
+          onEnd: () => undefined,
+        });
+      }
+      return { about, reader, keys, birth };
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+  }
+
+  #close(triggerId: string): void {
+    const open = this.#open.get(triggerId);
+    this.#open.delete(triggerId);
+    // One that could not be opened has said so to whoever opened it.
+    open?.then(({ reader }) => reader.close()).catch(() => undefined);
+  }
+}
+
+/** The configuration of the database may have been changed or deleted, which a connection does not feel. */
+async function stays({ reader }: Open): Promise<boolean> {
+  try {
+    return await reader.isCurrent();
+  } catch (error) {
+    void reader.close();
+    throw error;
+  }
+}
+
+/** Where a trigger begins: what is there now is no news. */
+async function begun(
+  reader: DatabaseReader,
+  config: DatabaseEventConfig,
+  birth: string | undefined,
+): Promise<EventState> {
+  const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
+  const floor = await highestOf(reader, config, config.cursor_column);
+  return { about: aboutOf(config), floor, cursor: floor, born };
+}
+
+/** What is wrong with the configuration itself. */
+function refusalOf(error: unknown): PlatformError | undefined {
+  if (!(error instanceof PlatformError)) return undefined;
+  if (error.code === 'not_found') {
+    const at = 'trigger_config.database_config_id';
+    return invalidField(at, 'names a database configuration that does not exist');
+  }
+  if (!(error instanceof DatabaseError)) return undefined;
+  if (error.sqlState === '42P01') return invalidField('trigger_config.table', 'does not exist');
+  return error.sqlState === '42703'
+    ? invalidField('trigger_config.cursor_column', 'does not exist')
+    : undefined;
+}
+
+function aboutOf({ database_config_id, table, cursor_column }: DatabaseEventConfig): string {
+  return JSON.stringify([database_config_id, table, cursor_column]);
+}
+
+/** Whether looks for the one go on where those for the other were. */
+export function isSameSource(one: DatabaseEventConfig, other: DatabaseEventConfig): boolean {
+  return aboutOf(one) === aboutOf(other);
+}
+
+function messageOf({ message_template }: DatabaseEventConfig, row: TextRow): string {
+  const message = fillText(message_template, row, undefined, new FillBudget(messageCharsMax, 'cut'));
+  return message.trim() === '' ? cutText(JSON.stringify(row), messageCharsMax) : message;
+}
+
+function cursorOf({ cursor_column }: DatabaseEventConfig, found: FoundRow | undefined): string | null {
+  return found?.row[cursor_column] ?? null;
+}

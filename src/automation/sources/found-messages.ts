@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import { holdMs } from '../inbox/inbox-runner.js';
+import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
+import { insertFound } from './sources.store.js';
+
+export interface Found {
+  readonly triggerId: string;
+  /** Unique for the trigger: what is found twice runs once. */
+  readonly key: string;
+  readonly sessionId: string;
+  readonly work: Omit<MessagePayload, 'requestId'>;
+  readonly keepMs: number;
+}
+
+/** Puts what a look has found into the inbox; undefined where it was found before. */
+export async function putIntoInbox(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  seal: MessageSealer,
+  { triggerId, key, sessionId, work: given, keepMs }: Found,
+): Promise<InboxMessage | undefined> {
+  const executionId = randomUUID();
+  const work: MessagePayload = { ...given, requestId: key };
+  const sealed = seal.seal(scope, work);
+  const seq = await insertFound(scope, tx, {
+    triggerId,
+    key,
+    sessionId,
+    executionId,
+    sealed,
+    holdMs,
+    keepMs,
+  });
+  if (seq === null) return undefined;
+  const row = { trigger_id: triggerId, key, seq };
+  return { scope, triggerId, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { ScheduleConfig } from '../triggers/config/source-configs.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import type { MessageSealer } from '../messages/message-payload.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import type { TriggerMeasures } from '../messages/measures.js';
+import { Schedule } from '../triggers/schedule/schedule.js';
+import { putIntoInbox } from './found-messages.js';
+import { isRunning, lockDue, moveOn } from './sources.store.js';
+
+/** A firing that is noticed within this time is on time; later ones were missed, and the trigger says what becomes of them. */
+const onTimeMs = 30_000;
+/** Of one look: a line of seconds after a pause. */
+const firingsMax = 30;
+const keepMs = 8 * 24 * 3_600_000;
+
+const scheduleState = z.object({
+  handled_ms: z.number(),
+  /** The times that it was armed for, and with which version of its trigger. */
+  about: z.string().optional(),
+  revision: z.number().optional(),
+});
+
+export interface SchedulesParts {
+  readonly store: Store;
+  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly seal: MessageSealer;
+  readonly measures: Pick<TriggerMeasures, 'fired'>;
+}
+
+export function scheduleOf(config: ScheduleConfig, nowMs: number): Schedule | undefined {
+  const schedule = Schedule.read(config, nowMs);
+  return schedule instanceof Schedule ? schedule : undefined;
+}
+
+/** What a schedule is armed with: the next firing, and that all before is handled. */
+export function armedSchedule(
+  config: ScheduleConfig,
+  revision: number,
+  nowMs: number,
+): { readonly state: object; readonly dueAt: Date | undefined } {
+  const next = scheduleOf(config, nowMs)?.next(nowMs);
+  const about = JSON.stringify([config.cron, config.timezone]);
+  return {
+    state: { handled_ms: nowMs, about, revision },
+    dueAt: next === undefined ? undefined : new Date(next),
+  };
+}
+
+/**
+ * Fires what is due of one schedule, in one transaction that moves the schedule on. Several nodes may try; the row lets
+ * one of them, and the key of a run is the time of its firing, so that no time runs twice. Judged by PostgreSQL's
+ * clock.
+ */
+export class Schedules {
+  readonly #parts: SchedulesParts;
+
+  constructor(parts: SchedulesParts) {
+    this.#parts = parts;
+  }
+
+  async fire(scope: TenantScope, triggerId: string): Promise<readonly InboxMessage[]> {
+    const { store, live, seal } = this.#parts;
+    const trigger = await live.get(triggerId);
+    if (trigger?.parsed.type !== 'schedule') return [];
+    const { config } = trigger.parsed;
+    return store.inTenant(scope, async (tx) => {
+      const row = await lockDue(scope, tx, triggerId);
+      if (row === null) return [];
+      const nowMs = row.now.getTime();
+      const state = scheduleState.parse(row.state);
+      // Changed, and this node has not heard of it yet: whoever has fires it.
+      if (state.revision !== undefined && trigger.revision < state.revision) return [];
+      const schedule = scheduleOf(config, nowMs);
+      const { handled_ms: handledMs } = state;
+      const next = schedule?.next(nowMs);
+      await moveOn(scope, tx, triggerId, {
+        before: row.state,
+        state: { ...state, handled_ms: nowMs },
+        dueAt: next === undefined || !trigger.enabled ? undefined : new Date(next),
+      });
+      if (schedule === undefined || !trigger.enabled) return [];
+      const busy = !config.allow_overlap && (await isRunning(scope, tx, triggerId));
+      const items: InboxMessage[] = [];
+      for (const firingMs of busy ? [] : firingsDue(schedule, config, handledMs, nowMs)) {
+        const item = await putIntoInbox(scope, tx, seal, {
+          triggerId,
+          key: `schedule:${new Date(firingMs).toISOString()}`,
+          sessionId: randomUUID(),
+          work: { message: config.message, context: config.context },
+          keepMs,
+        });
+        if (item !== undefined) {
+          items.push(item);
+          this.#parts.measures.fired(nowMs - firingMs);
+        }
+        // The first one runs now; the others would overlap it.
+        if (!config.allow_overlap) break;
+      }
+      return items;
+    });
+  }
+}
+
+/** Those on time, or in their absence the one that is made up for. */
+export function firingsDue(
+  schedule: Schedule,
+  { missed }: Pick<ScheduleConfig, 'missed'>,
+  handledMs: number,
+  nowMs: number,
+): readonly number[] {
+  const onTime = schedule.between(Math.max(handledMs, nowMs - onTimeMs), nowMs, firingsMax);
+  if (onTime.length > 0) return onTime;
+  const madeUp = schedule.missed(missed, handledMs, nowMs);
+  return madeUp === undefined ? [] : [madeUp];
+}

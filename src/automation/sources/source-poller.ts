@@ -1,0 +1,107 @@
+import type { Time } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import type { InboxRunner } from '../inbox/inbox-runner.js';
+import type { TriggerMeasures } from '../messages/measures.js';
+import { type Later, ClaimLoop } from '../../infra/claims/index.js';
+import { dueSources, noteFailure, type SourceKind } from './sources.store.js';
+
+const sweepEveryMs = 500;
+/** Sources with a connection stay with the node that looked last, unless it is late by so much. */
+const lateMs = 3_000;
+const sourcesMax = 200;
+/** Looks at once, and of these of one tenant. */
+const looksMax = { all: 1_000, each: 500 };
+const errorCharsMax = 500;
+/** After a look that failed; doubled with every further one. */
+const pauseMs = 15_000;
+
+/** Looks once; answers what was found, and when to look again here. */
+export type PollSource = (
+  scope: TenantScope,
+  triggerId: string,
+  early: boolean,
+) => Promise<{ readonly items: readonly InboxMessage[]; readonly againInMs?: number | undefined }>;
+
+export interface SourcePollerParts {
+  readonly store: Store;
+  readonly runner: Pick<InboxRunner, 'begin'>;
+  readonly looks: Readonly<Partial<Record<SourceKind, PollSource>>>;
+  readonly measures: Pick<TriggerMeasures, 'accepted'>;
+  readonly time: Time;
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+interface Source {
+  readonly scope: TenantScope;
+  readonly triggerId: string;
+  readonly kind: SourceKind;
+  /** Something is said to be there, so look before it is due. */
+  readonly early: boolean;
+}
+
+/** Looks at triggers that nobody calls, when they are due. */
+export class SourcePoller {
+  readonly #parts: SourcePollerParts;
+  readonly #rounds: ClaimLoop<Source>;
+
+  constructor(parts: SourcePollerParts) {
+    this.#parts = parts;
+    const { store, time, scopeOf, report } = parts;
+    this.#rounds = new ClaimLoop<Source>({
+      time,
+      report,
+      keyOf: ({ triggerId }) => triggerId,
+      shareOf: ({ scope }) => scope.tenantId,
+      work: (source) => this.#look(source),
+      findDue: async () =>
+        (await store.directory((tx) => dueSources(tx, lateMs, sourcesMax))).map(
+          ({ tenant_id, trigger_id, kind }) => ({
+            scope: scopeOf(tenant_id),
+            triggerId: trigger_id,
+            kind,
+            early: false,
+          }),
+        ),
+      everyMs: sweepEveryMs,
+      room: looksMax,
+      names: { working: 'looking at a trigger', finding: 'looking for triggers that are due' },
+    });
+  }
+
+  start(): void {
+    this.#rounds.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#rounds.stop();
+  }
+
+  look(scope: TenantScope, triggerId: string, kind: SourceKind, early = false): void {
+    this.#rounds.ask({ scope, triggerId, kind, early });
+  }
+
+  async #look(source: Source): Promise<Later<Source> | undefined> {
+    const { store, runner, looks, measures, report } = this.#parts;
+    const { scope, triggerId, kind, early } = source;
+    try {
+      const found = await looks[kind]?.(scope, triggerId, early);
+      for (const item of found?.items ?? []) {
+        measures.accepted(kind);
+        runner.begin(item);
+      }
+      const inMs = found?.againInMs;
+      return inMs === undefined ? undefined : { subject: { ...source, early: false }, inMs };
+    } catch (error) {
+      const message = (error instanceof Error ? error.message : 'unknown').slice(0, errorCharsMax);
+      const failures = await store.inTenant(scope, (tx) =>
+        noteFailure(scope, tx, triggerId, pauseMs, message),
+      );
+      // Its owner sees it with the trigger; in the log the first of a row is enough.
+      if (failures === 1) report(`looking at a trigger of kind ${kind}`, error);
+      return undefined;
+    }
+  }
+}

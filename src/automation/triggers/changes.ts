@@ -1,0 +1,17 @@
+import { type ChangeFeed, recordChange, type TenantTransaction } from '../../infra/storage/index.js';
+
+/** A trigger was changed or deleted. The subject is its id. */
+export const triggerTopic = 'trigger';
+
+/** The last thing that the transaction does. */
+export function announceTrigger(tx: TenantTransaction, id: string): Promise<number> {
+  return recordChange(tx, { topic: triggerTopic, tenantId: tx.scope.tenantId, subject: id });
+}
+
+/** Longer than the feed counts as fresh without reading. */
+const settledWithinMs = 2_500;
+
+/** Waits, after the commit, until this node acts on the change, so that whoever gets the answer finds it in force. */
+export async function settled(feed: ChangeFeed, change: number): Promise<void> {
+  await feed.reached(change, settledWithinMs);
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { expressionLengthMax, faultOfExpression } from '../../../infra/expressions/index.js';
+import { isJsonObject } from '../../../http/operations/index.js';
+import { faultOfAddress } from '../templates.js';
+
+/** Kinds of field that several parts of a trigger's configuration share. */
+
+const secretName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be the name of a secret' });
+
+export const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, { error: 'must be the name of a header' });
+
+export const contentType = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$&^_.+-]{1,100}\/[A-Za-z0-9!#$&^_.+-]{1,100}(?:;[\x20-\x7e]{1,100})?$/, {
+    error: 'must be a content type',
+  });
+
+/** A secret by its name or its id; exactly one of the two. */
+export const secretFields = {
+  secret_ref: secretName.optional(),
+  vault_secret_id: z.guid().optional(),
+};
+
+export interface SecretFields {
+  readonly secret_ref?: string | undefined;
+  readonly vault_secret_id?: string | undefined;
+}
+
+export function refuseUnlessOneSecret(value: SecretFields, context: z.RefinementCtx): void {
+  if ((value.secret_ref === undefined) !== (value.vault_secret_id === undefined)) return;
+  context.addIssue({
+    code: 'custom',
+    path: ['secret_ref'],
+    message: 'exactly one of secret_ref and vault_secret_id names the secret',
+  });
+}
+
+/** A path of names with dots between. */
+export const dottedPath = z
+  .string()
+  .min(1)
+  .max(500)
+  .refine((path) => path.split('.').every((name) => name !== ''), 'must be names with dots between');
+
+export const expression = z
+  .string()
+  .min(1)
+  .max(expressionLengthMax)
+  .superRefine((text, context) => {
+    const fault = faultOfExpression(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+
+export const address = z
+  .string()
+  .max(2_000)
+  .superRefine((text, context) => {
+    const fault = faultOfAddress(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+
+/** Any JSON value of bounded size. */
+export function jsonOf(bytesMax: number) {
+  return z
+    .json()
+    .refine(
+      (value) => Buffer.byteLength(JSON.stringify(value)) <= bytesMax,
+      `has more than ${bytesMax} bytes as JSON`,
+    );
+}
+
+/** A union cannot fill in by itself the field that its kinds are told apart by. */
+export function withDefault<Schema extends z.ZodType>(name: string, value: string, schema: Schema) {
+  return z.preprocess(
+    (given) => (isJsonObject(given) && !(name in given) ? { ...given, [name]: value } : given),
+    schema,
+  );
+}

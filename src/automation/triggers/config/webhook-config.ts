@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { mappedNamesMax } from '../mapped-context.js';
+import { parseJsonPath } from '../json-path.js';
+import { execution } from './execution-config.js';
+import { dottedPath, expression, refuseUnlessOneSecret, secretFields, withDefault } from './fields.js';
+
+export type { ResponseTransform } from './execution-config.js';
+
+const templateCharsMax = 20_000;
+const identifiersMax = 10_000;
+
+const auth = z.looseObject({
+  type: z.enum(['signature', 'api_key', 'none']).default('signature'),
+  require_timestamp: z.boolean().default(false),
+});
+
+/** A patch that changes `mode` leaves what the mode before used; it is kept, and means nothing. */
+const leftOver = {
+  field: z.unknown().optional(),
+  expression: z.unknown().optional(),
+  template: z.unknown().optional(),
+};
+
+const queryExtraction = z.discriminatedUnion('mode', [
+  z.strictObject({ ...leftOver, mode: z.literal('field'), field: dottedPath.default('message') }),
+  z.strictObject({ ...leftOver, mode: z.literal('jmespath'), expression }),
+  z.strictObject({
+    ...leftOver,
+    mode: z.literal('template'),
+    template: z.string().min(1).max(templateCharsMax),
+  }),
+  z.strictObject({ ...leftOver, mode: z.literal('full_body') }),
+]);
+
+export type QueryExtraction = z.output<typeof queryExtraction>;
+
+/** `mode` may be left out; then it is `field`. */
+const queryExtractionGiven = withDefault('mode', 'field', queryExtraction);
+
+const jsonPath = z.string().superRefine((text, context) => {
+  if (parseJsonPath(text) !== undefined) return;
+  context.addIssue({
+    code: 'custom',
+    message: "must be a path of `$`, `.name`, `['name']` and `[n]`",
+  });
+});
+
+const contextMapping = z
+  .record(z.string().min(1).max(128), jsonPath)
+  .refine(
+    (mapping) => Object.keys(mapping).length <= mappedNamesMax,
+    `has more than ${mappedNamesMax} names`,
+  );
+
+const formats = ['raw', 'erp', 'slack', 'teams', 'twiml'] as const;
+export type ResponseFormat = (typeof formats)[number];
+
+const responseAdapter = z.strictObject({
+  format: z.enum(formats).optional(),
+  split_messages: z.boolean().optional(),
+  max_messages: z.int().min(1).max(50).optional(),
+});
+
+const sessionStrategy = z.strictObject({
+  mode: z.enum(['derive', 'ephemeral']),
+  fields: z.array(dottedPath).min(1).max(5).optional(),
+});
+
+const channelTypes = ['twilio', 'whatsapp_cloud'] as const;
+export type ChannelType = (typeof channelTypes)[number];
+
+const channel = z.strictObject({
+  type: z.enum(channelTypes),
+  auth: z
+    .strictObject({ type: z.string().max(50).optional(), ...secretFields })
+    .superRefine(refuseUnlessOneSecret)
+    .optional()
+    .describe('With it the vendor’s own signature is required, in place of `auth.type`.'),
+});
+
+const senderAccess = z.strictObject({
+  mode: z.enum(['any', 'members', 'whitelist']).default('any'),
+  identity_field: dottedPath.optional(),
+  match_column: z.enum(['email', 'phone', 'external_id']).default('email'),
+  resolve_user: z.boolean().default(false),
+  identifiers: z.array(z.string().min(1).max(255)).max(identifiersMax).default([]),
+});
+
+export type SenderAccess = z.output<typeof senderAccess>;
+
+const webhookBase = z.looseObject({
+  auth: auth.prefault({}),
+  query_extraction: queryExtractionGiven.optional(),
+  context_mapping: contextMapping.default({}),
+  response_adapter: responseAdapter.prefault({}),
+  session_strategy: sessionStrategy.optional(),
+  timeout_ms: z
+    .unknown()
+    .optional()
+    .describe('Milliseconds; only shortens the deadline. What is no number or below 1000 is ignored.'),
+  channel: channel.optional(),
+  sender_access: senderAccess.prefault({}),
+  execution: execution.prefault({}),
+});
+
+/** `trigger_config` of a webhook, every default filled in. */
+export const webhookConfig = webhookBase.transform(withDependentDefaults).superRefine(refuseWhatDoesNotFit);
+
+export type WebhookConfig = ReturnType<typeof withDependentDefaults>;
+export type SplitConfig = WebhookConfig['execution']['split_config'];
+
+/** What a default of one field takes from another. */
+function withDependentDefaults(given: z.output<typeof webhookBase>) {
+  const { channel: from, execution: run, response_adapter: adapter, session_strategy: strategy } = given;
+  const split = run.split_config;
+  return {
+    auth: given.auth,
+    query_extraction: given.query_extraction,
+    context_mapping: given.context_mapping,
+    sender_access: given.sender_access,
+    timeout_ms: given.timeout_ms,
+    channel: from,
+    response_adapter: { format: adapter.format ?? (from?.type === 'twilio' ? 'twiml' : 'raw') },
+    session_strategy: {
+      mode: strategy?.mode ?? (from === undefined ? ('ephemeral' as const) : ('derive' as const)),
+      fields: strategy?.fields,
+    },
+    execution: {
+      ...run,
+      split_config: {
+        ...split,
+        enabled: split.enabled ?? adapter.split_messages ?? false,
+        max_chunks: split.max_chunks ?? adapter.max_messages ?? 10,
+      },
+    },
+  };
+}
+
+function refuseWhatDoesNotFit(config: WebhookConfig, context: z.RefinementCtx): void {
+  const refuse = (path: readonly string[], message: string): void => {
+    context.addIssue({ code: 'custom', path: [...path], message });
+  };
+  const { session_strategy: strategy, execution: run, channel: from } = config;
+  if (strategy.mode === 'derive' && strategy.fields === undefined && from === undefined) {
+    refuse(['session_strategy', 'fields'], 'names what sessions are derived from, unless a channel does');
+  }
+  if (!run.message_buffer.enabled) return;
+  const buffer = ['execution', 'message_buffer'];
+  if (run.mode !== 'async') refuse(buffer, 'needs execution.mode async');
+  else if (strategy.mode !== 'derive') refuse(buffer, 'needs session_strategy.mode derive');
+  else if (run.callback === undefined && from === undefined)
+    refuse(buffer, 'needs a callback or a channel to answer through');
+}

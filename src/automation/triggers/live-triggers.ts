@@ -1,0 +1,166 @@
+import { LRUCache } from 'lru-cache';
+import type { Time } from '../../../cluster/index.js';
+import type { TenantLimits } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { limitsOf } from '../../kernel/plans/index.js';
+import { type ChangeFeed, type HotReads, LookUps } from '../../infra/storage/index.js';
+import type { SecretValue, Vault } from '../../tenancy/vault/index.js';
+import { triggerTopic } from './changes.js';
+import { parseTriggerConfig, type TriggerConfig } from './config/trigger-config.js';
+import { findLive, type LiveRow } from './triggers.store.js';
+
+/** A trigger as it works: everything that the way of a message needs, without another query. */
+export interface LiveTrigger {
+  readonly id: string;
+  readonly scope: TenantScope;
+  readonly limits: TenantLimits;
+  readonly agentId: string;
+  readonly enabled: boolean;
+  /** Rises with every change. */
+  readonly revision: number;
+  readonly parsed: TriggerConfig;
+  /** Of a webhook, the current one first; while one is rotated, two. */
+  readonly secrets: readonly SecretValue[];
+  /** Until when the second is valid. */
+  readonly formerSecretUntilMs: number;
+}
+
+export interface LiveTriggersParts {
+  readonly reads: HotReads;
+  readonly feed: ChangeFeed;
+  readonly vault: Pick<Vault, 'resolveAll'>;
+  readonly time: Time;
+  readonly scopeOf: (tenantId: string) => TenantScope;
+  /** Of changes to a tenant's plan and figures; the subject is the tenant. */
+  readonly tenantTopic: string;
+}
+
+const triggersMax = 20_000;
+const unknownMax = 10_000;
+/** Ids of one question. */
+const lookUpsMax = 500;
+/** Short: whoever has just made a trigger is told of it by the feed, and a flood of invented ids costs little. */
+const unknownMs = 2_000;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The triggers that this node has been asked for. The feed of changes drops what is outdated; while the feed is away
+ * nothing that is kept is believed.
+ */
+export class LiveTriggers {
+  readonly #parts: LiveTriggersParts;
+  readonly #kept = new LRUCache<string, LiveTrigger>({ max: triggersMax });
+  readonly #unknown: LRUCache<string, true>;
+  /** What is being loaded. A change takes its load out, so that what comes of it is neither kept nor joined. */
+  readonly #loads = new Map<string, Promise<LiveTrigger | undefined>>();
+  /** Together, so that invented ids cost a bounded number of questions. */
+  readonly #lookUps: LookUps<LiveRow>;
+  readonly #unsubscribe: readonly (() => void)[];
+
+  constructor(parts: LiveTriggersParts) {
+    this.#parts = parts;
+    const { feed, reads, time, tenantTopic } = parts;
+    this.#lookUps = new LookUps({
+      find: (ids) => findLive(reads, ids),
+      time,
+      everyMs: 0,
+      perQuestionMax: lookUpsMax,
+      waitingMax: triggersMax,
+    });
+    this.#unknown = new LRUCache({
+      max: unknownMax,
+      ttl: unknownMs,
+      ttlResolution: 0,
+      perf: { now: () => time.monotonicMs() },
+    });
+    this.#unsubscribe = [
+      feed.subscribe(triggerTopic, {
+        onChange: ({ subject }) => this.#drop(subject),
+        onDropEverything: () => this.#dropAll(),
+      }),
+      feed.subscribe(tenantTopic, {
+        onChange: ({ subject }) => this.#dropTenant(subject),
+        onDropEverything: () => this.#dropAll(),
+      }),
+    ];
+  }
+
+  /** Undefined for one that does not exist. Without a promise when it is in memory. */
+  get(id: string): LiveTrigger | undefined | Promise<LiveTrigger | undefined> {
+    if (!uuid.test(id)) return undefined;
+    const key = id.toLowerCase();
+    if (!this.#parts.feed.isFresh()) return this.#read(key);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept;
+    if (this.#unknown.has(key)) return undefined;
+    return this.#loads.get(key) ?? this.#load(key);
+  }
+
+  stop(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  #load(key: string): Promise<LiveTrigger | undefined> {
+    const load = this.#read(key)
+      .then((trigger) => {
+        if (this.#loads.get(key) !== load) return trigger;
+        if (trigger === undefined) this.#unknown.set(key, true);
+        else this.#kept.set(key, trigger);
+        return trigger;
+      })
+      .finally(() => {
+        if (this.#loads.get(key) === load) this.#loads.delete(key);
+      });
+    this.#loads.set(key, load);
+    return load;
+  }
+
+  async #read(id: string): Promise<LiveTrigger | undefined> {
+    const row = await this.#lookUps.get(id);
+    return row === undefined ? undefined : this.#liveOf(row);
+  }
+
+  async #liveOf(row: LiveRow): Promise<LiveTrigger> {
+    const scope = this.#parts.scopeOf(row.tenant_id);
+    const { secret_id: secretId } = row;
+    return {
+      id: row.id,
+      scope,
+      limits: limitsOf(row.plan, row.settings),
+      agentId: row.agent_id,
+      enabled: row.enabled,
+      revision: row.revision,
+      parsed: parseTriggerConfig(row.trigger_type, row.config),
+      secrets:
+        secretId === null ? [] : await this.#parts.vault.resolveAll(scope, { vault_secret_id: secretId }),
+      formerSecretUntilMs: row.former_secret_until?.getTime() ?? 0,
+    };
+  }
+
+  #drop(id: string): void {
+    this.#kept.delete(id);
+    this.#unknown.delete(id);
+    this.#loads.delete(id);
+  }
+
+  #dropTenant(tenantId: string): void {
+    for (const [id, { scope }] of this.#kept.entries()) {
+      if (scope.tenantId === tenantId) this.#kept.delete(id);
+    }
+    this.#loads.clear();
+  }
+
+  #dropAll(): void {
+    this.#kept.clear();
+    this.#unknown.clear();
+    this.#loads.clear();
+  }
+}
+
+/** The secrets that verify at this moment. */
+export function validSecrets(
+  { secrets, formerSecretUntilMs }: Pick<LiveTrigger, 'secrets' | 'formerSecretUntilMs'>,
+  nowMs: number,
+): readonly SecretValue[] {
+  return nowMs < formerSecretUntilMs ? secrets : secrets.slice(0, 1);
+}

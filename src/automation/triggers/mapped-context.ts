@@ -1,0 +1,73 @@
+import { isReservedName } from '../../conversations/invocation/index.js';
+import { followPath, parseJsonPath } from './json-path.js';
+
+export type Scalar = string | number | boolean;
+export type MappedContext = Readonly<Record<string, Scalar>>;
+
+export const mappedNamesMax = 50;
+const valueCharsMax = 2_000;
+
+/**
+ * The fields of a payload that the mapping names. What leads nowhere or to null is left out, objects and lists become
+ * compact JSON, long values are cut, and reserved names are dropped.
+ */
+export function mappedContext(mapping: Readonly<Record<string, string>>, payload: unknown): MappedContext {
+  const context: [string, Scalar][] = [];
+  for (const [name, path] of Object.entries(mapping)) {
+    const steps = parseJsonPath(path);
+    if (steps === undefined || isReservedName(name)) continue;
+    const value = scalarOf(followPath(steps, payload));
+    if (value !== undefined) context.push([name, value]);
+  }
+  return Object.fromEntries(context);
+}
+
+function scalarOf(value: unknown): Scalar | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  return cutText(typeof value === 'string' ? value : compactJson(value, valueCharsMax), valueCharsMax);
+}
+
+/**
+ * A JSON value as compact text, written until there are so many characters and not much further: fifty names may all
+ * lead to a payload of a megabyte.
+ */
+export function compactJson(value: unknown, lengthMax: number): string {
+  let text = '';
+  const writeAll = (open: string, close: string, items: Iterable<readonly [string, unknown]>): void => {
+    let before = open;
+    for (const [name, item] of items) {
+      if (text.length >= lengthMax) return;
+      text += before + name;
+      before = ',';
+      write(item);
+    }
+    text += before === ',' ? close : open + close;
+  };
+  const write = (one: unknown): void => {
+    if (typeof one === 'string') text += JSON.stringify(one.slice(0, lengthMax));
+    else if (Array.isArray(one)) writeAll('[', ']', itemsOf(one));
+    else if (typeof one === 'object' && one !== null) writeAll('{', '}', fieldsOf(one, lengthMax));
+    else text += JSON.stringify(one);
+  };
+  write(value);
+  return text;
+}
+
+function* itemsOf(list: readonly unknown[]): Generator<readonly [string, unknown]> {
+  for (const item of list) yield ['', item];
+}
+
+function* fieldsOf(object: object, lengthMax: number): Generator<readonly [string, unknown]> {
+  for (const name in object) {
+    if (Object.hasOwn(object, name))
+      yield [`${JSON.stringify(name.slice(0, lengthMax))}:`, Reflect.get(object, name)];
+  }
+}
+
+/** Never in the middle of a character that takes two units. */
+export function cutText(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  const cut = text.slice(0, lengthMax);
+  return /[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut;
+}

@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type JsonObject, type Position } from '../../http/operations/index.js';
+import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { triggerTypes, type TriggerType } from './config/trigger-config.js';
+
+const triggerRow = z.object({
+  id: z.uuid(),
+  agent_id: z.uuid(),
+  name: z.string(),
+  trigger_type: z.enum(triggerTypes),
+  config: z.record(z.string(), z.unknown()),
+  enabled: z.boolean(),
+  first_enabled_at: z.date().nullable(),
+  revision: z.number(),
+  approved: z.array(z.string()),
+  secret_id: z.uuid().nullable(),
+  former_secret_until: z.date().nullable(),
+  created_by: z.uuid().nullable(),
+  created_at: z.date(),
+  updated_at: z.date(),
+});
+
+export type TriggerRow = z.output<typeof triggerRow>;
+
+const columns = sql.fragment`
+  id, agent_id, name, trigger_type, config, enabled, first_enabled_at, revision, approved, secret_id,
+  former_secret_until, created_by, created_at, updated_at`;
+
+export interface NewTrigger {
+  readonly id: string;
+  readonly agentId: string;
+  readonly name: string;
+  readonly type: TriggerType;
+  readonly config: JsonObject;
+  readonly approved: readonly string[];
+  readonly secrets: readonly string[];
+  readonly secretId: string | null;
+  readonly createdBy: string | null;
+}
+
+export function insertTrigger(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  trigger: NewTrigger,
+): Promise<TriggerRow> {
+  return tx.one(sql.type(triggerRow)`
+    insert into triggers (tenant_id, id, agent_id, name, trigger_type, config, first_enabled_at, approved, secrets,
+      secret_id, created_by)
+    values (${tenantId}, ${trigger.id}, ${trigger.agentId}, ${trigger.name}, ${trigger.type},
+      ${JSON.stringify(trigger.config)}::jsonb, now(), ${sql.array([...trigger.approved], 'text')},
+      ${sql.array([...trigger.secrets], 'text')}, ${trigger.secretId}, ${trigger.createdBy})
+    returning ${columns}`);
+}
+
+export function findTrigger(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<TriggerRow | null> {
+  return tx.maybeOne(sql.type(triggerRow)`
+    select ${columns} from triggers where tenant_id = ${tenantId} and id = ${id}`);
+}
+
+/** The trigger, which nobody else changes until the transaction ends. */
+export function lockTrigger(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<TriggerRow | null> {
+  return tx.maybeOne(sql.type(triggerRow)`
+    select ${columns} from triggers where tenant_id = ${tenantId} and id = ${id} for no key update`);
+}
+
+export interface TriggerFilter {
+  readonly agentId?: string | undefined;
+  readonly type?: TriggerType | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly after?: Position | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Newest first. */
+export function listTriggers(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  { agentId, type, enabled, after, limit }: TriggerFilter,
+): Promise<readonly TriggerRow[]> {
+  const conditions = [
+    sql.fragment`tenant_id = ${tenantId}`,
+    ...(agentId === undefined ? [] : [sql.fragment`agent_id = ${agentId}`]),
+    ...(type === undefined ? [] : [sql.fragment`trigger_type = ${type}`]),
+    ...(enabled === undefined ? [] : [sql.fragment`enabled = ${enabled}`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(date_trunc('milliseconds', created_at), id) < (${sql.timestamp(after.at)}, ${after.id}::uuid)`,
+        ]),
+  ];
+  return tx.any(sql.type(triggerRow)`
+    select ${columns} from triggers where ${sql.join(conditions, sql.fragment` and `)}
+    order by date_trunc('milliseconds', created_at) desc, id desc
+    ${limit === undefined ? sql.fragment`` : sql.fragment`limit ${limit}`}`);
+}
+
+export function countTriggers({ tenantId }: TenantScope, tx: TenantTransaction): Promise<number> {
+  return tx.oneFirst(sql.typeAlias('count')`
+    select count(*) as count from triggers where tenant_id = ${tenantId}`);
+}
+
+export type TriggerChange = Pick<NewTrigger, 'agentId' | 'name' | 'config' | 'approved' | 'secrets'> & {
+  readonly enabled: boolean;
+};
+
+export function updateTrigger(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  change: TriggerChange,
+): Promise<TriggerRow> {
+  return tx.one(sql.type(triggerRow)`
+    update triggers set agent_id = ${change.agentId}, name = ${change.name},
+      config = ${JSON.stringify(change.config)}::jsonb, approved = ${sql.array([...change.approved], 'text')},
+      secrets = ${sql.array([...change.secrets], 'text')}, enabled = ${change.enabled},
+      first_enabled_at = case when ${change.enabled} then coalesce(first_enabled_at, now()) else first_enabled_at end,
+      revision = revision + 1, updated_at = now()
+    where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);
+}
+
+export function setTriggerEnabled(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  enabled: boolean,
+): Promise<TriggerRow | null> {
+  return tx.maybeOne(sql.type(triggerRow)`
+    update triggers set enabled = ${enabled},
+      first_enabled_at = case when ${enabled} then coalesce(first_enabled_at, now()) else first_enabled_at end,
+      revision = revision + 1, updated_at = now()
+    where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);
+}
+
+export function setFormerSecret(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+  graceMs: number,
+): Promise<TriggerRow> {
+  return tx.one(sql.type(triggerRow)`
+    update triggers set former_secret_until = now() + ${graceMs} * interval '1 millisecond',
+      revision = revision + 1, updated_at = now()
+    where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);
+}
+
+/** What waits for it is dropped when its turn comes. */
+export async function deleteTrigger(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from triggers where tenant_id = ${tenantId} and id = ${id}`);
+}
+
+const liveRow = z.object({
+  tenant_id: z.uuid(),
+  id: z.uuid(),
+  agent_id: z.uuid(),
+  name: z.string(),
+  trigger_type: z.enum(triggerTypes),
+  config: z.record(z.string(), z.unknown()),
+  enabled: z.boolean(),
+  revision: z.number(),
+  secret_id: z.uuid().nullable(),
+  former_secret_until: z.date().nullable(),
+  plan: z.enum(plans),
+  settings: tenantSettings,
+});
+export type LiveRow = z.output<typeof liveRow>;
+
+const byId: HotStatement<LiveRow> = {
+  name: 'triggers_by_id',
+  text: `select r.tenant_id, r.id, r.agent_id, r.name, r.trigger_type, r.config, r.enabled, r.revision, r.secret_id,
+      r.former_secret_until, t.plan, t.settings
+    from triggers r join tenants t on t.id = r.tenant_id where r.id = any($1::uuid[])`,
+  row: liveRow,
+};
+
+/** The triggers that webhooks' addresses name: the only look-up in which a trigger says whose it is. */
+export async function findLive(
+  reads: HotReads,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, LiveRow>> {
+  const found = await reads.directory(byId, [ids]);
+  return new Map(found.map((row) => [row.id, row]));
+}

@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import type { NameSource } from '../invocation/index.js';
+import { type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+
+const consumerRow = z.object({
+  consumer_key: z.string(),
+  display_name: z.string().nullable(),
+  channels: z.array(z.string()),
+  total_sessions: z.number(),
+  total_turns: z.number(),
+  first_seen: z.date().nullable(),
+  last_seen: z.date().nullable(),
+  latest_at: z.date(),
+  blocked: z.boolean(),
+  blocked_reason: z.string().nullable(),
+  blocked_by: z.string().nullable(),
+  blocked_at: z.date().nullable(),
+});
+export type ConsumerRow = z.output<typeof consumerRow>;
+
+const columns = sql.fragment`
+  c.consumer_key, c.display_name, c.channels, c.first_seen, greatest(c.last_seen, s.last_seen) as last_seen,
+  c.latest_at, c.blocked, c.blocked_reason, c.blocked_by, c.blocked_at, s.total_sessions, s.total_turns`;
+
+/** Counted from the sessions, so that the figures are right whatever was repeated or erased. */
+const counted = sql.fragment`
+  cross join lateral (
+    select count(*)::int as total_sessions, coalesce(sum(t.total_turns), 0)::float8 as total_turns,
+      max(t.last_interaction) as last_seen
+    from sessions t where t.tenant_id = c.tenant_id and t.consumer_key = c.consumer_key
+  ) s`;
+
+export interface ConsumerFilter {
+  /** In the key or the name, in any case. */
+  readonly search: string | undefined;
+  readonly blocked: boolean | undefined;
+}
+
+/** Behind which a page begins. */
+export interface ConsumerPosition {
+  readonly at: Date;
+  readonly key: string;
+}
+
+/** Whoever was seen last comes first. */
+export function listConsumers(
+  tx: TenantTransaction,
+  { search, blocked }: ConsumerFilter,
+  after: ConsumerPosition | undefined,
+  limit: number,
+): Promise<readonly ConsumerRow[]> {
+  const conditions = [
+    sql.fragment`c.tenant_id = ${tx.scope.tenantId}`,
+    ...(blocked === undefined ? [] : [sql.fragment`c.blocked = ${blocked}`]),
+    ...(search === undefined
+      ? []
+      : [
+          sql.fragment`(position(lower(${search}) in lower(c.consumer_key)) > 0
+            or position(lower(${search}) in lower(coalesce(c.display_name, ''))) > 0)`,
+        ]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(c.latest_at < ${after.at.toISOString()}::timestamptz
+            or (c.latest_at = ${after.at.toISOString()}::timestamptz and c.consumer_key > ${after.key}))`,
+        ]),
+  ];
+  return tx.any(sql.type(consumerRow)`
+    select ${columns} from (
+      select * from consumers c where ${sql.join(conditions, sql.fragment` and `)}
+      order by c.latest_at desc, c.consumer_key limit ${limit}
+    ) c ${counted}
+    order by c.latest_at desc, c.consumer_key`);
+}
+
+export function findConsumer(tx: TenantTransaction, key: string): Promise<ConsumerRow | null> {
+  return tx.maybeOne(sql.type(consumerRow)`
+    select ${columns} from consumers c ${counted}
+    where c.tenant_id = ${tx.scope.tenantId} and c.consumer_key = ${key}`);
+}
+
+/** How a person is called; no row for one of whom nobody has heard. */
+export const nameStatement: HotStatement<{ readonly display_name: string | null }> = {
+  name: 'consumer_name',
+  text: 'select display_name from consumers where tenant_id = $1 and consumer_key = $2',
+  row: z.object({ display_name: z.string().nullable() }),
+};
+
+export interface Denial {
+  readonly key: string;
+  readonly reason: string | undefined;
+  readonly by: string;
+  readonly at: Date;
+}
+
+/** True when the key was not denied before. A reason that is left out leaves an earlier one as it is. */
+export async function markDenied(tx: TenantTransaction, { key, reason, by, at }: Denial): Promise<boolean> {
+  const { tenantId } = tx.scope;
+  const moment = at.toISOString();
+  await tx.query(sql.typeAlias('nothing')`
+    insert into consumers (tenant_id, consumer_key, latest_at) values (${tenantId}, ${key}, ${moment})
+    on conflict (tenant_id, consumer_key) do nothing`);
+  const before = await tx.oneFirst(sql.type(z.object({ blocked: z.boolean() }))`
+    select blocked from consumers where tenant_id = ${tenantId} and consumer_key = ${key} for update`);
+  await tx.query(sql.typeAlias('nothing')`
+    update consumers set blocked = true,
+      blocked_reason = coalesce(${reason ?? null}, blocked_reason),
+      blocked_by = ${by},
+      blocked_at = coalesce(blocked_at, ${moment})
+    where tenant_id = ${tenantId} and consumer_key = ${key}`);
+  return !before;
+}
+
+/** True when the key was denied. Somebody who never came is forgotten with it. */
+export async function markAllowed(tx: TenantTransaction, key: string): Promise<boolean> {
+  const { tenantId } = tx.scope;
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    update consumers set blocked = false, blocked_reason = null, blocked_by = null, blocked_at = null
+    where tenant_id = ${tenantId} and consumer_key = ${key} and blocked`);
+  await tx.query(sql.typeAlias('nothing')`
+    delete from consumers where tenant_id = ${tenantId} and consumer_key = ${key}
+      and first_seen is null and not blocked`);
+  return rowCount > 0;
+}
+
+/** That somebody came. Told twice it changes nothing more. */
+export interface ConsumerTouch {
+  readonly tenant_id: string;
+  readonly consumer_key: string;
+  readonly display_name: string | null;
+  /** Whether an integration declared the name; else it was inferred. */
+  readonly declared: boolean;
+  readonly channel: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** Touches of many tenants, as a JSON list in `$1`, in the transaction of their turns. */
+export const touchStatement = {
+  name: 'consumers_touch',
+  text: 'select touch_consumers($1::jsonb)',
+  part: {
+    name: 'touched',
+    text: (parameter: number, condition: string): string =>
+      `select touch_consumers($${parameter}::jsonb)::text as nothing where ${condition}`,
+    // Else nobody would ask for it.
+    answers: true,
+  },
+} as const;
+
+export async function touchConsumer(
+  tx: TenantTransaction,
+  touch: {
+    readonly key: string;
+    readonly name: { readonly name: string; readonly source: NameSource } | undefined;
+    readonly channel: string;
+    readonly at: Date;
+  },
+): Promise<void> {
+  const row: ConsumerTouch = {
+    tenant_id: tx.scope.tenantId,
+    consumer_key: touch.key,
+    display_name: touch.name?.name ?? null,
+    declared: touch.name?.source === 'declared',
+    channel: touch.channel,
+    at: touch.at.toISOString(),
+  };
+  await tx.one(sql.type(z.object({ touched: z.unknown() }))`
+    select touch_consumers(${JSON.stringify([row])}::jsonb) as touched`);
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { HotReads, HotStatement } from '../../infra/storage/index.js';
+
+/** A tenant with more denied keys than this is asked about one by one; the others' lists are kept whole. */
+export const keptKeysMax = 20_000;
+
+const deniedKeys: HotStatement<{ consumer_key: string }> = {
+  name: 'consumers_denied',
+  text: `select consumer_key from consumers where tenant_id = $1 and blocked limit ${keptKeysMax + 1}`,
+  row: z.object({ consumer_key: z.string() }),
+};
+
+/** Null: too many to keep. */
+export async function readDeniedKeys(
+  reads: HotReads,
+  scope: TenantScope,
+): Promise<ReadonlySet<string> | null> {
+  const rows = await reads.inTenant(scope, deniedKeys, [scope.tenantId]);
+  return rows.length > keptKeysMax ? null : new Set(rows.map((row) => row.consumer_key));
+}
+
+const denied: HotStatement<{ denied: boolean }> = {
+  name: 'consumer_denied',
+  text: `select exists (
+      select from consumers where tenant_id = $1 and consumer_key = $2 and blocked
+    ) as denied`,
+  row: z.object({ denied: z.boolean() }),
+};
+
+export async function readDenied(reads: HotReads, scope: TenantScope, key: string): Promise<boolean> {
+  const [row] = await reads.inTenant(scope, denied, [scope.tenantId, key]);
+  return row?.denied ?? false;
+}

@@ -1,0 +1,53 @@
+// Consumers' face: the people that integrations name, over all their sessions, and who of them is kept out.
+import type { Time } from '../../../cluster/index.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
+import { Consumers } from './consumers.js';
+import { nameStatement } from './consumers.store.js';
+import { Denylist } from './denylist.js';
+import { findFacts } from './facts.store.js';
+import { memoryOperations } from './memory-operations.js';
+import { consumerOperations } from './operations.js';
+
+export { type FactsRow, factsStatement } from './facts.store.js';
+export { type ConsumerTouch, touchConsumer, touchStatement } from './consumers.store.js';
+
+export { denylistTopic } from './denylist.js';
+
+export interface ConsumersSubject {
+  readonly operations: readonly Operation[];
+  /** Whether the tenant keeps this person out; without a query once the tenant's list is in memory. */
+  isDenied(scope: TenantScope, consumerKey: string): Ready<boolean>;
+  /** Whether this person came, or was denied before. */
+  isKnown(scope: TenantScope, consumerKey: string): Promise<boolean>;
+  /** How this person is called; undefined where nobody has said. */
+  nameOf(scope: TenantScope, consumerKey: string): Promise<string | undefined>;
+  /** What agents remember of this person. */
+  factsOf(scope: TenantScope, consumerKey: string): Promise<readonly string[]>;
+  stop(): void;
+}
+
+export function createConsumers(parts: {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly feed: ChangeFeed;
+  readonly time: Time;
+}): ConsumersSubject {
+  const { store, reads, feed, time } = parts;
+  const denylist = new Denylist(reads, feed);
+  return {
+    operations: [...consumerOperations(new Consumers({ store, feed, time })), ...memoryOperations(store)],
+    isKnown: async (scope, consumerKey) =>
+      (await reads.inTenant(scope, nameStatement, [scope.tenantId, consumerKey])).length > 0,
+    nameOf: async (scope, consumerKey) => {
+      const [found] = await reads.inTenant(scope, nameStatement, [scope.tenantId, consumerKey]);
+      return found?.display_name ?? undefined;
+    },
+    factsOf: async (scope, consumerKey) =>
+      (await store.inTenant(scope, (tx) => findFacts(tx, consumerKey)))?.facts ?? [],
+    isDenied: (scope, consumerKey) => denylist.isDenied(scope, consumerKey),
+    stop: () => denylist.stop(),
+  };
+}

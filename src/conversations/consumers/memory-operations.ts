@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { consumerKeyCharactersMax } from '../invocation/index.js';
+import {
+  declare,
+  done,
+  doneShape,
+  one,
+  oneShape,
+  type Operation,
+  tenantCaller,
+} from '../../http/operations/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { eraseFacts, findFacts } from './facts.store.js';
+
+const params = z.object({
+  key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.'),
+});
+
+/** What agents remember of a person is shown to those who answer for it, and erased at their word. */
+export function memoryOperations(store: Store): readonly Operation[] {
+  return [
+    declare({
+      name: 'consumers.memory',
+      method: 'GET',
+      path: '/api/v1/consumers/:key/memory',
+      title: 'What agents remember of a consumer',
+      access: tenantCaller('consumers:read'),
+      params,
+      output: oneShape(
+        z.object({
+          consumer_key: z.string(),
+          facts: z.array(z.string()),
+          updated_at: z.iso.datetime().nullable(),
+        }),
+      ),
+      handle: async ({ caller, params: { key } }) => {
+        const found = await store.inTenant(caller.scope, (tx) => findFacts(tx, key));
+        return one({
+          consumer_key: key,
+          facts: found?.facts ?? [],
+          updated_at: found?.updated_at.toISOString() ?? null,
+        });
+      },
+    }),
+    declare({
+      name: 'consumers.forget',
+      method: 'DELETE',
+      path: '/api/v1/consumers/:key/memory',
+      title: 'Forget what agents remember of a consumer',
+      description: 'The summaries of single sessions go with their sessions.',
+      access: tenantCaller('consumers:delete'),
+      params,
+      output: doneShape,
+      handle: async ({ caller, params: { key } }) => {
+        await store.inTenant(caller.scope, (tx) => eraseFacts(tx, key));
+        return done('What was remembered of the consumer was erased.');
+      },
+    }),
+  ];
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { consumerKeyCharactersMax } from '../invocation/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  pageAsked,
+  pageOf,
+  pageQuery,
+  pageShape,
+  tenantCaller,
+} from '../../http/operations/index.js';
+import {
+  consumerAnswer,
+  consumerShape,
+  cursorOfConsumer,
+  decodeConsumerCursor,
+  deniedAnswer,
+  deniedShape,
+} from './responses.js';
+import type { Consumers } from './consumers.js';
+import type { ConsumerPosition } from './consumers.store.js';
+
+const reasonCharactersMax = 1_000;
+const searchCharactersMax = 255;
+
+const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
+/** Holds a key of any length, in UTF-8 and base64. */
+const consumerCursor = z.string().max(2_000).optional();
+
+const oneConsumer = {
+  params: z.object({ key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.') }),
+} as const;
+
+export function consumerOperations(consumers: Consumers): readonly Operation[] {
+  return [...readingOperations(consumers), ...denylistOperations(consumers)];
+}
+
+function readingOperations(consumers: Consumers): readonly Operation[] {
+  return [
+    declare({
+      name: 'consumers.list',
+      method: 'GET',
+      path: '/api/v1/consumers',
+      title: 'List consumers',
+      description: 'Whoever was seen last comes first. `search` looks into keys and names, in any case.',
+      access: tenantCaller('consumers:read'),
+      query: z.object({
+        search: z.string().max(searchCharactersMax).optional(),
+        blocked: flag.optional(),
+        limit: pageQuery.shape.limit,
+        cursor: consumerCursor,
+      }),
+      output: pageShape(consumerShape),
+      handle: async ({ caller, query: { search, blocked, ...page } }) => {
+        const { limit } = pageAsked({ limit: page.limit });
+        const filter = { search: search === '' ? undefined : search, blocked };
+        const rows = await consumers.list(caller, filter, afterOf(page.cursor), limit + 1);
+        return pageOf(rows, limit, (row) => consumerAnswer(row, caller.role), cursorOfConsumer);
+      },
+    }),
+    declare({
+      name: 'consumers.get',
+      method: 'GET',
+      path: '/api/v1/consumers/:key',
+      title: 'One consumer over all sessions',
+      access: tenantCaller('consumers:read'),
+      ...oneConsumer,
+      output: oneShape(consumerShape),
+      handle: async ({ caller, params }) => {
+        const found = await consumers.find(caller, params.key);
+        if (found === null) throw new PlatformError('not_found');
+        return one(consumerAnswer(found, caller.role));
+      },
+    }),
+  ];
+}
+
+function denylistOperations(consumers: Consumers): readonly Operation[] {
+  return [
+    declare({
+      name: 'consumers.deny',
+      method: 'POST',
+      path: '/api/v1/consumers/:key/deny',
+      title: 'Put a consumer on the denylist',
+      description: 'In force for the whole tenant on every node within a second; also for keys never seen.',
+      access: tenantCaller('telemetry:write'),
+      ...oneConsumer,
+      body: z.object({ reason: z.string().max(reasonCharactersMax).nullish() }).nullish(),
+      output: oneShape(consumerShape),
+      handle: async ({ caller, params, body }) =>
+        one(consumerAnswer(await consumers.deny(caller, params.key, body?.reason ?? undefined), caller.role)),
+    }),
+    declare({
+      name: 'consumers.allow',
+      method: 'DELETE',
+      path: '/api/v1/consumers/:key/deny',
+      title: 'Take a consumer off the denylist',
+      access: tenantCaller('telemetry:write'),
+      ...oneConsumer,
+      output: oneShape(consumerShape),
+      handle: async ({ caller, params }) =>
+        one(consumerAnswer(await consumers.allow(caller, params.key), caller.role)),
+    }),
+    declare({
+      name: 'consumers.denylist',
+      method: 'GET',
+      path: '/api/v1/denylist',
+      title: 'Who is denied, by whom, since when and why',
+      access: tenantCaller('telemetry:write'),
+      query: z.object({ limit: pageQuery.shape.limit, cursor: consumerCursor }),
+      output: pageShape(deniedShape),
+      handle: async ({ caller, query }) => {
+        const { limit } = pageAsked({ limit: query.limit });
+        const denied = { search: undefined, blocked: true };
+        const rows = await consumers.list(caller, denied, afterOf(query.cursor), limit + 1);
+        return pageOf(rows, limit, deniedAnswer, cursorOfConsumer);
+      },
+    }),
+  ];
+}
+
+function afterOf(cursor: string | undefined): ConsumerPosition | undefined {
+  return cursor === undefined ? undefined : decodeConsumerCursor(cursor);
+}

@@ -1,0 +1,133 @@
+/**
+ * The events of a turn's stream: one closed vocabulary, in the shapes that clients read. Every stream begins with
+ * `metadata` and ends with exactly one `done`, or is cut with an `error` that says how the connection failed.
+ */
+import type { ErrorCode } from '../../kernel/errors.js';
+import type { IgnoredField } from './ignored-fields.js';
+import type { QuickRepliesBlock } from './quick-replies.js';
+
+export const outcomes = ['COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED'] as const;
+export type Outcome = (typeof outcomes)[number];
+
+export const timeoutClocks = ['turn', 'first_signal', 'idle', 'call'] as const;
+export type TimeoutClock = (typeof timeoutClocks)[number];
+
+export const phases = ['load', 'intent', 'model', 'tools', 'finish'] as const;
+export type Phase = (typeof phases)[number];
+
+/**
+ * `queued`: another turn of the session runs first. `restarted`: the turn goes on elsewhere after a fault; readers
+ * drop the partial text.
+ */
+export type TurnState = 'queued' | 'running' | 'restarted';
+
+export type ToolState = 'started' | 'finished' | 'failed' | 'timeout';
+
+export interface TurnUsage {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly total_tokens: number;
+}
+
+/** Always the first. */
+export interface MetadataEvent {
+  readonly type: 'metadata';
+  readonly accepted_fields: readonly string[];
+  readonly ignored_fields: readonly IgnoredField[];
+  readonly session_id: string;
+  readonly execution_id: string;
+}
+
+export interface StatusEvent {
+  readonly type: 'status';
+  readonly state: TurnState;
+}
+
+export interface PhaseEvent {
+  readonly type: 'phase';
+  readonly name: Phase;
+}
+
+export interface ToolEvent {
+  readonly type: 'tool';
+  readonly call_id: string;
+  readonly name: string;
+  readonly state: ToolState;
+  readonly latency_ms?: number;
+}
+
+export interface ThinkingEvent {
+  readonly type: 'thinking';
+  readonly content: string;
+}
+
+/** Text as it comes. */
+export interface DeltaEvent {
+  readonly type: 'delta';
+  readonly content: string;
+}
+
+/** The whole text, once. */
+export interface ResponseEvent {
+  readonly type: 'response';
+  readonly content: string;
+  readonly blocks?: readonly QuickRepliesBlock[];
+}
+
+export interface MetricsEvent {
+  readonly type: 'metrics';
+  readonly usage: TurnUsage;
+  readonly cost: number;
+  /** Null where no model was called. */
+  readonly model: string | null;
+  readonly provider: string | null;
+  readonly latency_ms: number;
+  readonly first_token_ms: number | null;
+  readonly tool_calls: number;
+}
+
+export interface ErrorEvent {
+  readonly type: 'error';
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+  /** With `EXECUTION_TIMEOUT` and `STREAM_TIMEOUT`: the connection failed, which says nothing of the turn. */
+  readonly timed_out?: true;
+}
+
+/** Always the last. */
+export interface DoneEvent {
+  readonly type: 'done';
+  readonly outcome: Outcome;
+  readonly session_id: string;
+  readonly execution_id: string;
+  readonly timed_out?: true;
+  readonly timeout_clock?: TimeoutClock;
+}
+
+export type StreamEvent =
+  | MetadataEvent
+  | StatusEvent
+  | PhaseEvent
+  | ToolEvent
+  | ThinkingEvent
+  | DeltaEvent
+  | ResponseEvent
+  | MetricsEvent
+  | ErrorEvent
+  | DoneEvent;
+
+/** The end of a turn as its clients read it. */
+export function doneEvent(
+  ids: { readonly session_id: string; readonly execution_id: string },
+  outcome: Outcome,
+  timeoutClock?: TimeoutClock,
+): DoneEvent {
+  const done: DoneEvent = { type: 'done', outcome, ...ids };
+  return timeoutClock === undefined ? done : { ...done, timed_out: true, timeout_clock: timeoutClock };
+}
+
+/** The connection's failure, not the turn's. */
+export function transportExpiry(code: 'EXECUTION_TIMEOUT' | 'STREAM_TIMEOUT', message: string): ErrorEvent {
+  return { type: 'error', code, message, timed_out: true };
+}

@@ -1,0 +1,202 @@
+/**
+ * The body of a turn, read by the rules of invocation: who may declare what, what is dropped and why, and what is
+ * refused. Pure, so that every door (stream, MCP) reads alike; nothing here knows the agent or the session.
+ */
+import type { Caller } from '../../kernel/caller.js';
+import { type Capabilities, readCapabilities } from './capabilities.js';
+import { consumerKeyCharactersMax, displayNameCharactersMax } from './consumer-identity.js';
+import { readBindings, readContext, redactFlat } from './declared-context.js';
+import type { SessionField } from './derived-session.js';
+import { type FlatObject, invalid, isEmpty, isObject } from './flat-object.js';
+import { type IgnoredField, IgnoredFields } from './ignored-fields.js';
+import { readMetadata } from './metadata.js';
+import { readSessionFrom } from './session-from.js';
+import { readTimeoutMs } from './turn-options.js';
+
+export interface Invocation {
+  /** Every body field that took effect, `options.timeout_ms` by that name. */
+  readonly acceptedFields: readonly string[];
+  readonly ignoredFields: readonly IgnoredField[];
+  readonly message: string;
+  readonly sessionId: string | undefined;
+  /** What the session's id is derived from, by `derivedSessionId`; never beside a `sessionId`. */
+  readonly derivedFrom: readonly SessionField[] | undefined;
+  readonly consumerKey: string | undefined;
+  readonly consumerDisplayName: string | undefined;
+  /** As declared, hidden names included: for tools. */
+  readonly context: FlatObject;
+  /** The same with its secrets replaced: for storage, and for what the model is shown. */
+  readonly declaredContext: FlatObject;
+  /** For tools only; neither stored nor shown. */
+  readonly bindings: FlatObject;
+  /** Secrets replaced, for storage. */
+  readonly metadata: FlatObject;
+  readonly traceId: string | undefined;
+  readonly capabilities: Capabilities;
+  readonly timeoutMs: number | undefined;
+}
+
+export interface InvocationPrivileges {
+  /** Whether the sender may speak for an integration: `context`, `bindings`, `session_from`, `consumer_key`. */
+  readonly integration: boolean;
+}
+
+/** An owner's or admin's API key. A JWT never is: it stands for one person, not for an integration. */
+export function privilegesOf(caller: Caller): InvocationPrivileges {
+  return { integration: caller.kind === 'key' && (caller.role === 'owner' || caller.role === 'admin') };
+}
+
+type Field =
+  | 'message'
+  | 'session_id'
+  | 'consumer_key'
+  | 'context'
+  | 'bindings'
+  | 'session_from'
+  | 'metadata'
+  | 'consumer_display_name'
+  | 'capabilities'
+  | 'options';
+
+/** What `/stream` knows. */
+export const streamFields: ReadonlySet<string> = new Set<Field>([
+  'message',
+  'session_id',
+  'consumer_key',
+  'context',
+  'bindings',
+  'session_from',
+  'metadata',
+  'consumer_display_name',
+  'capabilities',
+  'options',
+]);
+
+/** What the MCP tool `chat_with_agent` knows, beside its `agent_id`: no blocks come back that way. */
+export const chatToolFields: ReadonlySet<string> = new Set<Field>([
+  'message',
+  'session_id',
+  'consumer_key',
+  'context',
+  'bindings',
+  'session_from',
+  'metadata',
+  'options',
+]);
+
+const integrationFields: readonly Field[] = ['consumer_key', 'context', 'bindings', 'session_from'];
+
+/** A megabyte of plain text; more is a document, not a message. */
+const messageCharactersMax = 1024 * 1024;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const none: FlatObject = Object.freeze({});
+
+export function readInvocation(
+  body: unknown,
+  privileges: InvocationPrivileges,
+  knownFields: ReadonlySet<string> = streamFields,
+): Invocation {
+  if (!isObject(body)) throw invalid('body', 'must be an object');
+  const ignored = new IgnoredFields();
+  const fields = usableFields(body, privileges, knownFields, ignored);
+  const read = <Value>(name: Field, reader: (value: unknown) => Value): Value | undefined =>
+    fields.has(name) ? reader(fields.get(name)) : undefined;
+
+  const message = readMessage(fields.get('message'));
+  const sessionId = read('session_id', readSessionId);
+  const consumerKey = read('consumer_key', (value) =>
+    readText('consumer_key', value, consumerKeyCharactersMax),
+  );
+  const context = read('context', (value) => readContext(value, ignored)) ?? none;
+  const declaredContext = redactFlat(context);
+  const bindings = read('bindings', (value) => readBindings(value, ignored)) ?? none;
+  const derivedFrom = read('session_from', (value) => {
+    if (sessionId !== undefined) throw invalid('session_from', 'must not be given beside session_id');
+    return readSessionFrom(value, { context, bindings, declared: declaredContext });
+  });
+  const consumerDisplayName = readDisplayName(fields, consumerKey, ignored);
+  const { metadata = none, traceId } = read('metadata', (value) => readMetadata(value, ignored)) ?? {};
+  const capabilities = read('capabilities', (value) => readCapabilities(value, ignored));
+  const timeoutMs = read('options', (value) => readTimeoutMs(value, ignored));
+
+  const effects: Readonly<Record<string, boolean>> = {
+    message: true,
+    session_id: sessionId !== undefined,
+    consumer_key: consumerKey !== undefined,
+    context: !isEmpty(context),
+    bindings: !isEmpty(bindings),
+    session_from: derivedFrom !== undefined,
+    metadata: !isEmpty(metadata),
+    consumer_display_name: consumerDisplayName !== undefined,
+    capabilities: capabilities?.quickReplies === true,
+    'options.timeout_ms': timeoutMs !== undefined,
+  };
+  return {
+    acceptedFields: Object.keys(effects).filter((name) => effects[name] === true),
+    ignoredFields: ignored.list(),
+    message,
+    sessionId,
+    derivedFrom,
+    consumerKey,
+    consumerDisplayName,
+    context,
+    declaredContext,
+    bindings,
+    metadata,
+    traceId,
+    capabilities: capabilities ?? { quickReplies: false },
+    timeoutMs,
+  };
+}
+
+/** The fields that are read at all. One ignored for want of privilege is not validated either. */
+function usableFields(
+  body: Readonly<Record<string, unknown>>,
+  { integration }: InvocationPrivileges,
+  knownFields: ReadonlySet<string>,
+  ignored: IgnoredFields,
+): ReadonlyMap<string, unknown> {
+  const usable = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(body)) {
+    if (!knownFields.has(name)) ignored.add(name, 'unknown_field');
+    else if (integration) usable.set(name, value);
+    else if (integrationFields.some((field) => field === name)) ignored.add(name, 'requires_admin_api_key');
+    // Falls with `consumer_key`, whose entry already says why.
+    else if (name !== 'consumer_display_name') usable.set(name, value);
+  }
+  return usable;
+}
+
+function readMessage(value: unknown): string {
+  if (value === undefined) throw invalid('message', 'required');
+  return readText('message', value, messageCharactersMax);
+}
+
+function readSessionId(value: unknown): string {
+  if (typeof value !== 'string' || !uuid.test(value)) throw invalid('session_id', 'must be a UUID');
+  return value.toLowerCase();
+}
+
+function readText(field: string, value: unknown, charactersMax: number): string {
+  if (typeof value !== 'string') throw invalid(field, 'must be a text');
+  if (value.trim() === '') throw invalid(field, 'must not be empty');
+  if (value.length > charactersMax) throw invalid(field, `must have at most ${charactersMax} characters`);
+  return value;
+}
+
+/** A name needs a person to belong to. */
+function readDisplayName(
+  fields: ReadonlyMap<string, unknown>,
+  consumerKey: string | undefined,
+  ignored: IgnoredFields,
+): string | undefined {
+  if (!fields.has('consumer_display_name')) return undefined;
+  const name = readText(
+    'consumer_display_name',
+    fields.get('consumer_display_name'),
+    displayNameCharactersMax,
+  );
+  if (consumerKey !== undefined) return name;
+  ignored.add('consumer_display_name', 'not_supported');
+  return undefined;
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
+import {
+  declare,
+  eventStream,
+  type Operation,
+  SocketReply,
+  tenantCaller,
+} from '../../http/operations/index.js';
+import type { Hub } from './hub.js';
+import { afterOf, serveSocket, serveStream } from './realtime-connection.js';
+
+const query = z.object({
+  last_event_id: z.string().max(200).optional().describe('The last `id` that the client has.'),
+});
+
+const envelope = z.object({
+  id: z.string(),
+  type: z
+    .string()
+    .describe(
+      '`session_control_changed`, `consumer_denylist_changed`, `manual_message_sent`, `turn_cancelled`; skip others.',
+    ),
+  tenant_id: z.uuid(),
+  at: z.iso.datetime(),
+  data: z.record(z.string(), z.unknown()),
+});
+
+const whatIsSent =
+  'Events of the tenant as they happen. A client that returns with the last `id` gets what it missed of the last ten ' +
+  'minutes, each event once.';
+
+export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
+  return [
+    declare({
+      name: 'realtime.socket',
+      method: 'GET',
+      path: '/api/v1/realtime',
+      title: 'Realtime events by WebSocket',
+      description: `${whatIsSent} One event a message. Code 4401 closes the socket when its credential ends.`,
+      access: tenantCaller('sessions:read'),
+      query,
+      status: 101,
+      output: envelope,
+      errors: ['upgrade_required', 'rate_limit_exceeded'],
+      handle: ({ caller: { scope }, query: { last_event_id: id } }) => {
+        hub.admit(scope);
+        return new SocketReply((socket) => serveSocket(hub, scope, afterOf(id), socket));
+      },
+    }),
+    declare({
+      name: 'realtime.events',
+      method: 'GET',
+      path: '/api/v1/realtime/events',
+      title: 'Realtime events by server-sent events',
+      description: `${whatIsSent} The id comes by \`Last-Event-ID\` or by the address.`,
+      access: tenantCaller('sessions:read'),
+      query,
+      headers: ['last-event-id'],
+      contentType: 'text/event-stream',
+      output: envelope,
+      errors: ['rate_limit_exceeded'],
+      handle: ({ caller: { scope }, headers, query: { last_event_id: asked } }) => {
+        hub.admit(scope);
+        // What the browser adds by itself when it comes back is newer than what stands in the address.
+        const id = headers['last-event-id'] === '' ? asked : (headers['last-event-id'] ?? asked);
+        return eventStream((writer) => serveStream(hub, scope, afterOf(id), writer, time));
+      },
+    }),
+  ];
+}

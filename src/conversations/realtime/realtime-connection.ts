@@ -1,0 +1,102 @@
+import type { Time } from '../../../cluster/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { encodeEvent, keepAliveComment, keepAliveMs } from '../invocation/index.js';
+import type { SocketWriter, StreamWriter } from '../../http/operations/index.js';
+import type { Envelope } from './events.js';
+import { type Hub, topicOf } from './hub.js';
+
+/** Events for one stream that wait for its reader; who falls further behind comes back with the last id. */
+const waitingMax = 1_000;
+
+/**
+ * The last id that a client has. What no id is stands for one that is long gone: the client gets all that is kept,
+ * rather than a refusal that nobody reads.
+ */
+export function afterOf(lastEventId: string | undefined): number | undefined {
+  if (lastEventId === undefined || lastEventId === '') return undefined;
+  return /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0;
+}
+
+/** Until the other side is gone. */
+export async function serveSocket(
+  hub: Hub,
+  scope: TenantScope,
+  after: number | undefined,
+  socket: SocketWriter,
+): Promise<void> {
+  const leave = hub.enter(scope);
+  try {
+    await hub.join({
+      scope,
+      after,
+      missed: async (events) => {
+        for (const event of events) if (!socket.send(JSON.stringify(event))) await socket.drained();
+      },
+      joined: () => socket.join(topicOf(scope)),
+      gone: socket.gone,
+    });
+    await abortOf(socket.gone);
+  } finally {
+    leave();
+  }
+}
+
+/** Until the reader is gone, falls too far behind, or the node is leaving. */
+export async function serveStream(
+  hub: Hub,
+  scope: TenantScope,
+  after: number | undefined,
+  writer: StreamWriter,
+  time: Time,
+): Promise<void> {
+  const over = AbortSignal.any([writer.gone, hub.stopping]);
+  const waiting: Envelope[] = [];
+  let wake = (): void => undefined;
+  over.addEventListener('abort', () => wake(), { once: true });
+  const write = async (text: string): Promise<void> => {
+    if (!writer.write(text)) await writer.drained();
+  };
+  const hear = (event: Envelope): void => {
+    waiting.push(event);
+    wake();
+  };
+  const leave = hub.enter(scope);
+  let silence = (): void => undefined;
+  try {
+    await hub.join({
+      scope,
+      after,
+      missed: async (events) => {
+        for (const event of events) await write(encodeEvent(event.id, event));
+      },
+      joined: () => {
+        silence = hub.listen(scope, { hear });
+      },
+      gone: over,
+    });
+    while (!over.aborted && waiting.length <= waitingMax) {
+      const event = waiting.shift();
+      if (event !== undefined) await write(encodeEvent(event.id, event));
+      else if (!(await woken(time, (resolve) => (wake = resolve)))) await write(keepAliveComment);
+    }
+  } finally {
+    silence();
+    leave();
+  }
+}
+
+/** False: nothing happened for so long that the connection should show that it lives. */
+function woken(time: Time, onWake: (resolve: () => void) => void): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = time.after(keepAliveMs, () => resolve(false));
+    onWake(() => {
+      timer.cancel();
+      resolve(true);
+    });
+  });
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

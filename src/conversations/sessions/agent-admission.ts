@@ -1,0 +1,103 @@
+/** Whether an agent serves a caller just now: its state, who may chat with it, its own limit, the model's. */
+import type { Reference, Time } from '../../../cluster/index.js';
+import type { AgentsSubject, RunnableAgent } from '../../agents/index.js';
+import { callSources, type ModelCalls } from '../../models/calls/index.js';
+import type { TenantCaller } from '../../kernel/caller.js';
+import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { Leaving } from '../../llm/index.js';
+import type { AgentWindowService } from './agent-window.actor.js';
+
+export interface AgentAdmissionParts {
+  readonly agents: Pick<AgentsSubject, 'runnableAgent'>;
+  readonly models: Pick<ModelCalls, 'judge'>;
+  readonly window: (tenantId: string, agentId: string) => Reference<AgentWindowService>;
+  readonly refusalOf: (error: unknown) => PlatformError | undefined;
+  readonly time: Time;
+}
+
+type TenantWork = Pick<TenantCaller, 'scope' | 'limits'>;
+
+const windowCallMs = 5_000;
+
+/** Judging sends nothing, so nobody can leave. */
+const neverLeft = new Leaving();
+
+export class AgentAdmission {
+  readonly #parts: AgentAdmissionParts;
+
+  constructor(parts: AgentAdmissionParts) {
+    this.#parts = parts;
+  }
+
+  /** What may be refused before a turn begins is refused here, as an answer and not as an event. */
+  async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
+    const agent = await this.agentFor(caller, agentId);
+    await this.#judgeModel(caller, agent);
+    await this.#countTurn(caller, agent);
+    return agent;
+  }
+
+  /** The same where no caller stands behind the turn but a trigger: what is published, for nobody in particular. */
+  async admitUnasked(tenant: TenantWork, agentId: string): Promise<RunnableAgent> {
+    const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
+    if (agent === undefined) throw new PlatformError('agent_not_found');
+    await this.#judgeModel(tenant, agent);
+    await this.#countTurn(tenant, agent);
+    return agent;
+  }
+
+  /** Of a turn that could only be refused because the tenant has no tokens left; what else is wrong is told by the turn. */
+  async tokenRefusal(tenant: TenantWork, agentId: string): Promise<PlatformError | undefined> {
+    const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
+    if (agent === undefined) return undefined;
+    try {
+      await this.#judgeModel(tenant, agent);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error;
+      return error.code === 'quota_exceeded' ? error : undefined;
+    }
+  }
+
+  /** The agent, where this caller may chat with it. */
+  async agentFor(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
+    const agent = await this.#parts.agents.runnableAgent(caller.scope, agentId, caller.role);
+    if (agent === undefined) throw new PlatformError('agent_not_found');
+    const isListed = caller.kind !== 'key' && agent.allowedUsers.has(caller.userId);
+    if (agent.allowedUsers.size > 0 && !isListed) {
+      throw new PlatformError('insufficient_permissions', {
+        message: 'This agent is not open to this user.',
+      });
+    }
+    return agent;
+  }
+
+  async #judgeModel({ scope, limits }: TenantWork, { snapshot }: RunnableAgent): Promise<void> {
+    const { model, fallback_models: fallbackModels } = snapshot.llm_config;
+    await this.#parts.models.judge({
+      scope,
+      limits,
+      source: callSources.toolLoop,
+      keyId: null,
+      userId: null,
+      model,
+      fallbackModels,
+      request: { messages: [], stream: true },
+      signal: neverLeft,
+    });
+  }
+
+  async #countTurn({ scope }: TenantWork, { id, rateLimit }: RunnableAgent): Promise<void> {
+    if (rateLimit === null) return;
+    const answer = await this.#parts
+      .window(scope.tenantId, id)
+      .admitTurn({ limit: rateLimit }, { deadlineMs: windowCallMs })
+      .catch((error: unknown) => {
+        throw this.#parts.refusalOf(error) ?? error;
+      });
+    if (answer.admitted) return;
+    const nowMs = this.#parts.time.wallMs();
+    const message = 'The agent has served as many turns as it may in a minute.';
+    throw tooMany(rateLimit, { atMs: nowMs + answer.resetInMs, nowMs, message });
+  }
+}

@@ -1,0 +1,99 @@
+import { ActorError, type Call, ClusterError } from '../../../cluster/index.js';
+import type { FollowResponse } from '../../../generated/troupe/actors/v1/session.js';
+import type { Time } from '../../../cluster/index.js';
+import type { LiveTurn } from './live-turn.js';
+import type { Reader, Readers } from './readers.js';
+
+/**
+ * Whoever reads has a turn's last events before the client does. As long it stays among the readers, so that a change of
+ * the control mode waits for it; one that hands nothing on any more is not waited for.
+ */
+const handingOnMs = 1_000;
+/** Events of one message to a reader: enough to be cheap, small enough to take turns on a link. */
+const eventsMax = 256;
+
+export const elsewhere: FollowResponse = { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
+
+interface Following {
+  readonly turn: LiveTurn;
+  readonly after: number;
+  readonly follower: string;
+  readonly readers: Readers;
+  readonly time: Time;
+  /** Whether the actor is being moved away: readers of turns that wait go to the new owner. */
+  readonly leaving: () => boolean;
+}
+
+/** A turn's events behind the last one that the reader has, until the turn has ended. */
+export async function* follow(following: Following, call: Call): AsyncGenerator<FollowResponse> {
+  const { turn, after, follower, readers } = following;
+  const reader = readers.enter(follower, turn);
+  // The wait below ends with the call: nobody reads any more.
+  const wake = (): void => turn.log.wake();
+  call.signal.addEventListener('abort', wake, { once: true });
+  const ending = new Ending(following.time, wake);
+  try {
+    let place = turn.log.placeAfter(after);
+    let toldDeadline: number | undefined;
+    while (!call.ended) {
+      mayGoOn(following, reader);
+      const until = Math.min(turn.log.events.length, place + eventsMax);
+      const events = turn.eventsFrom(place).slice(0, until - place);
+      place = until;
+      const barrier = reader.barrier;
+      reader.barrier = 0;
+      const deadlineInMs = toldDeadline === turn.deadlineAtMs ? 0 : deadlineIn(following);
+      toldDeadline = turn.deadlineAtMs;
+      if (events.length > 0 || barrier > 0 || deadlineInMs > 0) {
+        yield { events: [...eventsOf(events)], deadlineInMs, barrier, elsewhere: false };
+      } else if (turn.log.closed && ending.isOver()) return;
+      else await turn.log.changed();
+    }
+  } finally {
+    ending.forget();
+    call.signal.removeEventListener('abort', wake);
+    readers.leave(follower, reader);
+  }
+}
+
+/** The time from a reader's last event until it is taken for one that has handed it on. */
+class Ending {
+  readonly #time: Time;
+  readonly #wake: () => void;
+  #timer: { cancel(): void } | undefined;
+  #isOver = false;
+
+  constructor(time: Time, wake: () => void) {
+    this.#time = time;
+    this.#wake = wake;
+  }
+
+  isOver(): boolean {
+    this.#timer ??= this.#time.after(handingOnMs, () => {
+      this.#isOver = true;
+      this.#wake();
+    });
+    return this.#isOver;
+  }
+
+  forget(): void {
+    this.#timer?.cancel();
+  }
+}
+
+function mayGoOn({ turn, leaving }: Following, { cut }: Reader): void {
+  if (cut) throw new ActorError('cut', 'The reader did not keep up with a change of the control mode.');
+  if (leaving() && turn.row.status === 'queued') {
+    throw new ClusterError('not_serving', 'the session goes on elsewhere');
+  }
+}
+
+function deadlineIn({ turn, time }: Following): number {
+  return turn.deadlineAtMs === undefined
+    ? 0
+    : Math.max(1, Math.round(turn.deadlineAtMs - time.monotonicMs()));
+}
+
+function eventsOf(events: LiveTurn['log']['events']) {
+  return events.map(({ id, type, data }) => ({ id, type, dataJson: data }));
+}

@@ -1,0 +1,41 @@
+import { doneEvent } from '../invocation/index.js';
+import type { ReadExecution } from './reads.store.js';
+import { metadataOf } from './live-turn.js';
+import type { LoggedEvent } from './turn-log.js';
+
+/** The end of a turn whose events are kept no more, from what is kept for ever. */
+export function finishedEvents(execution: ReadExecution, after: number): readonly LoggedEvent[] {
+  const { id, session_id, outcome } = execution;
+  if (outcome === null) return [];
+  const blocks = execution.blocks.length === 0 ? {} : { blocks: execution.blocks };
+  const done = doneEvent(
+    { session_id: session_id ?? '', execution_id: id },
+    outcome,
+    execution.timeout_clock ?? undefined,
+  );
+  const hasAnswer = outcome === 'COMPLETED' || (execution.output ?? '') !== '';
+  const events: readonly object[] = [
+    ...(after === 0 ? [{ type: 'metadata', ...metadataOf(execution) }] : []),
+    ...(execution.error === null ? [] : [{ type: 'error', ...execution.error }]),
+    // What a change of the control mode took back is not said later either.
+    ...(hasAnswer && outcome !== 'SUSPENDED'
+      ? [{ type: 'response', content: execution.output ?? '', ...blocks }]
+      : []),
+    {
+      type: 'metrics',
+      usage: execution.usage ?? { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+      cost: execution.cost,
+      model: execution.model,
+      provider: execution.provider,
+      latency_ms: execution.latency_ms ?? 0,
+      first_token_ms: execution.first_token_ms,
+      tool_calls: execution.tool_calls,
+    },
+    done,
+  ];
+  return events.map((event, at) => ({
+    id: after + at + 1,
+    type: String(Reflect.get(event, 'type')),
+    data: JSON.stringify(event),
+  }));
+}

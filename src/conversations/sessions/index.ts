@@ -1,0 +1,118 @@
+// The face of sessions: conversations with agents, their turns and what leads them.
+import type { Reference, Time } from '../../../cluster/index.js';
+import { type Actors, toPlatformError } from '../../infra/runtime/index.js';
+import type { AgentsSubject } from '../../agents/index.js';
+import type { ModelCalls } from '../../models/calls/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { Sealer } from '../../infra/sealing/index.js';
+import type { HotReads, Store } from '../../infra/storage/index.js';
+import { AgentAdmission } from './agent-admission.js';
+import { agentWindowActor } from './agent-window.actor.js';
+import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
+import { executionOperations } from './execution-operations.js';
+import type { SessionActorParts, SessionService } from './parts.js';
+import { listMessagesBefore } from './reads.store.js';
+import { controlExpiries, turnRecovery } from './recovery.js';
+import { expiryId } from './recovery.store.js';
+import type { MessageRow } from './rows.js';
+import { sessionActor } from './session.actor.js';
+import { sessionOperations } from './session-operations.js';
+import { sessionTables } from './session.store.js';
+import { Sessions } from './sessions.js';
+import { streamOperations } from './stream-operations.js';
+
+export type { Sessions, WantedTurn } from './sessions.js';
+export type { AgentAdmission } from './agent-admission.js';
+
+export interface SessionsDependencies {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly actors: Actors;
+  readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion'>;
+  readonly models: Pick<ModelCalls, 'judge'>;
+  readonly turns: SessionActorParts['turns'];
+  readonly sealer: Sealer;
+  readonly tenantAtWork: SessionActorParts['tenantAtWork'];
+  readonly isDenied: SessionActorParts['isDenied'];
+  readonly factsOf: SessionActorParts['factsOf'];
+  readonly nameOf: SessionActorParts['nameOf'];
+  readonly isKnownConsumer: ConsumerSessionParts['isKnownConsumer'];
+  readonly time: Time;
+  readonly newId: () => string;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+export interface SessionsSubject {
+  readonly operations: readonly Operation[];
+  readonly sessions: Sessions;
+  readonly admission: AgentAdmission;
+}
+
+export function createSessions(dependencies: SessionsDependencies): SessionsSubject {
+  const { store, reads, actors, agents, models, turns, sealer, time, newId, report } = dependencies;
+  const sealed = (executionId: string): string => `execution ${executionId}`;
+  let references: ((tenantId: string, sessionId: string) => Reference<SessionService>) | undefined;
+  const session = (tenantId: string, sessionId: string): Reference<SessionService> => {
+    if (references === undefined) throw new Error('The sessions are asked for before they are made');
+    return references(tenantId, sessionId);
+  };
+  const kind = sessionActor(actors.commits(sessionTables), {
+    turns,
+    agents,
+    tenantAtWork: dependencies.tenantAtWork,
+    isDenied: dependencies.isDenied,
+    factsOf: dependencies.factsOf,
+    nameOf: dependencies.nameOf,
+    seal: (text, id) => sealer.seal(Buffer.from(text), sealed(id)).toString('base64'),
+    unseal: (text, id) => sealer.open(Buffer.from(text, 'base64'), sealed(id)).toString('utf8'),
+    olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
+    self: session,
+    armExpiry: ({ tenantId, sessionId, slot, dueInMs }) =>
+      expiries.armed({ id: expiryId(tenantId, sessionId), slot, dueInMs }),
+    time,
+    newId,
+    report,
+  });
+  actors.register(kind);
+  references = actors.references(kind);
+  const window = agentWindowActor(time);
+  actors.register(window);
+  actors.recover('turns', turnRecovery(store, actors.process, session, report));
+  const expiries = actors.timers('control_expiries', controlExpiries(store, session));
+
+  const sessions = new Sessions({ store, reads, session, time, newId, refusalOf: toPlatformError });
+  const admission = new AgentAdmission({
+    agents,
+    models,
+    window: actors.references(window),
+    refusalOf: toPlatformError,
+    time,
+  });
+  return {
+    operations: [
+      ...streamOperations({ sessions, admission, time, newId, report }),
+      ...sessionOperations({ sessions, store, admission, time }),
+      ...executionOperations(store),
+      ...consumerSessionOperations({ store, isKnownConsumer: dependencies.isKnownConsumer }),
+    ],
+    sessions,
+    admission,
+  };
+}
+
+async function olderMessages(
+  store: Store,
+  scope: TenantScope,
+  sessionId: string,
+  before: number,
+  limit: number,
+): Promise<readonly MessageRow[]> {
+  const rows = await store.inTenant(scope, (tx) => listMessagesBefore(scope, tx, sessionId, before, limit));
+  return rows.map((row) => ({
+    ...row,
+    tenant_id: scope.tenantId,
+    session_id: sessionId,
+    created_at: row.created_at.toISOString(),
+  }));
+}

@@ -1,0 +1,262 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { authorKinds, outcomes } from '../invocation/index.js';
+
+/** What the endpoints read. Nothing here writes: that is the actor's alone. */
+
+/** A session without a message for so long has ended; the next one opens it again. */
+const endedAfter = sql.fragment`interval '24 hours'`;
+
+const sessionRow = z.object({
+  id: z.uuid(),
+  agent_id: z.uuid(),
+  consumer_key: z.string().nullable(),
+  consumer_display_name: z.string().nullable(),
+  channel: z.string(),
+  metadata: z.record(z.string(), z.unknown()),
+  control_mode: z.enum(['engaged', 'manual_handoff']),
+  control_kind: z.enum(['suspend', 'handoff']).nullable(),
+  control_reason: z.string().nullable(),
+  control_by: z.string().nullable(),
+  control_since: z.date().nullable(),
+  control_expires_at: z.date().nullable(),
+  total_turns: z.number(),
+  created_at: z.date(),
+  last_interaction: z.date(),
+  ended_at: z.date().nullable(),
+});
+export type ReadSession = z.output<typeof sessionRow>;
+
+const sessionColumns = sql.fragment`
+  s.id, s.agent_id, s.consumer_key, s.consumer_display_name, s.channel, s.metadata, s.control_mode, s.control_kind,
+  s.control_reason, s.control_by, s.control_since, s.control_expires_at, s.total_turns, s.created_at,
+  s.last_interaction,
+  case when s.last_interaction + ${endedAfter} <= now() then s.last_interaction + ${endedAfter} end as ended_at`;
+
+export interface Page {
+  readonly limit: number;
+  readonly after: { readonly at: Date; readonly id: string } | undefined;
+}
+
+export interface SessionFilter extends Page {
+  readonly controlMode: string | undefined;
+  readonly consumerKey: string | undefined;
+  readonly agentId: string | undefined;
+}
+
+export function findSession(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<ReadSession | null> {
+  return tx.maybeOne(sql.type(sessionRow)`
+    select ${sessionColumns} from sessions s where s.tenant_id = ${scope.tenantId} and s.id = ${id}`);
+}
+
+/** Newest first; one more than the page holds tells whether there is another. */
+export function listSessions(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  { limit, after, controlMode, consumerKey, agentId }: SessionFilter,
+): Promise<readonly ReadSession[]> {
+  const conditions = [
+    sql.fragment`s.tenant_id = ${scope.tenantId}`,
+    ...(controlMode === undefined ? [] : [sql.fragment`s.control_mode = ${controlMode}`]),
+    ...(consumerKey === undefined ? [] : [sql.fragment`s.consumer_key = ${consumerKey}`]),
+    ...(agentId === undefined ? [] : [sql.fragment`s.agent_id = ${agentId}`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(s.last_interaction, s.id) < (${after.at.toISOString()}::timestamptz, ${after.id}::uuid)`,
+        ]),
+  ];
+  return tx.any(sql.type(sessionRow)`
+    select ${sessionColumns} from sessions s where ${sql.join(conditions, sql.fragment` and `)}
+    order by s.last_interaction desc, s.id desc limit ${limit + 1}`);
+}
+
+const messageRow = z.object({
+  number: z.number(),
+  id: z.uuid(),
+  role: z.enum(['user', 'assistant']),
+  author: z.object({ kind: z.enum(authorKinds), id: z.string() }).nullable(),
+  content: z.string(),
+  declared_context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  execution_id: z.uuid().nullable(),
+  created_at: z.date(),
+});
+export type ReadMessage = z.output<typeof messageRow>;
+
+const messageColumns = sql.fragment`
+  m.number, m.id, m.role, m.author, m.content, m.declared_context, m.metadata, m.execution_id, m.created_at`;
+
+/** Oldest first, behind the given number. */
+export function listMessages(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  sessionId: string,
+  after: number,
+  limit: number,
+): Promise<readonly ReadMessage[]> {
+  return tx.any(sql.type(messageRow)`
+    select ${messageColumns} from messages m
+    where m.tenant_id = ${scope.tenantId} and m.session_id = ${sessionId} and m.number > ${after}
+    order by m.number limit ${limit + 1}`);
+}
+
+/** The ones right before a number, oldest first. */
+export async function listMessagesBefore(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  sessionId: string,
+  before: number,
+  limit: number,
+): Promise<readonly ReadMessage[]> {
+  const rows = await tx.any(sql.type(messageRow)`
+    select ${messageColumns} from messages m
+    where m.tenant_id = ${scope.tenantId} and m.session_id = ${sessionId} and m.number < ${before}
+    order by m.number desc limit ${limit}`);
+  return rows.toReversed();
+}
+
+/** What became of the answer on its way out, where it goes any. */
+export const deliveryStatuses = ['none', 'pending', 'delivered', 'delivery_failed'] as const;
+
+const flat = z.record(z.string(), z.unknown());
+const executionRow = z.object({
+  id: z.uuid(),
+  agent_id: z.uuid(),
+  session_id: z.uuid().nullable(),
+  trigger_id: z.uuid().nullable(),
+  key_id: z.uuid().nullable(),
+  user_id: z.uuid().nullable(),
+  status: z.enum(['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
+  outcome: z.enum(outcomes).nullable(),
+  metadata: flat,
+  model: z.string().nullable(),
+  provider: z.string().nullable(),
+  usage: z
+    .object({ input_tokens: z.number(), output_tokens: z.number(), total_tokens: z.number() })
+    .nullable(),
+  cost: z.number(),
+  latency_ms: z.number().nullable(),
+  first_token_ms: z.number().nullable(),
+  tool_calls: z.number(),
+  timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  delivery_status: z.enum(deliveryStatuses),
+  output: z.string().nullable(),
+  blocks: z.array(z.unknown()),
+  input: z.object({
+    accepted_fields: z.array(z.string()).default([]),
+    ignored_fields: z.array(z.object({ field: z.string(), reason: z.string() })).default([]),
+  }),
+  created_at: z.date(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+});
+export type ReadExecution = z.output<typeof executionRow>;
+
+const executionColumns = sql.fragment`
+  e.id, e.agent_id, e.session_id, e.trigger_id, e.key_id, e.user_id, e.status, e.outcome, e.metadata, e.model,
+  e.provider, e.usage, e.cost, e.latency_ms, e.first_token_ms, e.tool_calls, e.timeout_clock, e.error,
+  e.delivery_status, e.output, e.blocks, e.created_at, e.started_at, e.finished_at,
+  jsonb_build_object('accepted_fields', coalesce(e.input->'accepted_fields', '[]'),
+    'ignored_fields', coalesce(e.input->'ignored_fields', '[]')) as input`;
+
+export interface ExecutionFilter extends Page {
+  readonly traceId: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly agentId: string | undefined;
+  readonly status: string | undefined;
+}
+
+export function findExecution(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<ReadExecution | null> {
+  return tx.maybeOne(sql.type(executionRow)`
+    select ${executionColumns} from executions e where e.tenant_id = ${scope.tenantId} and e.id = ${id}`);
+}
+
+const endRow = executionRow.pick({ outcome: true, output: true, usage: true, latency_ms: true, error: true });
+export type ReadEnd = z.output<typeof endRow>;
+
+const endOfExecution: HotStatement<ReadEnd> = {
+  name: 'end_of_execution',
+  text: 'select outcome, output, usage, latency_ms, error from executions where tenant_id = $1 and id = $2',
+  row: endRow,
+};
+
+/** What each turn of a trigger asks once it is over: no transaction, so that a burst of turns waits for no connection. */
+export async function findEnd(reads: HotReads, scope: TenantScope, id: string): Promise<ReadEnd | undefined> {
+  const [found] = await reads.inTenant(scope, endOfExecution, [scope.tenantId, id]);
+  return found;
+}
+
+/** One that a trigger has promised to run, and that no session has heard of yet. */
+export function findPromisedExecution(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  id: string,
+): Promise<ReadExecution | null> {
+  return tx.maybeOne(sql.type(executionRow)`
+    select i.execution_id as id, t.agent_id, i.session_id, i.trigger_id, null::uuid as key_id, null::uuid as user_id,
+      'queued' as status, null as outcome, '{}'::jsonb as metadata, null as model, null as provider,
+      null::jsonb as usage, 0 as cost, null as latency_ms, null as first_token_ms, 0 as tool_calls,
+      null as timeout_clock, null::jsonb as error, 'none' as delivery_status, null as output, '[]'::jsonb as blocks,
+      i.created_at, null::timestamptz as started_at, null::timestamptz as finished_at, '{}'::jsonb as input
+    from trigger_inbox i join triggers t on t.tenant_id = i.tenant_id and t.id = i.trigger_id
+    where i.tenant_id = ${tenantId} and i.execution_id = ${id} and i.state = 'running'`);
+}
+
+export function listExecutions(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  { limit, after, traceId, sessionId, agentId, status }: ExecutionFilter,
+): Promise<readonly ReadExecution[]> {
+  const conditions = [
+    sql.fragment`e.tenant_id = ${scope.tenantId}`,
+    ...(traceId === undefined ? [] : [sql.fragment`e.trace_id = ${traceId}`]),
+    ...(sessionId === undefined ? [] : [sql.fragment`e.session_id = ${sessionId}`]),
+    ...(agentId === undefined ? [] : [sql.fragment`e.agent_id = ${agentId}`]),
+    ...(status === undefined ? [] : [sql.fragment`e.status = ${status}`]),
+    ...(after === undefined
+      ? []
+      : [sql.fragment`(e.created_at, e.id) < (${after.at.toISOString()}::timestamptz, ${after.id}::uuid)`]),
+  ];
+  return tx.any(sql.type(executionRow)`
+    select ${executionColumns} from executions e where ${sql.join(conditions, sql.fragment` and `)}
+    order by e.created_at desc, e.id desc limit ${limit + 1}`);
+}
+
+const stepRow = z.object({
+  number: z.number(),
+  kind: z.enum(['intent', 'model', 'tool']),
+  name: z.string(),
+  state: z.enum(['started', 'finished', 'failed', 'timeout']),
+  detail: flat.nullable(),
+  started_at: z.date(),
+  finished_at: z.date().nullable(),
+});
+export type ReadStep = z.output<typeof stepRow>;
+
+export function listSteps(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  executionId: string,
+): Promise<readonly ReadStep[]> {
+  return tx.any(sql.type(stepRow)`
+    select x.number, x.kind, x.name, x.state, x.detail, x.started_at, x.finished_at from execution_steps x
+    where x.tenant_id = ${scope.tenantId} and x.execution_id = ${executionId} order by x.number`);
+}
+
+/** The stored events of a finished turn, as long as they are kept. */
+export function findLog(scope: TenantScope, tx: TenantTransaction, executionId: string): Promise<unknown> {
+  return tx.maybeOneFirst(sql.type(z.object({ events: z.array(z.unknown()) }))`
+    select l.events from execution_logs l
+    where l.tenant_id = ${scope.tenantId} and l.execution_id = ${executionId} and l.expires_at > now()`);
+}

@@ -1,0 +1,94 @@
+/**
+ * What a process left behind: turns that have not ended, and changes of the control mode whose time is over. Both are
+ * found by the slots that a node owns; the session's actor does the rest.
+ */
+import { type DueTimer, slot, type SlotSet, type UnfinishedWork } from '../../../cluster/index.js';
+import { z } from 'zod';
+import { sql, type Store } from '../../infra/storage/index.js';
+
+export interface UnfinishedTurn extends UnfinishedWork {
+  readonly tenantId: string;
+  readonly sessionId: string;
+}
+
+const turnRow = z.object({
+  tenant_id: z.uuid(),
+  id: z.uuid(),
+  session_id: z.uuid(),
+  slot: z.number(),
+  attempts: z.number(),
+});
+
+/**
+ * Turns of these slots that another process had, or that gave no sign of life for too long. What this process works
+ * on is no matter for recovery.
+ */
+export async function unfinishedTurns(
+  store: Store,
+  slots: SlotSet,
+  process: string,
+  limit: number,
+): Promise<readonly UnfinishedTurn[]> {
+  const rows = await store.directory((tx) =>
+    tx.any(sql.type(turnRow)`
+      select e.tenant_id, e.id, e.session_id, e.slot, e.attempts from executions e
+      where e.outcome is null and e.session_id is not null
+        and get_bit(${sql.binary(Buffer.from(slots.bytes()))}::bytea, e.slot) = 1
+        and (e.worker is distinct from ${process} or e.due_at <= now())
+      order by e.due_at limit ${limit}`),
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    slot: slot(row.slot),
+    // The first time that somebody else takes it up is the ordinary end of a process, and waits for nothing.
+    attempts: Math.max(0, row.attempts - 1),
+    tenantId: row.tenant_id,
+    sessionId: row.session_id,
+  }));
+}
+
+const expiryRow = z.object({
+  tenant_id: z.uuid(),
+  id: z.uuid(),
+  slot: z.number(),
+  control_epoch: z.number(),
+  due_in_ms: z.number(),
+});
+export type ControlExpiry = z.output<typeof expiryRow>;
+
+const expiryColumns = sql.fragment`
+  s.tenant_id, s.id, s.slot, s.control_epoch,
+  ceil(extract(epoch from s.control_expires_at - clock_timestamp()) * 1000)::float8 as due_in_ms`;
+
+export async function upcomingExpiries(
+  store: Store,
+  slots: SlotSet,
+  horizonMs: number,
+): Promise<readonly DueTimer[]> {
+  const rows = await store.directory((tx) =>
+    tx.any(sql.type(expiryRow)`
+      select ${expiryColumns} from sessions s
+      where s.control_expires_at <= clock_timestamp() + ${horizonMs} * interval '1 millisecond'
+        and get_bit(${sql.binary(Buffer.from(slots.bytes()))}::bytea, s.slot) = 1
+      order by s.control_expires_at limit 10000`),
+  );
+  return rows.map((row) => ({
+    id: expiryId(row.tenant_id, row.id),
+    slot: slot(row.slot),
+    dueInMs: row.due_in_ms,
+  }));
+}
+
+/** As the row stands now; null when nobody's time is limited any more. */
+export function findExpiry(store: Store, id: string): Promise<ControlExpiry | null> {
+  const [tenantId = '', sessionId = ''] = id.split('/');
+  return store.directory((tx) =>
+    tx.maybeOne(sql.type(expiryRow)`
+      select ${expiryColumns} from sessions s
+      where s.tenant_id = ${tenantId} and s.id = ${sessionId} and s.control_expires_at is not null`),
+  );
+}
+
+export function expiryId(tenantId: string, sessionId: string): string {
+  return `${tenantId}/${sessionId}`;
+}

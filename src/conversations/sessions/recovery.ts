@@ -1,0 +1,46 @@
+import type { RecoverySource, Reference, TimerSource } from '../../../cluster/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { SessionService } from './parts.js';
+import { findExpiry, type UnfinishedTurn, unfinishedTurns, upcomingExpiries } from './recovery.store.js';
+
+type Self = (tenantId: string, sessionId: string) => Reference<SessionService>;
+type Report = (attempted: string, error: unknown) => void;
+
+/** The claim of a turn counts, in a transaction of its own, and gives up: what is left here is to wake its session. */
+export function turnRecovery(
+  store: Store,
+  process: string,
+  session: Self,
+  report: Report,
+): RecoverySource<UnfinishedTurn> {
+  return {
+    unfinished: (slots, limit) => unfinishedTurns(store, slots, process, limit),
+    takeUp: ({ attempts }) => Promise.resolve(attempts + 1),
+    async run({ tenantId, sessionId, attempts }) {
+      const work = session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });
+      // A first one is only set going; those that ended a process before are watched, one at a time.
+      if (attempts > 0) await work;
+      else work.catch((error: unknown) => report('taking up a turn that a process left behind', error));
+    },
+    async giveUp({ tenantId, sessionId }) {
+      await session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });
+    },
+  };
+}
+
+/** Modes of control that were set for a limited time. */
+export function controlExpiries(store: Store, session: Self): TimerSource {
+  return {
+    upcoming: (slots, horizonMs) => upcomingExpiries(store, slots, horizonMs),
+    async fire(id) {
+      const row = await findExpiry(store, id);
+      if (row === null) return undefined;
+      if (row.due_in_ms > 0) return row.due_in_ms;
+      await session(row.tenant_id, row.id).control(
+        { kind: 'engaged', reason: 'expired', by: 'system', expiresInSeconds: 0, ifEpoch: row.control_epoch },
+        { deadlineMs: 10_000 },
+      );
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import { authorKinds, outcomes } from '../invocation/index.js';
+import { encodeCursor } from '../../http/operations/index.js';
+import { deliveryStatuses } from './reads.store.js';
+import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
+import type { SessionRow } from './rows.js';
+
+/** The shapes that sessions and executions have for clients. */
+
+const scalars = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
+const moment = z.iso.datetime();
+
+export const controlMetadataShape = z
+  .object({
+    kind: z.enum(['suspend', 'handoff']).nullable(),
+    reason: z.string().nullable(),
+    by: z.string().nullable(),
+    since: moment.nullable(),
+    expires_at: moment.nullable(),
+  })
+  .describe('Who changed the mode last, why, and until when.');
+
+export const sessionShape = z.object({
+  session_id: z.uuid(),
+  agent_id: z.uuid(),
+  consumer_key: z.string().nullable(),
+  consumer_display_name: z.string().nullable(),
+  channel: z.string(),
+  control_mode: z.enum(['engaged', 'manual_handoff']),
+  control_metadata: controlMetadataShape,
+  total_turns: z.int(),
+  created_at: moment,
+  last_interaction: moment,
+  ended_at: moment.nullable(),
+});
+
+export function sessionAnswer(session: ReadSession): z.output<typeof sessionShape> {
+  return {
+    session_id: session.id,
+    agent_id: session.agent_id,
+    consumer_key: session.consumer_key,
+    consumer_display_name: session.consumer_display_name,
+    channel: session.channel,
+    control_mode: session.control_mode,
+    control_metadata: {
+      kind: session.control_kind,
+      reason: session.control_reason,
+      by: session.control_by,
+      since: session.control_since?.toISOString() ?? null,
+      expires_at: session.control_expires_at?.toISOString() ?? null,
+    },
+    total_turns: session.total_turns,
+    created_at: session.created_at.toISOString(),
+    last_interaction: session.last_interaction.toISOString(),
+    ended_at: session.ended_at?.toISOString() ?? null,
+  };
+}
+
+/** Behind this session in the lists of sessions, the latest first. */
+export function cursorOfSession({ last_interaction, id }: ReadSession): string {
+  return encodeCursor({ at: last_interaction, id });
+}
+
+export const controlShape = z.object({
+  session_id: z.uuid(),
+  control_mode: z.enum(['engaged', 'manual_handoff']),
+  control_metadata: controlMetadataShape,
+});
+
+export function controlAnswer(session: SessionRow): z.output<typeof controlShape> {
+  return {
+    session_id: session.id,
+    control_mode: session.control_mode,
+    control_metadata: {
+      kind: session.control_kind,
+      reason: session.control_reason,
+      by: session.control_by,
+      since: isoOf(session.control_since),
+      expires_at: isoOf(session.control_expires_at),
+    },
+  };
+}
+
+/** PostgreSQL and this process write moments differently. */
+function isoOf(text: string | null): string | null {
+  return text === null ? null : new Date(text).toISOString();
+}
+
+const authorShape = z
+  .object({
+    kind: z
+      .enum(authorKinds)
+      .describe(
+        '`consumer`: the person whom an integration or a channel names. `user`, `key`: somebody of the tenant, by ' +
+          'the credential that they sent. `trigger`: one that ran by itself. `agent`: an answer.',
+      ),
+    id: z
+      .string()
+      .describe('The `consumer_key` of a consumer, else the id of the user, key, trigger or agent.'),
+  })
+  .describe('Who wrote it. Null for messages from before this was recorded.');
+
+export const messageShape = z.object({
+  id: z.uuid(),
+  role: z.enum(['user', 'assistant']),
+  author: authorShape.nullable(),
+  content: z.string(),
+  declared_context: scalars.nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  execution_id: z.uuid().nullable(),
+  created_at: moment,
+});
+
+export function messageAnswer(message: ReadMessage): z.output<typeof messageShape> {
+  const { number: _, created_at, declared_context: declared, ...rest } = message;
+  const isEmpty = declared === null || Object.keys(declared).length === 0;
+  return { ...rest, declared_context: isEmpty ? null : declared, created_at: created_at.toISOString() };
+}
+
+const usageShape = z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() });
+
+export const executionShape = z.object({
+  id: z.uuid(),
+  agent_id: z.uuid(),
+  session_id: z.uuid().nullable(),
+  trigger_id: z.uuid().nullable(),
+  status: z.enum(['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
+  outcome: z.enum(outcomes).nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  model: z.string().nullable(),
+  provider: z.string().nullable(),
+  usage: usageShape.nullable(),
+  cost: z.number(),
+  latency_ms: z.int().nullable(),
+  timed_out: z.boolean(),
+  timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  delivery_status: z.enum(deliveryStatuses),
+  started_at: moment.nullable(),
+  finished_at: moment.nullable(),
+});
+
+export function executionAnswer(execution: ReadExecution): z.output<typeof executionShape> {
+  const { timeout_clock, started_at, finished_at } = execution;
+  return {
+    id: execution.id,
+    agent_id: execution.agent_id,
+    session_id: execution.session_id,
+    trigger_id: execution.trigger_id,
+    status: execution.status,
+    outcome: execution.outcome,
+    metadata: execution.metadata,
+    model: execution.model,
+    provider: execution.provider,
+    usage: execution.usage,
+    cost: execution.cost,
+    latency_ms: execution.latency_ms,
+    timeout_clock,
+    error: execution.error,
+    delivery_status: execution.delivery_status,
+    timed_out: timeout_clock !== null,
+    started_at: started_at?.toISOString() ?? null,
+    finished_at: finished_at?.toISOString() ?? null,
+  };
+}
+
+export const stepShape = z.object({
+  number: z.int(),
+  kind: z.enum(['intent', 'model', 'tool']),
+  name: z.string(),
+  state: z.enum(['started', 'finished', 'failed', 'timeout']),
+  detail: z.record(z.string(), z.unknown()).nullable(),
+  started_at: moment,
+  finished_at: moment.nullable(),
+});
+
+export const executionDetailShape = executionShape.extend({
+  response: z.string().nullable(),
+  steps: z.array(stepShape),
+});
+
+export function executionDetail(
+  execution: ReadExecution,
+  steps: readonly ReadStep[],
+): z.output<typeof executionDetailShape> {
+  return {
+    ...executionAnswer(execution),
+    response: execution.output,
+    steps: steps.map((step) => ({
+      ...step,
+      started_at: step.started_at.toISOString(),
+      finished_at: step.finished_at?.toISOString() ?? null,
+    })),
+  };
+}

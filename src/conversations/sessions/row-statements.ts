@@ -1,0 +1,76 @@
+/** Rows of one table as a statement: inserted, or changed where they are there already. */
+import type { WritingStatement } from '../../../cluster/index.js';
+
+export interface Table {
+  readonly name: string;
+  readonly columns: Readonly<Record<string, string>>;
+  readonly key: readonly string[];
+  /** What a later write of the same row changes. */
+  readonly changes: readonly string[];
+  /** Which rows may still change. */
+  readonly guard?: string;
+  readonly returning?: string;
+}
+
+/** How rows become a statement; there is at least one. */
+export type RowsStatement = (rows: readonly object[]) => WritingStatement;
+
+/**
+ * A row that goes alone, as most do while few speak, is given as it is: PostgreSQL takes an eighth less of its time for
+ * a turn than with a JSON list, measured. Many go as one list: a list for each column would spare PostgreSQL a little
+ * and cost this process as much.
+ */
+export function upsert(table: Table): RowsStatement {
+  const columns = Object.entries(table.columns);
+  const alone = statementOf(
+    table,
+    '_alone',
+    (first) => `select ${columns.map(([, type], place) => `$${first + place}::${type}`).join(', ')}`,
+  );
+  const many = listed(
+    statementOf(
+      table,
+      '',
+      (first) =>
+        `select ${columns.map(([name]) => name).join(', ')} from jsonb_to_recordset($${first}::jsonb)
+          as w (${columns.map(([name, type]) => `${name} ${type}`).join(', ')})`,
+    ),
+  );
+  return (rows) => {
+    const [row, ...others] = rows;
+    if (row === undefined || others.length > 0) return many(rows);
+    return { ...alone, values: columns.map(([name, type]) => valueOf(type, Reflect.get(row, name))) };
+  };
+}
+
+/** Rows as a JSON list, the statement's one parameter. */
+export function listed(statement: Omit<WritingStatement, 'values'>): RowsStatement {
+  return (rows) => ({ ...statement, values: [JSON.stringify(rows)] });
+}
+
+function statementOf(
+  { name, columns, key, changes, guard, returning }: Table,
+  form: string,
+  rows: (firstParameter: number) => string,
+): Omit<WritingStatement, 'values'> {
+  const sets = changes.map((column) => `${column} = excluded.${column}`);
+  const conflict =
+    sets.length === 0
+      ? 'do nothing'
+      : `do update set ${sets.join(', ')}${guard === undefined ? '' : ` where ${guard}`}`;
+  const text = (firstParameter: number, condition: string): string =>
+    `insert into ${name} (${Object.keys(columns).join(', ')})
+      ${rows(firstParameter)} where ${condition}
+      on conflict (${key.join(', ')}) ${conflict}
+      ${returning === undefined ? '' : `returning ${returning}`}`;
+  return {
+    name: `session_${name}${form}`,
+    text: text(1, 'true'),
+    part: { name: `written_${name}${form}`, text, answers: returning !== undefined },
+  };
+}
+
+/** Lists in JSON columns would else be taken for lists of PostgreSQL's own. */
+function valueOf(type: string, value: unknown): unknown {
+  return type !== 'jsonb' || value === null || value === undefined ? value : JSON.stringify(value);
+}

@@ -1,0 +1,176 @@
+import type { ConsumerTouch, FactsRow } from '../consumers/index.js';
+import type { Author, FlatObject, Outcome, TurnUsage } from '../invocation/index.js';
+import type { RealtimeEventRow } from '../realtime/index.js';
+import type { QuickReplies } from '../turns/index.js';
+import type { OpenedRow } from '../../models/usage/index.js';
+
+/** The rows of a session as its actor holds and writes them. Moments are ISO texts, as JSON carries them. */
+
+export type ControlKind = 'suspend' | 'handoff';
+export type ControlMode = 'engaged' | 'manual_handoff';
+
+export interface SessionRow {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly agent_id: string;
+  readonly slot: number;
+  readonly consumer_key: string | null;
+  readonly consumer_display_name: string | null;
+  readonly channel: string;
+  /** Whose it is among those who continue only their own, see `starterAfter`. */
+  readonly started_by: Author | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly control_mode: ControlMode;
+  readonly control_kind: ControlKind | null;
+  readonly control_reason: string | null;
+  readonly control_by: string | null;
+  readonly control_since: string | null;
+  readonly control_expires_at: string | null;
+  readonly control_epoch: number;
+  readonly summary: string | null;
+  readonly summary_to: number;
+  readonly last_arrival: number;
+  readonly last_message: number;
+  readonly total_turns: number;
+  readonly created_at: string;
+  readonly last_interaction: string;
+}
+
+export interface MessageRow {
+  readonly tenant_id: string;
+  readonly session_id: string;
+  readonly number: number;
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  /** Null for messages from before authors were recorded. */
+  readonly author: Author | null;
+  readonly content: string;
+  readonly declared_context: FlatObject | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly execution_id: string | null;
+  readonly created_at: string;
+}
+
+export type ExecutionStatus =
+  | 'queued'
+  | 'running'
+  | 'completed'
+  | 'failed'
+  | 'timeout'
+  | 'cancelled'
+  | 'blocked';
+
+/** What is stored of a turn's input. */
+export interface StoredInput {
+  readonly message: string;
+  /** Undefined for turns that a node from before authors took. */
+  readonly author?: Author;
+  readonly declared_context: FlatObject | null;
+  readonly accepted_fields: readonly string[];
+  readonly ignored_fields: readonly { readonly field: string; readonly reason: string }[];
+  readonly quick_replies: boolean;
+  /** The caller's role, for the agent that it may see. */
+  readonly role: 'owner' | 'admin' | 'editor' | 'member';
+  /** Bindings travel in memory only: without them the turn cannot go on elsewhere. */
+  readonly needs_bindings: boolean;
+  /** The most that the turn may take, from the start of its model loop. */
+  readonly deadline_ms: number;
+  /** The number of the user's message, once it is part of the conversation. */
+  readonly message_number?: number;
+}
+
+export interface ExecutionRow {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly session_id: string | null;
+  readonly agent_id: string;
+  readonly agent_version: number | null;
+  readonly trigger_id: string | null;
+  readonly slot: number;
+  readonly arrival: number;
+  readonly channel: string;
+  readonly key_id: string | null;
+  readonly user_id: string | null;
+  readonly status: ExecutionStatus;
+  readonly outcome: Outcome | null;
+  readonly attempts: number;
+  readonly worker: string | null;
+  readonly due_at: string;
+  readonly cancelled_by: string | null;
+  readonly input: StoredInput;
+  readonly sealed_input: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly output: string | null;
+  readonly blocks: readonly QuickReplies[];
+  readonly model: string | null;
+  readonly provider: string | null;
+  readonly usage: TurnUsage | null;
+  readonly cost: number;
+  readonly latency_ms: number | null;
+  readonly first_token_ms: number | null;
+  readonly tool_calls: number;
+  readonly timeout_clock: string | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+export interface StepRow {
+  readonly tenant_id: string;
+  readonly execution_id: string;
+  readonly number: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly state: string;
+  readonly detail: unknown;
+  readonly started_at: string;
+  readonly finished_at: string | null;
+}
+
+export interface LogRow {
+  readonly tenant_id: string;
+  readonly execution_id: string;
+  readonly events: unknown;
+  readonly expires_at: string;
+}
+
+/** What one transaction of a session writes. */
+export interface SessionWrite {
+  readonly session?: SessionRow;
+  readonly messages?: readonly MessageRow[];
+  readonly executions?: readonly ExecutionRow[];
+  readonly steps?: readonly StepRow[];
+  readonly logs?: readonly LogRow[];
+  /** Calls of models whose books are opened with the steps that they are made for. */
+  readonly opened?: readonly OpenedRow[];
+  readonly touches?: readonly ConsumerTouch[];
+  readonly facts?: readonly FactsRow[];
+  /** What the tenant's people hear of at once. */
+  readonly told?: readonly RealtimeEventRow[];
+  /** Forgets the session and all that belongs to it. */
+  readonly erase?: { readonly tenant_id: string; readonly id: string };
+}
+
+/** Executions of the write that had an outcome before, and were left as they are. */
+export interface SessionWritten {
+  readonly finishedBefore: ReadonlySet<string>;
+}
+
+export interface SessionLoad {
+  readonly tenantId: string;
+  readonly sessionId: string;
+}
+
+export interface SessionLoaded {
+  readonly session: SessionRow | undefined;
+  /** The newest, oldest first. */
+  readonly messages: readonly MessageRow[];
+  /** In the order of their arrival. */
+  readonly unfinished: readonly ExecutionRow[];
+  readonly steps: readonly StepRow[];
+}
+
+export function isFinished({ outcome }: ExecutionRow): boolean {
+  return outcome !== null;
+}

@@ -1,0 +1,82 @@
+/**
+ * Who leads the conversation. A change is answered only when it is durable and nothing that was made under the old
+ * mode can reach anybody any more.
+ */
+import type { ControlRequest } from '../../../generated/troupe/actors/v1/session.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { RealtimeEventRow } from '../realtime/index.js';
+import { given } from './turn-queue.js';
+import type { SessionActivation, SessionActorParts } from './parts.js';
+import type { ControlKind, SessionRow } from './rows.js';
+import type { SessionState } from './session-state.js';
+
+export async function changeControl(
+  state: SessionState,
+  activation: SessionActivation,
+  { time, armExpiry, newId }: SessionActorParts,
+  request: ControlRequest,
+): Promise<SessionRow> {
+  const { session } = state;
+  if (session === undefined) throw new PlatformError('not_found');
+  // The end of a limited time must not undo what somebody decided since.
+  if (request.ifEpoch > 0 && request.ifEpoch !== session.control_epoch) return session;
+  const kind = request.kind === 'engaged' ? null : (request.kind as ControlKind);
+  const changed = controlled(session, kind, request, time.wallMs());
+  state.session = changed;
+  const running = kind === null ? undefined : state.running;
+  running?.mute();
+  await activation.write({ session: changed, told: toldOf(session, changed, newId()) });
+  running?.abort.abort('suspended');
+  if (request.expiresInSeconds > 0) {
+    const { group, key } = activation.address;
+    const dueInMs = request.expiresInSeconds * 1_000;
+    armExpiry({ tenantId: group, sessionId: key, slot: activation.slot, dueInMs });
+  }
+  if (kind !== null) {
+    // Turns whose end was written before, finished in memory already, may still wait for their books: what they say
+    // must not follow the answer.
+    for (const { ending } of state.turns()) await ending;
+    await state.readers.dropEverywhere();
+  }
+  return changed;
+}
+
+function controlled(
+  session: SessionRow,
+  kind: ControlKind | null,
+  { by, reason, expiresInSeconds }: ControlRequest,
+  nowMs: number,
+): SessionRow {
+  const expires =
+    kind === null || expiresInSeconds === 0 ? null : new Date(nowMs + expiresInSeconds * 1_000).toISOString();
+  return {
+    ...session,
+    control_mode: kind === null ? 'engaged' : 'manual_handoff',
+    control_kind: kind,
+    control_reason: given(reason) ?? null,
+    control_by: by,
+    control_since: new Date(nowMs).toISOString(),
+    control_expires_at: expires,
+    control_epoch: session.control_epoch + 1,
+  };
+}
+
+/** Nothing where the session is led as before: a longer time or another reason is no change of who leads. */
+function toldOf(before: SessionRow, after: SessionRow, id: string): readonly RealtimeEventRow[] {
+  if (before.control_mode === after.control_mode && before.control_kind === after.control_kind) return [];
+  return [
+    {
+      tenant_id: after.tenant_id,
+      id,
+      type: 'session_control_changed',
+      data: {
+        session_id: after.id,
+        control_mode: after.control_mode,
+        kind: after.control_kind,
+        previous: before.control_mode,
+        by: after.control_by,
+        reason: after.control_reason,
+      },
+    },
+  ];
+}

@@ -1,0 +1,63 @@
+/** The live monitor of a session: its events for one reader, until its time is over, the session ended, or the reader gone. */
+import type { Time } from '../../../cluster/index.js';
+import type { WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
+import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
+import type { StreamWriter } from '../../http/operations/index.js';
+
+const monitorMs = 5 * 60_000;
+const lookMs = 10_000;
+
+export interface MonitorSource {
+  /** What happens in the session from now on. */
+  readonly events: AsyncIterable<WatchResponse> & { cancel(): void };
+  /** Whether the session has ended meanwhile, which its actor need not notice. */
+  hasEnded(): Promise<boolean>;
+}
+
+export async function monitor(
+  { events, hasEnded }: MonitorSource,
+  writer: StreamWriter,
+  time: Time,
+): Promise<void> {
+  const leave = (): void => events.cancel();
+  let lastId = 0;
+  const timers = [
+    repeating(time, keepAliveMs, () => void writer.write(keepAliveComment)),
+    repeating(time, lookMs, () => {
+      // Where the store is away for a moment, the next look comes.
+      hasEnded().then(
+        (ended) => (ended ? leave() : undefined),
+        () => undefined,
+      );
+    }),
+    time.after(monitorMs, () => {
+      const event = transportExpiry('STREAM_TIMEOUT', 'A live stream ends after five minutes.');
+      writer.write(`id: ${lastId}\nevent: error\ndata: ${JSON.stringify(event)}\n\n`);
+      leave();
+    }),
+  ];
+  writer.gone.addEventListener('abort', leave, { once: true });
+  try {
+    for await (const { executionId, events: batch } of events) {
+      const text = batch
+        .map(({ id, type, dataJson }) => {
+          const data = JSON.stringify({ ...(JSON.parse(dataJson) as object), execution_id: executionId });
+          return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`;
+        })
+        .join('');
+      lastId = batch.at(-1)?.id ?? lastId;
+      if (!writer.write(text)) await writer.drained();
+    }
+  } finally {
+    for (const timer of timers) timer.cancel();
+  }
+}
+
+function repeating(time: Time, everyMs: number, action: () => void): { cancel(): void } {
+  let timer = time.after(everyMs, again);
+  function again(): void {
+    timer = time.after(everyMs, again);
+    action();
+  }
+  return { cancel: () => timer.cancel() };
+}

@@ -1,0 +1,280 @@
+import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
+import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import {
+  authorFrom,
+  consumerKeyCharactersMax,
+  type FlatObject,
+  IgnoredFields,
+  privilegesOf,
+  readMetadata,
+} from '../invocation/index.js';
+import { invalidField } from '../../kernel/errors.js';
+import {
+  declare,
+  done,
+  doneShape,
+  eventStream,
+  one,
+  oneShape,
+  type Operation,
+  pageAsked,
+  pageOf,
+  pageQuery,
+  pageShape,
+  tenantCaller,
+  validate,
+} from '../../http/operations/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { AgentAdmission } from './agent-admission.js';
+import {
+  controlAnswer,
+  controlShape,
+  cursorOfSession,
+  messageAnswer,
+  messageShape,
+  sessionAnswer,
+  sessionShape,
+} from './responses.js';
+import { monitor } from './session-monitor.js';
+import { numberAfter, numberCursor } from './pages.js';
+import { findSession, listMessages, listSessions } from './reads.store.js';
+import type { Sessions } from './sessions.js';
+
+const sessionParams = z.object({ id: z.uuid() });
+const expiresMax = 604_800;
+
+const controlBody = z
+  .object({
+    reason: z.string().max(1_000).nullish(),
+    expires_in_seconds: z.int().min(1).max(expiresMax).nullish(),
+  })
+  .nullish();
+
+const newSessionBody = z.object({
+  agent_id: z.uuid(),
+  consumer_key: z.unknown().optional(),
+  metadata: z.unknown().optional(),
+});
+
+const consumerKeyShape = z.object({
+  consumer_key: z.string().regex(/\S/, { error: 'must not be empty' }).max(consumerKeyCharactersMax),
+});
+
+export interface SessionOperationParts {
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly admission: AgentAdmission;
+  readonly time: Time;
+}
+
+export function sessionOperations(parts: SessionOperationParts): readonly Operation[] {
+  const { sessions, store, admission, time } = parts;
+  return [
+    declare({
+      name: 'sessions.create',
+      method: 'POST',
+      path: '/api/sessions',
+      title: 'Begin a conversation with an agent.',
+      description:
+        'A `consumer_key` counts only from an API key of an owner or admin; else it is ignored, and said so.',
+      access: tenantCaller('sessions:create'),
+      body: newSessionBody,
+      status: 201,
+      output: oneShape(
+        z.object({
+          session_id: z.uuid(),
+          agent_id: z.uuid(),
+          control_mode: z.enum(['engaged', 'manual_handoff']),
+          created_at: z.iso.datetime(),
+          ignored_fields: z.array(z.object({ field: z.string(), reason: z.string() })).optional(),
+        }),
+      ),
+      errors: ['agent_not_found', 'validation_error'],
+      async handle({ caller, body }) {
+        const ignored = new IgnoredFields();
+        const consumerKey = readConsumerKey(caller, body.consumer_key, ignored);
+        const metadata = readSessionMetadata(body.metadata, ignored);
+        const agent = await admission.agentFor(caller, body.agent_id);
+        const session = await sessions.open(caller, {
+          agentId: agent.id,
+          consumerKey,
+          metadata,
+          channel: 'chat',
+          startedBy: consumerKey === undefined ? authorFrom(caller) : { kind: 'consumer', id: consumerKey },
+        });
+        return one({
+          session_id: session.id,
+          agent_id: session.agent_id,
+          control_mode: session.control_mode,
+          created_at: new Date(session.created_at).toISOString(),
+          ...(ignored.list().length === 0 ? {} : { ignored_fields: [...ignored.list()] }),
+        });
+      },
+    }),
+    declare({
+      name: 'sessions.list',
+      method: 'GET',
+      path: '/api/v1/sessions',
+      title: 'The conversations of the tenant, the latest first.',
+      access: tenantCaller('sessions:read'),
+      query: pageQuery.extend({
+        control_mode: z.enum(['engaged', 'manual_handoff']).optional(),
+        consumer_key: z.string().min(1).max(consumerKeyCharactersMax).optional(),
+        agent_id: z.uuid().optional(),
+      }),
+      output: pageShape(sessionShape),
+      async handle({ caller, query }) {
+        const page = pageAsked(query);
+        const rows = await store.inTenant(caller.scope, (tx) =>
+          listSessions(caller.scope, tx, {
+            ...page,
+            controlMode: query.control_mode,
+            consumerKey: query.consumer_key,
+            agentId: query.agent_id,
+          }),
+        );
+        return pageOf(rows, page.limit, sessionAnswer, cursorOfSession);
+      },
+    }),
+    declare({
+      name: 'sessions.get',
+      method: 'GET',
+      path: '/api/v1/sessions/:id',
+      title: 'One conversation.',
+      access: tenantCaller('sessions:read'),
+      params: sessionParams,
+      output: oneShape(sessionShape),
+      errors: ['not_found'],
+      handle: async ({ caller, params }) =>
+        one(sessionAnswer(await sessions.session(caller.scope, params.id))),
+    }),
+    declare({
+      name: 'sessions.messages',
+      method: 'GET',
+      path: '/api/v1/sessions/:id/messages',
+      title: 'What was said, the oldest first.',
+      access: tenantCaller('sessions:read'),
+      params: sessionParams,
+      query: pageQuery,
+      output: pageShape(messageShape),
+      errors: ['not_found'],
+      async handle({ caller, params, query }) {
+        const { limit } = pageAsked({ limit: query.limit });
+        const after = numberAfter(query.cursor);
+        await sessions.session(caller.scope, params.id);
+        const rows = await store.inTenant(caller.scope, (tx) =>
+          listMessages(caller.scope, tx, params.id, after, limit),
+        );
+        return pageOf(rows, limit, messageAnswer, ({ number }) => numberCursor(number));
+      },
+    }),
+    declare({
+      name: 'sessions.erase',
+      method: 'DELETE',
+      path: '/api/v1/sessions/:id',
+      title: 'Forget a conversation with all its messages and executions, for good.',
+      access: tenantCaller('sessions:delete'),
+      params: sessionParams,
+      output: doneShape,
+      errors: ['not_found'],
+      async handle({ caller, params }) {
+        await sessions.erase(caller, params.id);
+        return done('The session was erased.');
+      },
+    }),
+    ...(['suspend', 'handoff', 'resume'] as const).map((verb) => controlOperation(parts, verb)),
+    declare({
+      name: 'sessions.cancel',
+      method: 'POST',
+      path: '/api/v1/sessions/:id/cancel',
+      title: 'Abort the turn that is in progress.',
+      description: 'Unless another is named: one that waits in line ends at once.',
+      access: tenantCaller('sessions:cancel'),
+      params: sessionParams,
+      body: z.object({ execution_id: z.uuid().nullish() }).nullish(),
+      output: oneShape(z.object({ cancelled: z.boolean(), execution_id: z.uuid().optional() })),
+      errors: ['not_found'],
+      async handle({ caller, params, body }) {
+        const { scope } = caller;
+        await sessions.session(scope, params.id);
+        const named = body?.execution_id ?? undefined;
+        const executionId = await sessions.cancel(scope, params.id, actorOf(caller), named);
+        return one(
+          executionId === undefined ? { cancelled: false } : { cancelled: true, execution_id: executionId },
+        );
+      },
+    }),
+    declare({
+      name: 'sessions.monitor',
+      method: 'GET',
+      path: '/api/v1/sessions/:id/stream',
+      title: 'Everything that happens in a conversation, live.',
+      description:
+        'The events of its turns, each with its `execution_id`. Ends after five minutes, or with the session.',
+      access: tenantCaller('sessions:read'),
+      params: sessionParams,
+      output: z.unknown(),
+      contentType: 'text/event-stream',
+      errors: ['not_found'],
+      async handle({ caller, params }) {
+        const { scope } = caller;
+        await sessions.session(scope, params.id);
+        return eventStream((writer) => {
+          const events = sessions.watch(scope, params.id);
+          const hasEnded = async (): Promise<boolean> => {
+            const session = await store.inTenant(scope, (tx) => findSession(scope, tx, params.id));
+            return session === null || session.ended_at !== null;
+          };
+          return monitor({ events, hasEnded }, writer, time);
+        });
+      },
+    }),
+  ];
+}
+
+const titles = {
+  suspend: 'Pause the agent in a conversation.',
+  handoff: 'Hand a conversation to a person.',
+  resume: 'Give a conversation back to the agent.',
+} as const;
+
+function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeof titles): Operation {
+  return declare({
+    name: `sessions.${verb}`,
+    method: 'POST',
+    path: `/api/v1/sessions/:id/${verb}`,
+    title: titles[verb],
+    description: 'Answered when it is durable and nothing of a running turn can reach the client any more.',
+    access: tenantCaller('sessions:control'),
+    params: sessionParams,
+    body: controlBody,
+    output: oneShape(controlShape),
+    errors: ['not_found', 'validation_error'],
+    async handle({ caller, params, body }) {
+      const changed = await sessions.control(caller, params.id, {
+        kind: verb === 'resume' ? 'engaged' : verb,
+        reason: body?.reason ?? undefined,
+        expiresInSeconds: verb === 'resume' ? undefined : (body?.expires_in_seconds ?? undefined),
+      });
+      return one(controlAnswer(changed));
+    },
+  });
+}
+
+/** From others than an integration it is ignored, and then not validated either. */
+function readConsumerKey(caller: TenantCaller, value: unknown, ignored: IgnoredFields): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (privilegesOf(caller).integration) {
+    return (validate(consumerKeyShape, { consumer_key: value }) as z.output<typeof consumerKeyShape>)
+      .consumer_key;
+  }
+  ignored.add('consumer_key', 'requires_admin_api_key');
+  return undefined;
+}
+
+/** By the rules for a turn's, refused with the code that endpoints other than invocation have for it. */
+function readSessionMetadata(value: unknown, ignored: IgnoredFields): FlatObject {
+  if (value === undefined || value === null) return {};
+  return readMetadata(value, ignored, invalidField).metadata;
+}

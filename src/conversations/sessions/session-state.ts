@@ -1,0 +1,160 @@
+import type { Time } from '../../../cluster/index.js';
+import { LiveTurn, metadataOf } from './live-turn.js';
+import { Readers } from './readers.js';
+import type { ExecutionRow, MessageRow, SessionLoaded, SessionRow } from './rows.js';
+
+/** How many messages an actor keeps in memory, and of how many characters: sessions by the thousand are in memory. */
+const tailMax = 100;
+const tailCharactersMax = 500_000;
+/** Finished turns whose events are still in memory, for those who watch the session. */
+const finishedMax = 4;
+/** Ids of finished turns that are told from new ones without the store. */
+const endedMax = 1_000;
+
+/** A session in memory: its row, the end of its conversation, its line of turns. */
+export class SessionState {
+  session: SessionRow | undefined;
+  /** While the session is being erased, until that is durable. */
+  erasing: Promise<void> | undefined;
+  readonly readers: Readers;
+  readonly #turns = new Map<string, LiveTurn>();
+  readonly #finished: string[] = [];
+  readonly #ended = new Set<string>();
+  #knowsAllEnded: boolean;
+  readonly #listeners = new Set<() => void>();
+  #tail: MessageRow[];
+  #tailCharacters: number;
+
+  constructor(loaded: SessionLoaded, epoch: number, time: Time) {
+    this.session = countedSession(loaded);
+    this.#knowsAllEnded = loaded.session === undefined;
+    this.#tail = bounded(loaded.messages);
+    this.#tailCharacters = charactersOf(this.#tail);
+    this.readers = new Readers(time);
+    for (const row of loaded.unfinished) {
+      const steps = loaded.steps.filter(({ execution_id: id }) => id === row.id);
+      const turn = new LiveTurn(row, epoch, steps);
+      // Before anybody reads: a reader who comes from an older owner has seen this one, and only this one.
+      turn.log.append('metadata', metadataOf(row));
+      this.add(turn);
+    }
+  }
+
+  get tail(): readonly MessageRow[] {
+    return this.#tail;
+  }
+
+  turn(executionId: string): LiveTurn | undefined {
+    return this.#turns.get(executionId);
+  }
+
+  /** Turns that have not ended, in the order of their arrival. */
+  get line(): readonly LiveTurn[] {
+    return [...this.#turns.values()].filter(({ finished }) => !finished);
+  }
+
+  get running(): LiveTurn | undefined {
+    return this.line.find(({ row }) => row.status === 'running');
+  }
+
+  add(turn: LiveTurn): void {
+    this.#turns.set(turn.row.id, turn);
+    turn.log.onChange = () => this.wake();
+  }
+
+  wake(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Told of every event of every turn. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this.#keepFinished(0);
+    };
+  }
+
+  /** The store has it from now on. It stays for those who watch and may not have seen all of it. */
+  ended({ row: { id } }: LiveTurn): void {
+    this.#ended.add(id);
+    if (this.#ended.size > endedMax) {
+      this.#ended.clear();
+      this.#knowsAllEnded = false;
+    }
+    this.#finished.push(id);
+    this.#keepFinished(this.#listeners.size === 0 ? 0 : finishedMax);
+  }
+
+  #keepFinished(count: number): void {
+    for (const id of this.#finished.splice(0, this.#finished.length - count)) this.#turns.delete(id);
+  }
+
+  /** Whether this activation has seen the turn end. */
+  hasEnded(executionId: string): boolean {
+    return this.#ended.has(executionId);
+  }
+
+  /** Nobody had spoken in the session before this activation, which remembers every turn that has ended since. */
+  get knowsAllEnded(): boolean {
+    return this.#knowsAllEnded;
+  }
+
+  drop(turn: LiveTurn): void {
+    this.#turns.delete(turn.row.id);
+  }
+
+  remember(messages: readonly MessageRow[]): void {
+    for (const message of messages) this.#tail.push(message);
+    this.#tailCharacters += charactersOf(messages);
+    if (this.#tail.length <= tailMax && this.#tailCharacters <= tailCharactersMax) return;
+    this.#tail = bounded(this.#tail);
+    this.#tailCharacters = charactersOf(this.#tail);
+  }
+
+  forgetAll(): void {
+    this.session = undefined;
+    this.#tail = [];
+    this.#tailCharacters = 0;
+    this.#turns.clear();
+    this.#finished.length = 0;
+    this.wake();
+  }
+
+  /** A copy, for walks during which turns come and go. */
+  turns(): readonly LiveTurn[] {
+    return [...this.#turns.values()];
+  }
+
+  allTurns(): IterableIterator<LiveTurn> {
+    return this.#turns.values();
+  }
+}
+
+export function change(turn: LiveTurn, changes: Partial<ExecutionRow>): void {
+  turn.row = { ...turn.row, ...changes };
+}
+
+/** With the counts of turns that have not ended, whose own rows are ahead of their session's. */
+function countedSession({ session, messages, unfinished }: SessionLoaded): SessionRow | undefined {
+  if (session === undefined) return undefined;
+  return {
+    ...session,
+    last_message: Math.max(session.last_message, messages.at(-1)?.number ?? 0),
+    last_arrival: unfinished.reduce((last, { arrival }) => Math.max(last, arrival), session.last_arrival),
+  };
+}
+
+/** The newest that may stay, always the last one. */
+function bounded(messages: readonly MessageRow[]): MessageRow[] {
+  let characters = 0;
+  const older = messages.slice(-tailMax).findLastIndex(({ content }, at, all) => {
+    characters += content.length;
+    return characters > tailCharactersMax && at < all.length - 1;
+  });
+  return messages.slice(-tailMax).slice(older + 1);
+}
+
+function charactersOf(messages: readonly MessageRow[]): number {
+  return messages.reduce((sum, { content }) => sum + content.length, 0);
+}

@@ -1,0 +1,44 @@
+import { type Call, ClusterError } from '../../../cluster/index.js';
+import type { WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
+import type { LiveTurn } from './live-turn.js';
+import type { SessionState } from './session-state.js';
+
+/** What happens in a session from now on, turn by turn. Ends with the call, or when the session is erased. */
+export async function* watch(
+  state: SessionState,
+  call: Call,
+  leaving: () => boolean,
+): AsyncGenerator<WatchResponse> {
+  const { session: watched } = state;
+  const places = new Map<LiveTurn, number>();
+  for (const turn of state.allTurns()) places.set(turn, turn.finished ? turn.log.events.length : 0);
+  let wake = (): void => undefined;
+  const onEnd = (): void => wake();
+  call.signal.addEventListener('abort', onEnd, { once: true });
+  const end = state.onChange(() => wake());
+  try {
+    while (!call.ended) {
+      // A reader must not hold up the move of an actor; it goes on reading at the new owner.
+      if (leaving()) throw new ClusterError('not_serving', 'the session goes on elsewhere');
+      if (watched !== undefined && state.session?.created_at !== watched.created_at) return;
+      const changed = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      for (const turn of state.turns()) {
+        const place = places.get(turn) ?? 0;
+        const events = turn.eventsFrom(place);
+        places.set(turn, turn.log.events.length);
+        if (events.length === 0) continue;
+        yield {
+          executionId: turn.row.id,
+          events: events.map(({ id, type, data }) => ({ id, type, dataJson: data })),
+        };
+      }
+      for (const turn of places.keys()) if (state.turn(turn.row.id) !== turn) places.delete(turn);
+      if (!call.ended) await changed;
+    }
+  } finally {
+    end();
+    call.signal.removeEventListener('abort', onEnd);
+  }
+}

@@ -1,0 +1,68 @@
+/** The end of a turn: for its row, for its readers, and for turns that never ran. */
+import { doneEvent, type Outcome, type TurnUsage } from '../invocation/index.js';
+import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
+import type { TurnEnd } from '../turns/index.js';
+import type { ExecutionRow } from './rows.js';
+
+/** A turn may also end before it began. */
+export type Ended = Omit<TurnEnd, 'outcome'> & { readonly outcome: Outcome };
+
+export function lastEvents(
+  { session_id, id }: ExecutionRow,
+  end: Ended,
+  muted: boolean,
+): readonly (readonly [type: string, data: object])[] {
+  const events: (readonly [string, object])[] = [];
+  if (end.error !== undefined) events.push(['error', end.error]);
+  const hasAnswer = end.outcome === 'COMPLETED' || end.content !== '';
+  if (hasAnswer && !muted) {
+    const blocks = end.blocks.length === 0 ? {} : { blocks: end.blocks };
+    events.push(['response', { content: end.content, ...blocks }]);
+  }
+  events.push([
+    'metrics',
+    {
+      usage: usageOf(end),
+      cost: end.cost,
+      model: end.model,
+      provider: end.provider,
+      latency_ms: Math.round(end.latencyMs),
+      first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
+      tool_calls: end.toolCalls,
+    },
+  ]);
+  const { type, ...done } = doneEvent(
+    { session_id: session_id ?? '', execution_id: id },
+    end.outcome,
+    end.timeoutClock,
+  );
+  events.push([type, done]);
+  return events;
+}
+
+export function usageOf({ usage }: Ended): TurnUsage {
+  const input = inputTokens(usage);
+  const output = outputTokens(usage);
+  return { input_tokens: input, output_tokens: output, total_tokens: input + output };
+}
+
+/** The end of a turn that did not run. */
+export function ended(outcome: 'CANCELLED' | 'SUSPENDED' | 'BLOCKED' | 'FAILED'): Ended {
+  return {
+    outcome,
+    content: '',
+    blocks: [],
+    steps: [],
+    usage: zeroUsage,
+    cost: 0,
+    model: null,
+    provider: null,
+    latencyMs: 0,
+    firstTokenMs: null,
+    toolCalls: 0,
+  };
+}
+
+export function failed(code: string, message: string): Ended {
+  return { ...ended('FAILED'), error: { code, message } };
+}

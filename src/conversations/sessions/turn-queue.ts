@@ -1,0 +1,248 @@
+/**
+ * A turn enters its session's line: judged against the session, and durable before anybody hears of it. The id is the
+ * sender's, fixed before the first attempt, so that a turn that is handed in twice is one turn.
+ */
+import type { Turn } from '../../../generated/troupe/actors/v1/session.js';
+import type { ConsumerTouch } from '../consumers/index.js';
+import {
+  type Author,
+  displayNameAfter,
+  identityAfter,
+  isStarter,
+  starterAfter,
+} from '../invocation/index.js';
+import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { LiveTurn, metadataOf } from './live-turn.js';
+import type { SessionActivation, SessionActorParts } from './parts.js';
+import type { ExecutionRow, SessionRow, StoredInput } from './rows.js';
+import type { SessionState } from './session-state.js';
+
+/** One runs, so many wait; the next is refused. */
+const waitingMax = 32;
+/** About as long as a short turn takes. */
+const fullLineMs = 5_000;
+/** Somebody looks at a row this long after its last sign of life. */
+export const lookAgainMs = 60_000;
+
+/** Who asked, as the edge tells it. */
+export interface TurnAsker {
+  readonly key_id: string | null;
+  readonly user_id: string | null;
+}
+
+/** The turn as it stands in the line, or that it has ended and left it. */
+export async function acceptTurn(
+  state: SessionState,
+  activation: SessionActivation,
+  parts: SessionActorParts,
+  wanted: Turn,
+  contactName: string | undefined,
+): Promise<LiveTurn | 'elsewhere'> {
+  const known = state.turn(wanted.executionId);
+  if (known !== undefined) {
+    known.bring(wanted);
+    await known.accepted;
+    return known;
+  }
+  if (state.hasEnded(wanted.executionId)) return 'elsewhere';
+  const nowMs = parts.time.wallMs();
+  const now = new Date(nowMs).toISOString();
+  const before = state.session;
+  const input = JSON.parse(wanted.inputJson) as StoredInput;
+  const session = sessionAfter(state, activation, { wanted, author: input.author, contactName, now });
+  if (state.line.length > waitingMax) {
+    const message = `${waitingMax} turns wait in this session already.`;
+    throw tooMany(waitingMax, { atMs: nowMs + fullLineMs, nowMs, message });
+  }
+  const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);
+  turn.bring(wanted);
+  turn.log.append('metadata', metadataOf(turn.row));
+  if (state.line.length > 0) turn.log.append('status', { state: 'queued' });
+  state.session = session;
+  state.add(turn);
+  const name = { name: wanted.consumerDisplayName, inferred: wanted.nameInferred };
+  const touches = wanted.consumerKey === '' ? [] : touchesOf(session, name, now);
+  const entering = { touches, executions: [turn.row] };
+  const write = isOnlyCounted(before, session) ? entering : { ...entering, session };
+  turn.accepted = activation.write(write).then((written) => {
+    // A repeat of a turn that ended before this activation began: what it made is in the store.
+    if (written?.finishedBefore.has(turn.row.id) === true) state.drop(turn);
+  });
+  await turn.accepted;
+  return state.turn(turn.row.id) === turn ? turn : 'elsewhere';
+}
+
+/**
+ * Whether a turn changed nothing of its session but counts and the moment of the last word. These are written with its
+ * end; until then its own rows tell them (`countedSession`), so that a session's row is written once for each turn.
+ */
+function isOnlyCounted(before: SessionRow | undefined, after: SessionRow): boolean {
+  return (
+    before !== undefined &&
+    before.consumer_key === after.consumer_key &&
+    before.consumer_display_name === after.consumer_display_name &&
+    before.started_by === after.started_by
+  );
+}
+
+/**
+ * What must be waited for before somebody enters a session: the end of its erasure, and the name of a person whose
+ * first turn in it this is, since a name that was given holds in every session begun from then on. Undefined where
+ * there is nothing to wait for: what follows then stays in the same tick.
+ */
+export function beforeEntering(
+  { session, erasing }: SessionState,
+  { address }: SessionActivation,
+  { nameOf, tenantAtWork }: SessionActorParts,
+  { consumerKey, consumerDisplayName, nameInferred }: Entering,
+): Promise<string | undefined> | undefined {
+  const isFirst = consumerKey !== '' && (session?.consumer_key ?? null) === null;
+  const wantsName = isFirst && (consumerDisplayName === '' || nameInferred);
+  if (!wantsName && erasing === undefined) return undefined;
+  return (async () => {
+    await erasing;
+    const tenant = wantsName ? await tenantAtWork(address.group) : undefined;
+    return tenant === undefined ? undefined : nameOf(tenant.scope, consumerKey);
+  })();
+}
+
+type Entering = Pick<Turn, 'consumerKey' | 'consumerDisplayName' | 'nameInferred'>;
+
+interface Arrival {
+  readonly wanted: Turn;
+  readonly author: Author | undefined;
+  readonly contactName: string | undefined;
+  readonly now: string;
+}
+
+/** The session with this turn in its line; a refusal where it is another agent's, or another person's. */
+function sessionAfter(
+  { session }: SessionState,
+  activation: SessionActivation,
+  { wanted, author, contactName, now }: Arrival,
+): SessionRow {
+  const isForeign = session !== undefined && wanted.ownSessionsOnly && !isStarter(session.started_by, author);
+  // First of all, so that nothing tells a session that is somebody else's from one that does not exist.
+  if (isForeign || (session === undefined && wanted.mustExist)) throw new PlatformError('not_found');
+  const base = session ?? newSession(activation, { ...wanted, startedBy: author ?? null }, now);
+  if (base.agent_id !== wanted.agentId) {
+    throw new PlatformError('CONFLICT', { message: 'The session belongs to another agent.' });
+  }
+  const name = wanted.consumerDisplayName;
+  return {
+    ...base,
+    consumer_key: identityAfter(base.consumer_key, given(wanted.consumerKey)),
+    consumer_display_name: displayNameAfter(
+      base.consumer_display_name ?? contactName ?? null,
+      name === '' ? undefined : { name, source: wanted.nameInferred ? 'inferred' : 'declared' },
+    ),
+    started_by: starterAfter(base.started_by, author),
+    last_arrival: base.last_arrival + 1,
+    last_interaction: now,
+  };
+}
+
+/** That the session's person came; nobody where it has none. */
+export function touchesOf(
+  session: SessionRow,
+  { name, inferred }: { readonly name: string; readonly inferred: boolean },
+  at: string,
+): readonly ConsumerTouch[] {
+  if (session.consumer_key === null) return [];
+  const { tenant_id, consumer_key, channel } = session;
+  const display_name = given(name) ?? null;
+  return [
+    { tenant_id, consumer_key, display_name, declared: display_name !== null && !inferred, channel, at },
+  ];
+}
+
+interface NewSession {
+  readonly agentId: string;
+  readonly channel: string;
+  readonly startedBy: Author | null;
+}
+
+/** A session that nobody has spoken in. */
+export function newSession(
+  { address, slot }: SessionActivation,
+  { agentId, channel, startedBy }: NewSession,
+  now: string,
+): SessionRow {
+  return {
+    tenant_id: address.group,
+    id: address.key,
+    agent_id: agentId,
+    slot,
+    consumer_key: null,
+    consumer_display_name: null,
+    channel,
+    started_by: startedBy,
+    metadata: {},
+    control_mode: 'engaged',
+    control_kind: null,
+    control_reason: null,
+    control_by: null,
+    control_since: null,
+    control_expires_at: null,
+    control_epoch: 0,
+    summary: null,
+    summary_to: 0,
+    last_arrival: 0,
+    last_message: 0,
+    total_turns: 0,
+    created_at: now,
+    last_interaction: now,
+  };
+}
+
+function newExecution(
+  wanted: Turn,
+  input: StoredInput,
+  session: SessionRow,
+  { process }: SessionActivation,
+  { seal, time }: SessionActorParts,
+  now: string,
+): ExecutionRow {
+  const { key_id, user_id } = JSON.parse(wanted.callerJson) as TurnAsker;
+  return {
+    tenant_id: session.tenant_id,
+    id: wanted.executionId,
+    session_id: session.id,
+    agent_id: wanted.agentId,
+    agent_version: null,
+    trigger_id: given(wanted.triggerId) ?? null,
+    slot: session.slot,
+    arrival: session.last_arrival,
+    channel: wanted.channel,
+    key_id,
+    user_id,
+    status: 'queued',
+    outcome: null,
+    attempts: 0,
+    worker: process,
+    due_at: new Date(time.wallMs() + lookAgainMs).toISOString(),
+    cancelled_by: null,
+    input: { ...input, deadline_ms: wanted.deadlineMs },
+    sealed_input: wanted.contextJson === '' ? null : seal(wanted.contextJson, wanted.executionId),
+    metadata: JSON.parse(wanted.metadataJson) as ExecutionRow['metadata'],
+    output: null,
+    blocks: [],
+    model: null,
+    provider: null,
+    usage: null,
+    cost: 0,
+    latency_ms: null,
+    first_token_ms: null,
+    tool_calls: 0,
+    timeout_clock: null,
+    error: null,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
+  };
+}
+
+/** Empty is what protobuf makes of a field that was not given. */
+export function given(text: string): string | undefined {
+  return text === '' ? undefined : text;
+}

@@ -1,0 +1,356 @@
+/**
+ * A turn is worked on: claimed before anything else happens, run, and ended with everything that it made in one
+ * transaction. Readers hear of its end only after that.
+ */
+import type { Timer } from '../../../cluster/index.js';
+import { storedAnswer, type Outcome } from '../invocation/index.js';
+import { errorKinds } from '../../kernel/errors.js';
+import type { RealtimeEventRow } from '../realtime/index.js';
+import { type RecordedStep, type TurnEvent, TurnLost, type TurnStart } from '../turns/index.js';
+import type { OpenedRow } from '../../models/usage/index.js';
+import { lookAgainMs } from './turn-queue.js';
+import { type LiveTurn, stepRow } from './live-turn.js';
+import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
+import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
+import { ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
+import { Remembering } from './summaries.js';
+import { change, type SessionState } from './session-state.js';
+import { compact } from './turn-log.js';
+import { newMessage, turnStart } from './turn-start.js';
+
+/** So often a process may have ended during a turn before it is given up. */
+const attemptsMax = 3;
+/** Whoever follows a turn brings its bindings again at once; without them nobody will. */
+const bindingsMsMax = 5_000;
+/** Past its deadline a turn has this long to write its end before its stamp counts for nothing. */
+const stampMarginMs = 30_000;
+/** How long the events of a finished turn can be read again. */
+const logKeptMs = 10 * 60_000;
+
+const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {
+  COMPLETED: 'completed',
+  TIMEOUT: 'timeout',
+  CANCELLED: 'cancelled',
+  FAILED: 'failed',
+  BLOCKED: 'blocked',
+  SUSPENDED: 'blocked',
+};
+
+interface Ending {
+  readonly told: readonly RealtimeEventRow[];
+  /** Whether the actor's stamp is this turn's, to be given back with its end. */
+  readonly holdsStamp: boolean;
+}
+
+export class TurnWorker {
+  readonly #state: SessionState;
+  readonly #activation: SessionActivation;
+  readonly #parts: SessionActorParts;
+  readonly #remembering: Remembering;
+  /** The turn that is being worked on, from the first look at it to its end. */
+  #at: LiveTurn | undefined;
+  /** What was recorded last has not left yet: more may go along. */
+  #recordWaits = false;
+
+  constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
+    this.#state = state;
+    this.#activation = activation;
+    this.#parts = parts;
+    this.#remembering = new Remembering(state, activation, parts);
+  }
+
+  /** The activation has ended. */
+  stop(): void {
+    this.#remembering.stop();
+  }
+
+  /** Whether the turn's place in the line has not come, so that it can end where it is. */
+  waits(turn: LiveTurn): boolean {
+    return turn !== this.#at && turn.row.status === 'queued';
+  }
+
+  /** Out of the line at once, with what the tenant's people are told of it. */
+  endWaiting(turn: LiveTurn, how: Ended, told: readonly RealtimeEventRow[]): Promise<void> {
+    return this.#end(turn, how, { told, holdsStamp: false });
+  }
+
+  /** Their session is erased: nothing of them is written any more. */
+  forget(turns: readonly LiveTurn[]): void {
+    for (const turn of turns) {
+      change(turn, { status: 'cancelled', outcome: 'CANCELLED' });
+      turn.abort.abort('lost');
+    }
+  }
+
+  /** From wherever the turn stands to its end. */
+  async work(turn: LiveTurn): Promise<void> {
+    this.#at = turn;
+    try {
+      await this.#work(turn);
+    } finally {
+      this.#at = undefined;
+    }
+  }
+
+  async #work(turn: LiveTurn): Promise<void> {
+    const tenant = await this.#parts.tenantAtWork(this.#activation.address.group);
+    const session = this.#state.session;
+    if (tenant === undefined || session === undefined) return;
+    const refusal = await this.#refusal(turn, tenant, session);
+    if (refusal !== undefined) return this.#end(turn, refusal);
+    const agent = await this.#agentOf(turn, tenant);
+    if (agent === undefined) return this.#end(turn, failed('agent_not_found', 'The agent was not found.'));
+    if (turn.lacksBindings && !(await this.#bindings(turn))) {
+      return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
+    }
+    if (turn.finished) return;
+    // Somebody may have taken the agent out since; from here to the claim nothing else can happen.
+    if (this.#state.session?.control_mode !== 'engaged') return this.#end(turn, ended('SUSPENDED'));
+    // What is recorded first goes along with the claim; readers are told of nothing before that.
+    const claimed = this.#claim(turn, agent.version);
+    const emit = this.#emitter(turn, claimed);
+    const start = await turnStart(this.#state, this.#parts, turn, tenant, agent);
+    const end = await this.#run(turn, start, emit);
+    await claimed;
+    await this.#end(turn, end);
+    if (turn.row.outcome === 'COMPLETED') this.#remembering.after(start);
+  }
+
+  async #run(turn: LiveTurn, start: TurnStart, emit: (event: TurnEvent) => void): Promise<Ended> {
+    try {
+      return await this.#parts.turns.run(start, {
+        emit,
+        record: (steps) => this.#record(turn, steps),
+        open: (row) => this.#open(turn, row),
+        onBooking: (booked) => this.#awaitBooking(turn, booked),
+        mayAct: () => !turn.finished && this.#activation.mayAct(),
+        signal: turn.abort.signal,
+      });
+    } catch (error) {
+      if (turn.finished) return ended('CANCELLED');
+      // Another process has it now; what this one made of it is void.
+      if (error instanceof TurnLost || !this.#activation.mayAct()) throw error;
+      this.#parts.report('running a turn', error);
+      return failed('internal_error', errorKinds.internal_error.message);
+    }
+  }
+
+  /** Why the turn does not run, as far as that is known before its agent is asked for. */
+  async #refusal(
+    { row, muted }: LiveTurn,
+    { scope }: Tenant,
+    session: SessionRow,
+  ): Promise<Ended | undefined> {
+    if (row.cancelled_by !== null) return ended('CANCELLED');
+    if (row.attempts >= attemptsMax) {
+      return failed(
+        'worker_lost',
+        `The turn was begun ${row.attempts} times and its process ended each time.`,
+      );
+    }
+    if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
+    const { consumer_key: consumer } = session;
+    if (consumer !== null && (await this.#parts.isDenied(scope, consumer))) return ended('BLOCKED');
+    return undefined;
+  }
+
+  /** What a turn began with it goes on with. */
+  async #agentOf({ row }: LiveTurn, { scope }: Tenant): Promise<TurnStart['agent'] | undefined> {
+    const { agents } = this.#parts;
+    const current = await agents.runnableAgent(scope, row.agent_id, row.input.role);
+    if (row.agent_version === null || current?.version === row.agent_version) return current;
+    const snapshot = await agents.agentVersion(scope, row.agent_id, row.agent_version);
+    if (snapshot === undefined) return undefined;
+    const access = { rateLimit: null, allowedUsers: new Set<string>() };
+    return { ...access, id: row.agent_id, version: row.agent_version, snapshot, approved: null };
+  }
+
+  async #bindings(turn: LiveTurn): Promise<boolean> {
+    let patience: Timer | undefined;
+    const tooLong = new Promise<void>((resolve) => {
+      patience = this.#parts.time.after(bindingsMsMax, resolve);
+    });
+    await Promise.race([turn.bindingsBrought(), tooLong]);
+    patience?.cancel();
+    return !turn.lacksBindings;
+  }
+
+  async #claim(turn: LiveTurn, version: number | null): Promise<void> {
+    const nowMs = this.#parts.time.wallMs();
+    const deadlineMs = turn.row.input.deadline_ms;
+    const resumed = turn.row.attempts > 0;
+    const message = resumed ? [] : this.#addUserMessage(turn);
+    change(turn, {
+      status: 'running',
+      attempts: turn.row.attempts + 1,
+      worker: this.#activation.process,
+      agent_version: version,
+      started_at: turn.row.started_at ?? new Date(nowMs).toISOString(),
+      due_at: new Date(nowMs + deadlineMs + lookAgainMs).toISOString(),
+    });
+    await this.#activation.write(
+      { messages: message, executions: [turn.row] },
+      { stamp: { set: 'busy', process: this.#activation.process, forMs: deadlineMs + stampMarginMs } },
+    );
+    turn.deadlineAtMs = this.#parts.time.monotonicMs() + deadlineMs;
+    if (resumed) turn.log.append('status', { state: 'restarted' });
+  }
+
+  #emitter(turn: LiveTurn, claimed: Promise<void>): (event: TurnEvent) => void {
+    let early: TurnEvent[] | undefined = [];
+    claimed.then(
+      () => {
+        for (const event of early ?? []) this.#emit(turn, event);
+        early = undefined;
+      },
+      // Another process has the turn; whoever waits for the claim hears of it.
+      () => undefined,
+    );
+    return (event) => {
+      if (early === undefined) this.#emit(turn, event);
+      else early.push(event);
+    };
+  }
+
+  #emit(turn: LiveTurn, event: TurnEvent): void {
+    // Output of an older control epoch is dropped at sending, whatever made it.
+    if (turn.muted || turn.finished) return;
+    const { type, ...data } = event;
+    if (event.type === 'delta') turn.sentText += event.content;
+    turn.log.append(type, data);
+  }
+
+  async #record(turn: LiveTurn, steps: readonly RecordedStep[]): Promise<void> {
+    if (turn.finished) throw new TurnLost();
+    turn.keepSteps(steps);
+    const written = this.#activation.write({ steps: steps.map((step) => stepRow(turn.row, step)) });
+    // Writes leave once what the event loop holds now is done.
+    this.#recordWaits = true;
+    this.#parts.time.soon(() => {
+      this.#recordWaits = false;
+    });
+    await written;
+    // A change of the control mode that came since the claim ends the turn before it asks anybody.
+    if (turn.muted) turn.abort.abort('suspended');
+  }
+
+  /** In one commit with the steps that were recorded at the same stroke. */
+  #open(turn: LiveTurn, row: OpenedRow): Promise<void> | undefined {
+    if (turn.finished || !this.#recordWaits) return undefined;
+    return this.#activation.write({ opened: [row] }).then(() => undefined);
+  }
+
+  /** The turn's end is written at the same time. What could not be booked now is booked later, with these figures. */
+  #awaitBooking(turn: LiveTurn, booked: Promise<void>): void {
+    turn.bookings.push(
+      booked.catch((error: unknown) => this.#parts.report('booking a model call of a turn', error)),
+    );
+  }
+
+  /** Everything that the turn made, in one transaction; then, and not before, its readers are told. */
+  async #end(
+    turn: LiveTurn,
+    given: Ended,
+    { told, holdsStamp }: Ending = { told: [], holdsStamp: true },
+  ): Promise<void> {
+    if (turn.finished) return;
+    const end: Ended =
+      turn.muted && given.outcome === 'COMPLETED' ? { ...given, outcome: 'SUSPENDED' } : given;
+    const outcome: Outcome = end.outcome;
+    const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
+    // A message that waited while the agent was away from the conversation is kept; one of a denied person is not.
+    const isPart = turn.row.attempts > 0 || outcome === 'SUSPENDED';
+    const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
+    const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
+    const latencyMs = Math.round(end.latencyMs);
+    change(turn, {
+      status: statusOf[outcome],
+      outcome,
+      output: kept,
+      blocks: end.blocks,
+      model: end.model,
+      provider: end.provider,
+      usage: usageOf(end),
+      cost: end.cost,
+      latency_ms: latencyMs,
+      first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
+      tool_calls: end.toolCalls,
+      timeout_clock: end.timeoutClock ?? null,
+      error: end.error ?? null,
+      sealed_input: null,
+      finished_at: new Date(this.#parts.time.wallMs()).toISOString(),
+    });
+    if (turn.row.attempts > 0) this.#countTurn();
+    const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
+    const written = this.#activation.write(
+      {
+        ...this.#sessionPart(),
+        messages: [...user, ...answer],
+        executions: [turn.row],
+        steps: end.steps.map((step) => stepRow(turn.row, step)),
+        logs: [
+          {
+            tenant_id: turn.row.tenant_id,
+            execution_id: turn.row.id,
+            events: compact([...turn.visibleEvents(), ...tail]),
+            expires_at: new Date(this.#parts.time.wallMs() + logKeptMs).toISOString(),
+          },
+        ],
+        told,
+      },
+      // Another turn may be running under it.
+      holdsStamp ? { stamp: { set: 'free' } } : {},
+    );
+    const shown = Promise.all([written, ...turn.bookings]).then(() => {
+      turn.log.publish(tail);
+      turn.log.close();
+    });
+    turn.ending = shown.catch(() => undefined); // this call tells whoever runs the turn
+    await shown;
+    this.#state.ended(turn);
+  }
+
+  #addUserMessage(turn: LiveTurn): readonly MessageRow[] {
+    const { row } = turn;
+    const message = {
+      ...this.#message(turn, 'user', row.input.message),
+      declared_context: row.input.declared_context,
+    };
+    this.#append(message);
+    change(turn, { input: { ...row.input, message_number: message.number } });
+    return [message];
+  }
+
+  #addAnswer(turn: LiveTurn, content: string, end: Ended): readonly MessageRow[] {
+    const answer = storedAnswer(content, end.blocks);
+    if (answer.content === '') return [];
+    const partial = end.outcome === 'COMPLETED' ? {} : { partial: true };
+    const message = {
+      ...this.#message(turn, 'assistant', answer.content),
+      metadata: { ...answer.metadata, ...partial },
+    };
+    this.#append(message);
+    return [message];
+  }
+
+  #message(turn: LiveTurn, role: MessageRow['role'], content: string): MessageRow {
+    return newMessage(this.#state, this.#parts, turn, role, content);
+  }
+
+  #append(message: MessageRow): void {
+    const { session } = this.#state;
+    if (session === undefined) return;
+    this.#state.session = { ...session, last_message: message.number, last_interaction: message.created_at };
+    this.#state.remember([message]);
+  }
+
+  #countTurn(): void {
+    const { session } = this.#state;
+    if (session !== undefined) this.#state.session = { ...session, total_turns: session.total_turns + 1 };
+  }
+
+  #sessionPart(): { readonly session?: SessionRow } {
+    const { session } = this.#state;
+    return session === undefined ? {} : { session };
+  }
+}

@@ -1,0 +1,136 @@
+import type { callSources } from '../../models/calls/index.js';
+import { type CallOrder, callIdFrom, type RunningCall } from '../../models/calls/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { AnswerBuilder, type AssistantPart, type LlmEvent, type LlmRequest } from '../../llm/index.js';
+import { storable } from './turn-output.js';
+import type { StepDetail } from './turn.js';
+import type { TurnWork } from './turn-work.js';
+
+export type CallSource = Exclude<(typeof callSources)[keyof typeof callSources], 'Central.LLM.Controller'>;
+export type ModelAnswer = Extract<StepDetail, { readonly step: 'model' }>;
+
+/** What of a turn a call needs. */
+export type Asking = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'tally'>;
+
+export interface Question {
+  readonly source: CallSource;
+  readonly request: Pick<LlmRequest, 'messages' | 'tools' | 'toolChoice' | 'temperature' | 'maxTokens'>;
+  /** The agent's own, with those that stand in for it, unless another is named. */
+  readonly model?: string;
+  readonly clocks?: CallOrder['clocks'];
+  /** Of all calls of the execution: its step, or what else tells it from the others. */
+  readonly place: string;
+  readonly hear?: (events: readonly LlmEvent[]) => void;
+  /** What must be durable before the model is asked. */
+  readonly ready?: Promise<void>;
+  /** Opens the books with it. */
+  readonly openWith?: CallOrder['openWith'];
+  /** Takes over the booking of an answer. */
+  readonly onBooking?: (booked: Promise<void>) => void;
+}
+
+/** One call of a model, to its end. Throws where it was refused, failed, or the turn was ended. */
+export async function askModel(work: Asking, question: Question): Promise<ModelAnswer> {
+  const { parts, interruption } = work;
+  const begin = await parts.models.prepare(orderOf(work, question));
+  interruption.check();
+  const call = begin();
+  try {
+    return await heardOut(work, call, question);
+  } catch (error) {
+    // What a call used that came to no answer is used all the same.
+    if (call.spent !== undefined) work.tally.add(call.spent);
+    // A turn that was cut in its answer still says which of the agent's models was at it.
+    if (question.model === undefined && call.spent !== undefined && call.target !== undefined)
+      work.tally.askedLast({ model: call.target.model.id, provider: call.target.model.vendor });
+    throw error;
+  }
+}
+
+async function heardOut(
+  { interruption }: Asking,
+  call: RunningCall,
+  { hear }: Question,
+): Promise<ModelAnswer> {
+  const builder = new AnswerBuilder();
+  const served = await call.run((events) => {
+    for (const event of events) builder.add(event);
+    hear?.(events);
+  });
+  if (served === undefined) {
+    interruption.check();
+    throw new PlatformError('provider_error', { message: 'The model call ended without an answer.' });
+  }
+  const answer = builder.build({
+    vendor: served.vendor,
+    model: served.model,
+    credentialId: call.target?.credential.id ?? '',
+  });
+  return {
+    step: 'model',
+    parts: answer.content.map(storablePart),
+    stop: served.stop ?? 'other',
+    model: served.model,
+    provider: served.vendor,
+    usage: { ...served.usage, raw: null },
+    cost: served.cost,
+    latencyMs: served.latencyMs,
+  };
+}
+
+function orderOf(
+  { parts, start, lineage, interruption, tally }: Asking,
+  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking }: Question,
+): CallOrder {
+  const { llm_config: config } = start.agent.snapshot;
+  return {
+    scope: start.scope,
+    limits: start.limits,
+    source,
+    keyId: start.caller.keyId,
+    userId: start.caller.userId,
+    agentId: start.agentId,
+    sessionId: start.sessionId,
+    executionId: start.executionId,
+    model: model ?? config.model,
+    fallbackModels: model === undefined ? config.fallback_models : undefined,
+    request: {
+      temperature: config.temperature,
+      ...(config.max_tokens !== undefined && { maxTokens: config.max_tokens }),
+      ...request,
+      stream: true,
+    },
+    ...(clocks !== undefined && { clocks }),
+    ...(Number.isFinite(interruption.deadlineMs) && { turnDeadlineMs: interruption.deadlineMs }),
+    // Made again by another process it is another call, with a bill of its own.
+    callId: callIdFrom(`${start.executionId}${lineage}/${place}/${start.attempt}`),
+    // A turn is let in with its first call.
+    letIn: lineage !== '' || start.recorded.length > 0 || tally.asked,
+    ready,
+    openWith,
+    onBooking,
+    signal: interruption.signal,
+  };
+}
+
+function storablePart(part: AssistantPart): AssistantPart {
+  switch (part.type) {
+    case 'text':
+    case 'thinking':
+      return { ...part, text: storable(part.text) };
+    case 'tool_call':
+      return {
+        ...part,
+        id: storable(part.id),
+        name: storable(part.name),
+        arguments: storable(part.arguments),
+      };
+    case 'redacted_thinking':
+      return part;
+  }
+}
+
+/** What the model said, without its thoughts. */
+export function textOf({ parts }: ModelAnswer): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}

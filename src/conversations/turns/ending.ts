@@ -1,0 +1,61 @@
+import { PlatformError } from '../../kernel/errors.js';
+import { TurnInterrupted, TurnLost } from './interruption.js';
+import type { ModelClock, QuickReplies, TurnEnd } from './turn.js';
+import type { TurnWork } from './turn-work.js';
+
+type Ending = Pick<TurnEnd, 'outcome' | 'timeoutClock' | 'error'>;
+
+/** The turn as it ended, with the steps whose results were not recorded yet. */
+export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickReplies[]): TurnEnd {
+  const { speech, tally, steps } = work;
+  return {
+    ...ending,
+    content: speech.text,
+    blocks,
+    steps: steps.takeWaiting(),
+    usage: tally.usage,
+    cost: tally.cost,
+    model: tally.model,
+    provider: tally.provider,
+    latencyMs: speech.elapsedMs,
+    firstTokenMs: speech.firstTokenMs,
+    toolCalls: tally.toolCalls,
+  };
+}
+
+/** How a turn ended that did not come to its end. Throws where that is not this process's to say. */
+export function endingOf(error: unknown, { parts, interruption }: TurnWork): Ending {
+  if (error instanceof TurnLost) throw error;
+  // Whatever broke on the way out, the interruption broke it.
+  const by = error instanceof TurnInterrupted ? error.by : interruption.by;
+  switch (by) {
+    case 'lost':
+      throw new TurnLost(error);
+    case 'cancelled':
+      return { outcome: 'CANCELLED' };
+    case 'suspended':
+      return { outcome: 'SUSPENDED' };
+    case 'deadline':
+      return { outcome: 'TIMEOUT', timeoutClock: 'turn' };
+    case undefined:
+      return failureOf(error, parts);
+  }
+}
+
+function failureOf(error: unknown, { refusalOf, report }: TurnWork['parts']): Ending {
+  const refusal = error instanceof PlatformError ? error : refusalOf(error);
+  if (refusal === undefined) {
+    report('running a turn', error);
+    const { code, message } = new PlatformError('internal_error');
+    return { outcome: 'FAILED', error: { code, message } };
+  }
+  const clock = clockOf(refusal);
+  if (clock !== undefined) return { outcome: 'TIMEOUT', timeoutClock: clock };
+  return { outcome: 'FAILED', error: { code: refusal.code, message: refusal.message } };
+}
+
+const clocks: readonly ModelClock[] = ['turn', 'first_signal', 'idle', 'call'];
+
+function clockOf({ code, details }: PlatformError): ModelClock | undefined {
+  return code === 'provider_timeout' ? clocks.find((clock) => clock === details?.['clock']) : undefined;
+}

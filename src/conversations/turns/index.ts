@@ -1,0 +1,34 @@
+// The face of turns: what one turn of a session does, from its claim to its end.
+import type { Message } from '../../llm/index.js';
+import type { TurnsParts } from './parts.js';
+import { runTurn } from './run-turn.js';
+import { type MemoryNotes, summarise } from './summary.js';
+import type { TurnEnd, TurnPorts, TurnStart } from './turn.js';
+
+export { TurnLost } from './interruption.js';
+export { memorySettings, type MemorySettings, windowOf } from './memory.js';
+export type { TurnsParts } from './parts.js';
+export { userMessage } from './prompt.js';
+export type { MemoryNotes } from './summary.js';
+export type * from './turn.js';
+
+export interface Turns {
+  /** Rejects with `TurnLost` where another process owns the turn by now; every other end is a `TurnEnd`. */
+  run(start: TurnStart, ports: TurnPorts): Promise<TurnEnd>;
+  /**
+   * New notes of the summary and the facts in `start` and of these messages, which are about to leave the window; the
+   * session decides when. Undefined where no model could be asked: the notes stay as they were.
+   */
+  summarise(
+    start: TurnStart,
+    messages: readonly Message[],
+    ports: Pick<TurnPorts, 'mayAct' | 'signal'>,
+  ): Promise<MemoryNotes | undefined>;
+}
+
+export function createTurns(parts: TurnsParts): Turns {
+  return {
+    run: (start, ports) => runTurn(parts, start, ports),
+    summarise: (start, messages, ports) => summarise(parts, start, messages, ports),
+  };
+}

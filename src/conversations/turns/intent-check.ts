@@ -1,0 +1,72 @@
+import { callSources } from '../../models/calls/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { askModel, textOf } from './ask-model.js';
+import { cheapestModel } from './cheapest-model.js';
+import { type Intent, intents, judgeIntent } from './intent.js';
+import { TurnInterrupted, TurnLost } from './interruption.js';
+import type { StepDetail } from './turn.js';
+import { mayBegin, type TurnWork } from './turn-work.js';
+
+type IntentDetail = Extract<StepDetail, { readonly step: 'intent' }>;
+
+/** Nobody waits long for a hint on how to answer. */
+const clocks = { firstSignalMs: 5_000, idleMs: 5_000, callMs: 10_000 };
+const messageCharsMax = 2_000;
+
+const instructions =
+  'You sort messages of users by what they want. Answer with one word and nothing else: "greeting" for a message ' +
+  'that only greets, "thanks" for one that only thanks, "help" for one that only asks what the assistant can do, ' +
+  '"task" for everything else.';
+
+/** What the message wants: judged locally, or by the cheapest model where the agent asks for it. */
+export async function intentOf(work: TurnWork): Promise<Intent> {
+  const { start } = work;
+  if (start.agent.snapshot.metadata.intent_check !== 'model') return judgeIntent(start.message);
+  const { steps, tally, parts } = work;
+  const step = steps.begin('intent', callSources.intentCheck);
+  if (step.ended?.detail?.step === 'intent') {
+    tally.add(step.ended.detail);
+    return known(step.ended.detail.intent);
+  }
+  const model = await cheapestModel(parts, start);
+  await mayBegin(work);
+  try {
+    const detail = await checked(work, model, step.number);
+    tally.add(detail);
+    steps.end(step, 'finished', detail);
+    return known(detail.intent);
+  } catch (error) {
+    steps.end(step, 'failed', { step: 'intent', intent: 'task' });
+    work.interruption.check();
+    if (error instanceof TurnLost || error instanceof TurnInterrupted) throw error;
+    // The full path answers in any case; a refusal that holds for it too comes up there.
+    if (!(error instanceof PlatformError)) parts.report('checking the intent of a message', error);
+    return 'task';
+  }
+}
+
+async function checked(work: TurnWork, model: string | undefined, number: number): Promise<IntentDetail> {
+  const message = work.start.message.slice(0, messageCharsMax).toWellFormed();
+  const answer = await askModel(work, {
+    source: callSources.intentCheck,
+    ...(model !== undefined && { model }),
+    request: {
+      messages: [
+        { role: 'system', content: instructions },
+        { role: 'user', content: [{ type: 'text', text: message }] },
+      ],
+      temperature: 0,
+      // A word, and room for a model that thinks before it.
+      maxTokens: 512,
+    },
+    clocks,
+    place: String(number),
+  });
+  const word = /^\W*(\w+)\W*$/.exec(textOf(answer).toLowerCase())?.[1] ?? '';
+  return { step: 'intent', intent: known(word), usage: answer.usage, cost: answer.cost };
+}
+
+/** An unusable answer takes the full path. */
+function known(word: string): Intent {
+  return intents.find((intent) => intent === word) ?? 'task';
+}

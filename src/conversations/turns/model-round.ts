@@ -1,0 +1,63 @@
+import { PlatformError } from '../../kernel/errors.js';
+import { askModel, type CallSource, type ModelAnswer, type Question } from './ask-model.js';
+import { TurnLost } from './interruption.js';
+import type { TurnPorts } from './turn.js';
+import { mayBegin, type TurnWork } from './turn-work.js';
+
+/** One round of the model as a step: asked once, its words told as they come, its answer recorded with what follows. */
+export async function modelRound(
+  work: TurnWork,
+  source: CallSource,
+  request: Question['request'],
+): Promise<ModelAnswer> {
+  const { ports, steps, speech, tally } = work;
+  ports.emit({ type: 'phase', name: 'model' });
+  speech.nextRound();
+  const step = steps.begin('model', source);
+  if (step.ended?.detail?.step === 'model') {
+    const answer = step.ended.detail;
+    speech.repeat(answer.parts);
+    count(tally, answer);
+    return answer;
+  }
+  // While the beginning is recorded, the call is prepared and its books are opened.
+  const ready = mayBegin(work);
+  // Refused before the books look at it, as while tokens are reserved, it must not end the process: both wait for it.
+  ready.catch(() => undefined);
+  try {
+    const answer = await askModel(work, {
+      source,
+      request,
+      place: String(step.number),
+      hear: (events) => speech.hear(events),
+      ready,
+      openWith: openWith(ports),
+      ...(ports.onBooking !== undefined && { onBooking: ports.onBooking }),
+    });
+    steps.end(step, 'finished', answer);
+    count(tally, answer);
+    return answer;
+  } catch (error) {
+    await ready;
+    steps.end(step, isTimeout(error) || work.interruption.by === 'deadline' ? 'timeout' : 'failed', null);
+    throw error;
+  }
+}
+
+/** Whoever may not write any more has lost the turn. */
+function openWith({ open }: TurnPorts): Question['openWith'] {
+  if (open === undefined) return undefined;
+  return (row) =>
+    open(row)?.catch((error: unknown) => {
+      throw error instanceof TurnLost ? error : new TurnLost(error);
+    });
+}
+
+function count(tally: TurnWork['tally'], answer: ModelAnswer): void {
+  tally.add(answer);
+  tally.askedLast(answer);
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof PlatformError && error.code === 'provider_timeout';
+}

@@ -1,0 +1,48 @@
+import type { ToolDefinition } from '../../llm/index.js';
+import { storable } from './turn-output.js';
+import type { QuickReplies } from './turn.js';
+
+export const suggestionsName = 'suggest_quick_replies';
+
+const labelsMax = 4;
+const labelCharsMax = 60;
+
+/** The platform's own tool: what the model calls it with is shown to the user as buttons. */
+export const suggestions: ToolDefinition = {
+  name: suggestionsName,
+  description:
+    'Suggests short replies that the user can choose from, shown below your answer. Call it once at most, with the ' +
+    'words of your answer or in place of them.',
+  parameters: {
+    type: 'object',
+    properties: {
+      labels: {
+        type: 'array',
+        items: { type: 'string', maxLength: labelCharsMax },
+        minItems: 1,
+        maxItems: labelsMax,
+        description: 'What the user would say, in the language of the user.',
+      },
+    },
+    required: ['labels'],
+  },
+};
+
+/** What may be shown of a call; undefined where it holds nothing of use. */
+export function quickRepliesOf(
+  args: Readonly<Record<string, unknown>> | undefined,
+): QuickReplies | undefined {
+  const given = args?.['labels'];
+  if (!Array.isArray(given)) return undefined;
+  const labels = given
+    .filter((label) => typeof label === 'string')
+    .map((label) => cut(storable(label).replaceAll(/\s+/g, ' ').trim()))
+    .filter((label) => label !== '');
+  const distinct = [...new Set(labels)].slice(0, labelsMax);
+  return distinct.length === 0 ? undefined : { type: 'quick_replies', data: { labels: distinct } };
+}
+
+function cut(label: string): string {
+  if (label.length <= labelCharsMax) return label;
+  return `${label.slice(0, labelCharsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import type { Arguments } from './tool-call.js';
+import { answered, failureOf, refused, type ToolResult, unknownOutcome } from './tool-result.js';
+import type { TurnTool } from './toolset.js';
+import type { TurnWork } from './turn-work.js';
+
+export type SchemaTool = Extract<TurnTool, { readonly kind: 'api' | 'mcp' }>;
+
+const repeatableMethods: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
+
+/** Whether a call may be made again when nobody knows whether it arrived. */
+export function mayRepeat(tool: SchemaTool): boolean {
+  if (tool.kind === 'mcp') return tool.tool.repeatable === true;
+  const { idempotent, method } = tool.schema.editor_schema.api;
+  return idempotent ?? repeatableMethods.has(method);
+}
+
+export interface CallPlace {
+  /** Of the step. */
+  readonly number: number;
+  /** Among the calls of its round. */
+  readonly index: number;
+  /** Begun by an earlier process. */
+  readonly again: boolean;
+}
+
+/** Calls a tool by its schema. Throws only what ends the turn, or what nobody foresaw. */
+export async function callSchemaTool(
+  { parts, start, interruption, lineage }: TurnWork,
+  tool: SchemaTool,
+  args: Arguments,
+  place: CallPlace,
+): Promise<ToolResult> {
+  if (place.again && !mayRepeat(tool)) return unknownOutcome;
+  try {
+    const answer = await parts.tools.call({
+      scope: start.scope,
+      schema: tool.schema,
+      approved: start.agent.approved,
+      ...(tool.kind === 'mcp' && { tool: tool.tool.name }),
+      args,
+      context: start.toolContext,
+      strict: parts.contextStrict,
+      idempotencyKey: idempotencyKey(start.executionId, lineage, place, args),
+      signal: interruption.signal,
+    });
+    if (answer.missing.length > 0) {
+      parts.note('a tool was called without what it needs of the context', {
+        tenant: start.scope.tenantId,
+        execution: start.executionId,
+        tool: tool.schema.name,
+        missing: answer.missing,
+      });
+    }
+    return answered(answer);
+  } catch (error) {
+    interruption.check();
+    const failure = failureOf(error);
+    if (failure !== undefined) return failure;
+    parts.report('calling a tool', error);
+    return refused('The tool could not be used.');
+  }
+}
+
+/**
+ * The same for the same call, whichever process makes it. A sub-agent that is run again is asked anew and may come to
+ * other calls in the same places, so there the arguments belong to it.
+ */
+function idempotencyKey(
+  executionId: string,
+  lineage: string,
+  { number, index }: CallPlace,
+  args: Arguments,
+): string {
+  const place = `${executionId}${lineage}:${number}:${index}`;
+  if (lineage === '') return place;
+  return `${place}:${createHash('sha256').update(JSON.stringify(args)).digest('hex').slice(0, 16)}`;
+}

@@ -1,0 +1,110 @@
+import { depthMax, type RunnableAgent } from '../../agents/index.js';
+import type { Usage } from '../../llm/index.js';
+import { type CallPlace, mayRepeat } from './schema-tool.js';
+import type { Arguments } from './tool-call.js';
+import { refused, type ToolResult, unknownOutcome } from './tool-result.js';
+import { toolsetOf, type TurnTool } from './toolset.js';
+import type { TurnEnd, TurnPorts, TurnStart } from './turn.js';
+import type { TurnWork } from './turn-work.js';
+
+export type SubAgentTool = Extract<TurnTool, { readonly kind: 'agent' }>;
+
+/** Runs the turn of a sub-agent; handed in, since that turn is like any other. */
+export type RunChild = (start: TurnStart, ports: TurnPorts, lineage: string) => Promise<TurnEnd>;
+
+export interface SubAgentResult extends ToolResult {
+  readonly usage?: Usage;
+  readonly cost?: number;
+}
+
+const childTimeoutMsDefault = 60_000;
+const answerCharsMax = 20_000;
+
+/**
+ * Asks another agent, in a turn without a session of its own: same tenant, same caller, same context. Its readers and
+ * its records are its parent's one step, so nobody is told of what it does on the way.
+ */
+export async function callSubAgent(
+  work: TurnWork,
+  { schema }: SubAgentTool,
+  args: Arguments,
+  place: CallPlace,
+  run: RunChild,
+): Promise<SubAgentResult> {
+  const { start, ports, interruption, lineage } = work;
+  if (start.depth >= depthMax) {
+    return refused(`Agents may call each other ${depthMax} deep, and this one is there. Answer without it.`);
+  }
+  const agent = await childOf(work, schema.editor_schema.agent.agent_id);
+  if (agent === undefined) return refused('The agent is not available.');
+  if (place.again && !(await isRepeatable(work, agent, start.depth + 1))) return unknownOutcome;
+  const timeoutMs = start.agent.snapshot.metadata.security_policy?.child_timeout_ms ?? childTimeoutMsDefault;
+  const end = await run(
+    {
+      ...start,
+      agentId: agent.id,
+      agent,
+      depth: start.depth + 1,
+      message: questionIn(args),
+      history: [],
+      summary: undefined,
+      facts: [],
+      quickReplies: false,
+      deadlineMs: Math.min(timeoutMs, interruption.remainingMs()),
+      recorded: [],
+    },
+    {
+      emit: () => undefined,
+      record: () => Promise.resolve(),
+      mayAct: () => ports.mayAct(),
+      signal: interruption.outward,
+    },
+    `${lineage}:${place.number}:${place.index}`,
+  );
+  // Of a step that is cut off nothing else says what it used.
+  if (interruption.by !== undefined) work.tally.add(end);
+  interruption.check();
+  return { ...resultOf(end, timeoutMs), usage: end.usage, cost: end.cost };
+}
+
+function resultOf({ outcome, content, error }: TurnEnd, timeoutMs: number): ToolResult {
+  const said =
+    content.length > answerCharsMax ? `${content.slice(0, answerCharsMax).toWellFormed()}…` : content;
+  switch (outcome) {
+    case 'COMPLETED':
+      return { state: 'finished', text: said === '' ? 'The agent answered nothing.' : said };
+    case 'TIMEOUT': {
+      const what = `The agent did not answer in time (${timeoutMs} ms).`;
+      return { state: 'timeout', text: said === '' ? what : `${what} So far it said:\n${said}` };
+    }
+    default:
+      return refused(`The agent could not answer: ${error?.message ?? 'it was interrupted'}`);
+  }
+}
+
+/** A draft is run by those who see drafts, so its sub-agents may be drafts too; what is published runs what is published. */
+function childOf({ parts, start }: Pick<TurnWork, 'parts' | 'start'>, id: string) {
+  return parts.runnableAgent(start.scope, id, start.agent.version === null ? 'editor' : 'member');
+}
+
+/** An agent that was cut off may be asked again where nothing that it can do would harm when done twice. */
+async function isRepeatable(work: TurnWork, agent: RunnableAgent, depth: number): Promise<boolean> {
+  for (const tool of toolsetOf(agent.snapshot, false).tools.values()) {
+    if (tool.kind !== 'agent') {
+      if (!mayRepeat(tool)) return false;
+      continue;
+    }
+    if (depth >= depthMax) continue;
+    const child = await childOf(
+      { parts: work.parts, start: { ...work.start, agent } },
+      tool.schema.editor_schema.agent.agent_id,
+    );
+    if (child !== undefined && !(await isRepeatable(work, child, depth + 1))) return false;
+  }
+  return true;
+}
+
+function questionIn(args: Arguments): string {
+  const { message } = args;
+  return typeof message === 'string' && Object.keys(args).length === 1 ? message : JSON.stringify(args);
+}

@@ -1,0 +1,40 @@
+import { addUsage, sumOfCosts, type Usage, zeroUsage } from '../../llm/index.js';
+
+/** What a turn used, all its rounds together. */
+export class TurnTokens {
+  #usage: Usage = zeroUsage;
+  #cost = 0;
+  #last: { readonly model: string; readonly provider: string } | undefined;
+  toolCalls = 0;
+  /** A model was asked in this turn. */
+  asked = false;
+
+  add(used: { readonly usage?: Usage; readonly cost?: number }): void {
+    if (used.usage !== undefined) {
+      this.#usage = addUsage(this.#usage, used.usage);
+      this.asked = true;
+    }
+    this.#cost = sumOfCosts([this.#cost, used.cost ?? 0]);
+  }
+
+  /** Who gave the last answer, or was asked for one that did not come to its end. */
+  askedLast({ model, provider }: { readonly model: string; readonly provider: string }): void {
+    this.#last = { model, provider };
+  }
+
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  get cost(): number {
+    return this.#cost;
+  }
+
+  get model(): string | null {
+    return this.#last?.model ?? null;
+  }
+
+  get provider(): string | null {
+    return this.#last?.provider ?? null;
+  }
+}

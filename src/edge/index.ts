@@ -1,5 +1,0 @@
-export { edgeMeasures } from './measures.js';
-export type { OpenStreams, StreamGround } from './open-streams.js';
-export type { RequestReport } from './pipeline.js';
-export { type EdgeOptions, type EdgeParts, EdgeServer } from './server.js';
-export { createRequestReporter } from './request-log.js';

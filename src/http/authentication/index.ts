@@ -1,0 +1,173 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Caller, KeyCaller, Role, TenantLimits } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+import type { Access, Authenticator, Credentials } from '../operations/index.js';
+
+/** What a verified access token says. */
+export interface VerifiedToken {
+  readonly userId: string;
+  readonly familyId: string | undefined;
+  readonly expiresAtMs: number;
+}
+
+export interface Membership {
+  readonly scope: TenantScope;
+  readonly role: Role;
+  readonly limits: TenantLimits;
+}
+
+export interface AuthenticationParts {
+  /** Throws `invalid_token`. */
+  readonly verifyToken: (
+    bearer: string,
+    /** Called before a token that is not in memory is checked; what it throws refuses it unchecked. */
+    beforeCheck?: () => void,
+  ) => VerifiedToken | Promise<VerifiedToken>;
+  /** Throws `tenant_not_found`; without a tenant the user's only one is meant, else `missing_required_field`. */
+  readonly membershipOf: (
+    userId: string,
+    tenantId: string | undefined,
+    beforeCheck?: () => void,
+  ) => Membership | Promise<Membership>;
+  /** Throws `invalid_api_key`. */
+  readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
+  readonly operatorToken: string | undefined;
+  /** Wrong credentials by address; counted nowhere when left out. */
+  readonly failures?: FailureCount;
+}
+
+/** Both give the refusal of an address, or a user, that has tried too often in vain. */
+export interface FailureCount {
+  note(who: string): PlatformError | undefined;
+  beforeCheck(who: string): PlatformError | undefined;
+}
+
+const keyPrefix = /^svc_(?:live|test|dev)_/;
+const accessTokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/**
+ * Credential to caller. `X-Api-Key` wins over a bearer token; a bearer token that looks like an API key is one, and
+ * where only keys are taken so is whatever is no access token: it is refused as a wrong key, not as a missing one. A
+ * credential of a kind that the route does not take counts as none.
+ */
+export function createAuthenticator(parts: AuthenticationParts): Authenticator {
+  const authenticateUser = createUserAuthentication(parts);
+  return {
+    authenticate(credentials: Credentials, access: Access): Caller | Promise<Caller> {
+      const { bearer, address } = credentials;
+      if (access.credentials.size === 0) return { kind: 'anonymous', address };
+      const apiKey =
+        credentials.apiKey ?? (bearer !== undefined && isKey(bearer, access) ? bearer : undefined);
+      if (apiKey !== undefined && access.credentials.has('key'))
+        return parts.authenticateKey(apiKey, address);
+      if (apiKey !== undefined || bearer === undefined) {
+        const isServed = access.anonymous || (access.local && credentials.isLocal === true);
+        if (isServed) return { kind: 'anonymous', address };
+        throw new PlatformError('authentication_required', { message: messageFor(access) });
+      }
+      if (access.credentials.has('operator')) return authenticateOperator(parts, bearer, address);
+      if (!access.credentials.has('user')) {
+        throw new PlatformError('authentication_required', { message: messageFor(access) });
+      }
+      return authenticateUser(bearer, credentials, access);
+    },
+  };
+}
+
+function isKey(bearer: string, { credentials }: Access): boolean {
+  if (keyPrefix.test(bearer)) return true;
+  const onlyKeys = credentials.size === 1 && credentials.has('key');
+  return onlyKeys && !accessTokenForm.test(bearer);
+}
+
+function messageFor(access: Access): string {
+  const kinds = {
+    key: 'an API key (X-Api-Key)',
+    user: 'an access token (Authorization: Bearer)',
+    operator: 'the operator token',
+  };
+  const needed = [...access.credentials].map((kind) => kinds[kind]);
+  if (access.local) needed.push('to come from the machine itself, through no proxy');
+  return `This request needs ${needed.join(' or ')}.`;
+}
+
+function authenticateOperator(
+  { operatorToken: token, failures }: AuthenticationParts,
+  bearer: string,
+  address: string,
+): Caller {
+  const given = Buffer.from(bearer);
+  const expected = Buffer.from(token ?? '');
+  const same = given.length === expected.length && timingSafeEqual(given, expected);
+  if (token === undefined || !same) {
+    throw (
+      failures?.note(address) ??
+      new PlatformError('invalid_token', { message: 'The operator token is wrong.' })
+    );
+  }
+  return { kind: 'operator', address };
+}
+
+function createUserAuthentication(parts: AuthenticationParts) {
+  return (bearer: string, credentials: Credentials, access: Access): Caller | Promise<Caller> => {
+    const verified = counted(
+      parts.failures,
+      { who: credentials.address, wrong: 'invalid_token' },
+      (beforeCheck) => parts.verifyToken(bearer, beforeCheck),
+    );
+    const place = (token: VerifiedToken): Caller | Promise<Caller> =>
+      placeInTenant(parts, token, credentials, access);
+    return verified instanceof Promise ? verified.then(place) : place(verified);
+  };
+}
+
+/** What is in memory is never held up; what must be checked counts where it turns out to be wrong. */
+function counted<Value>(
+  failures: FailureCount | undefined,
+  { who, wrong }: { readonly who: string; readonly wrong: ErrorCode },
+  check: (beforeCheck?: () => void) => Value | Promise<Value>,
+): Value | Promise<Value> {
+  if (failures === undefined) return check();
+  const refuse = (error: unknown): never => {
+    const isWrong = error instanceof PlatformError && error.code === wrong;
+    throw (isWrong ? failures.note(who) : undefined) ?? error;
+  };
+  try {
+    const checked = check(() => {
+      const refusal = failures.beforeCheck(who);
+      if (refusal !== undefined) throw refusal;
+    });
+    return checked instanceof Promise ? checked.catch(refuse) : checked;
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+function placeInTenant(
+  parts: AuthenticationParts,
+  token: VerifiedToken,
+  { tenantId, address }: Credentials,
+  { tenant }: Access,
+): Caller | Promise<Caller> {
+  if (tenant.from === 'none') return { kind: 'user', ...token, address };
+  if (tenantId === undefined && tenant.from === 'required-header') {
+    throw new PlatformError('missing_required_field', {
+      message: 'The header x-tenant-id is required.',
+      details: { field: 'x-tenant-id', issue: 'required' },
+    });
+  }
+  const finish = (membership: Membership): Caller => ({
+    kind: 'tenant-user',
+    ...token,
+    address,
+    ...membership,
+  });
+  // By user, not by address: whoever tries tenants has an account, and neighbours are none the worse for it.
+  const found = counted(
+    parts.failures,
+    { who: `user ${token.userId}`, wrong: 'tenant_not_found' },
+    (beforeCheck) => parts.membershipOf(token.userId, tenantId, beforeCheck),
+  );
+  return found instanceof Promise ? found.then(finish) : finish(found);
+}

@@ -1,0 +1,328 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { type LeaveSignal, Leaving } from '../../kernel/leave-signal.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
+import { addressGroup } from '../../kernel/address.js';
+import type { BodyBudget } from './body-budget.js';
+import { IncomingBody } from './incoming-body.js';
+import { linger, restOf } from './lingering.js';
+import type { Handshake, OpenSocket } from './sockets.js';
+
+export type HeaderList = readonly (readonly [string, string])[];
+
+/** What stands above the body of every answer. */
+export interface ReplyHead {
+  readonly contentType: string;
+  readonly figures: RateFigures;
+  readonly extra: Readonly<Record<string, string>>;
+  readonly crossOrigin: HeaderList;
+}
+
+/** What of a request outlives the native objects, copied before anything is awaited. */
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly address: string;
+  /** Whose connection it is, the client's or a proxy's: the 4 or 16 bytes of that address. */
+  readonly native: ArrayBuffer;
+  readonly requestId: string;
+  readonly origin: string;
+  readonly contentType: string;
+  /** 0 where the request declares none. */
+  readonly contentLength: number;
+  readonly isChunked: boolean;
+  readonly startedAt: number;
+}
+
+/**
+ * One request and its answer over the native response, which may vanish at any moment: after an abort every call on
+ * it would end the process, so all calls go through here.
+ */
+export class Exchange {
+  readonly head: RequestHead;
+  readonly #response: HttpResponse;
+  readonly #onFinish: (exchange: Exchange) => void;
+  #controller: AbortController | undefined;
+  #leaving: Leaving | undefined;
+  #aborted = false;
+  #finished = false;
+  #held = false;
+  #paused = false;
+  #wake: (() => void) | undefined;
+  #body: IncomingBody | undefined;
+  #stopLingering: (() => void) | undefined;
+  /** The answer has begun to leave, while the rest of a refused body is still let in. */
+  #answered = false;
+  /** Whether the connection takes no further request: what follows this one cannot be trusted to be one. */
+  isLast: boolean;
+  status = 0;
+
+  constructor(response: HttpResponse, head: RequestHead, onFinish: (exchange: Exchange) => void) {
+    this.#response = response;
+    this.head = head;
+    this.#onFinish = onFinish;
+    this.isLast = head.isChunked;
+    response.onAborted(() => this.#abort());
+  }
+
+  /** The connection ended before the answer did. */
+  get wasAborted(): boolean {
+    return this.#aborted;
+  }
+
+  get over(): boolean {
+    return this.#aborted || this.#answered || this.#finished;
+  }
+
+  /** Made only when somebody asks: most answers are done before a client could leave. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  get leaving(): LeaveSignal {
+    this.#leaving ??= new Leaving();
+    if (this.#aborted) this.#leaving.leave();
+    return this.#leaving;
+  }
+
+  #abort(): void {
+    this.#aborted = true;
+    this.#controller?.abort();
+    this.#leaving?.leave();
+    this.#body?.fail(
+      new PlatformError('validation_error', { message: 'The client left before its body was read.' }),
+    );
+    this.#wake?.();
+    this.#stopLingering?.();
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#body?.drop();
+    this.#onFinish(this);
+  }
+
+  /**
+   * The whole body, refused as soon as there is reason for it. Must be called in the tick of the request: the native
+   * side hands over the first bytes right after it.
+   */
+  readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
+    const { contentLength, isChunked, address } = this.head;
+    const client = addressGroup(address);
+    const body = new IncomingBody({ rules, contentLength, isChunked, budget, client });
+    this.#body = body;
+    this.#response.onData((chunk, isLast) => {
+      body.take(chunk, isLast);
+      if (this.#held && !isLast) this.#pauseBody();
+    });
+    return body.bytes;
+  }
+
+  /** The handler has a value made of the body, and its bytes are not needed any more. */
+  releaseBody(): void {
+    this.#body?.drop();
+  }
+
+  /**
+   * Holds back the body while a credential is looked up: of a stranger's bytes no more than the first are taken in. A
+   * body that is there already is not paused for, since resuming begins the native side's idle time anew, which would
+   * cut off every answer that takes ten seconds or more; the end of a body stops that time.
+   */
+  pause(): void {
+    this.#held = true;
+  }
+
+  resume(): void {
+    this.#held = false;
+    if (!this.#paused) return;
+    this.#paused = false;
+    if (!this.#aborted && !this.#finished) this.#response.resume();
+  }
+
+  #pauseBody(): void {
+    if (this.#paused || this.over) return;
+    this.#paused = true;
+    this.#response.pause();
+  }
+
+  send(status: number, head: ReplyHead, body: string | Uint8Array, close: boolean): void {
+    if (this.over) return;
+    this.status = status;
+    const closes = close || this.isLast;
+    if (this.#body !== undefined && !this.#body.hasEnded) {
+      this.#body.drop();
+      const rest = restOf(this.#body, status);
+      if (rest === 'long' || closes) return this.#sendAndLinger(this.#body, status, head, body);
+    }
+    this.#response.cork(() => {
+      this.#writeHead(status, head);
+      if (this.head.method === 'HEAD') this.#endHead(Buffer.byteLength(body), closes);
+      else this.#response.end(body, closes);
+    });
+    this.#finish();
+  }
+
+  /** Answers a request whose body is still on its way, and closes its connection once the client can have read that. */
+  #sendAndLinger(rest: IncomingBody, status: number, head: ReplyHead, body: string | Uint8Array): void {
+    this.#answered = true;
+    this.resume();
+    this.#stopLingering = linger(
+      this.#response,
+      {
+        body: typeof body === 'string' ? Buffer.from(body) : Buffer.from(body),
+        rest,
+        isChunked: this.head.isChunked,
+      },
+      () => {
+        this.#writeHead(status, head);
+        this.#response.writeHeader('Connection', 'close');
+      },
+      () => this.#finish(),
+    );
+  }
+
+  /** Of a body that is left out only its length is told. */
+  #endHead(length: number, close: boolean): void {
+    if (!close) this.#response.writeHeader('Content-Length', String(length));
+    this.#endWithoutBody(length, close);
+  }
+
+  /**
+   * With a length the native side waits for that many bytes, and breaks the connection off at the next request; of
+   * `undefined` it makes a length of 2^63. So it is told nothing, unless it is to close the connection anyway.
+   */
+  #endWithoutBody(length: number, close: boolean): void {
+    if (close) this.#response.endWithoutBody(length, true);
+    else this.#response.endWithoutBody();
+  }
+
+  /** An answer of headers alone. */
+  sendHeaders(status: number, figures: RateFigures, headers: HeaderList, close: boolean): void {
+    if (this.over) return;
+    this.status = status;
+    this.#response.cork(() => {
+      this.#response.writeStatus(statusLines[status] ?? String(status));
+      this.#response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
+      for (const [name, value] of headers) this.#response.writeHeader(name, value);
+      this.#endWithoutBody(0, close);
+    });
+    this.#finish();
+  }
+
+  /** Begins a streamed answer; `end` must follow, or `cut`. */
+  openStream(status: number, head: ReplyHead, opening: string): StreamWriter {
+    this.status = status;
+    if (!this.over) {
+      this.#response.cork(() => {
+        this.#writeHead(status, head);
+        if (opening !== '') this.#response.write(opening);
+      });
+    }
+    const response = this.#response;
+    response.onWritable(() => {
+      // With a listener the native side leaves it to the writer to write on what it has buffered. Nothing may be
+      // written for a long time, so it is told to: a cork writes the buffer, and starts the idle time while some is
+      // left.
+      response.cork(() => undefined);
+      this.#wake?.();
+      return true;
+    });
+    const gone = (): AbortSignal => this.signal;
+    return {
+      get gone() {
+        return gone();
+      },
+      write: (chunk) => {
+        if (this.over) return true;
+        let roomy = true;
+        response.cork(() => {
+          roomy = response.write(chunk);
+        });
+        return roomy;
+      },
+      drained: () =>
+        new Promise((resolve) => {
+          if (this.over) return resolve();
+          this.#wake = () => {
+            this.#wake = undefined;
+            resolve();
+          };
+        }),
+    };
+  }
+
+  /** Turns the connection into a WebSocket. From then on it is no exchange any more. */
+  upgrade(handshake: Handshake, { figures, crossOrigin }: ReplyHead, socket: OpenSocket): void {
+    this.status = 101;
+    const response = this.#response;
+    response.cork(() => {
+      response.writeStatus('101 Switching Protocols');
+      response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
+      for (const [name, value] of crossOrigin) response.writeHeader(name, value);
+      response.upgrade({ socket }, handshake.key, '', handshake.extensions, handshake.context);
+    });
+    this.#finish();
+  }
+
+  end(last: string): void {
+    if (this.over) return;
+    this.#response.cork(() => {
+      if (last !== '') this.#response.write(last);
+      this.#response.end();
+    });
+    this.#finish();
+  }
+
+  /** Breaks the connection off, so that the reader sees that the stream is not whole. */
+  cut(): void {
+    if (this.over) return;
+    this.#response.close();
+  }
+
+  #writeHead(status: number, { contentType, figures, extra, crossOrigin }: ReplyHead): void {
+    const response = this.#response;
+    // 200 is what the native side writes when nothing else was said.
+    if (status !== 200) response.writeStatus(statusLines[status] ?? String(status));
+    // Each call into native code costs as much as ten joins of strings, so several lines go in one. Nothing that a
+    // client sent is among these values but the request id, whose letters are checked.
+    response.writeHeader(
+      'Content-Type',
+      `${contentType}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.head.requestId}` +
+        rateLines(figures),
+    );
+    for (const [name, value] of crossOrigin) response.writeHeader(name, value);
+    for (const name in extra) response.writeHeader(name, extra[name] ?? '');
+  }
+}
+
+function rateLines({ limit, remaining, reset }: RateFigures): string {
+  return `\r\nX-RateLimit-Limit: ${limit}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${reset}`;
+}
+
+const statusLines: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  201: '201 Created',
+  202: '202 Accepted',
+  204: '204 No Content',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  422: '422 Unprocessable Content',
+  426: '426 Upgrade Required',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  502: '502 Bad Gateway',
+  503: '503 Service Unavailable',
+  504: '504 Gateway Timeout',
+};

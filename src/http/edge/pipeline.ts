@@ -1,0 +1,364 @@
+import type { Caller } from '../../kernel/caller.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
+import type { RequestSpan } from '../../infra/diagnostics/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  type Admission,
+  allows,
+  type Authenticator,
+  codeOf,
+  type Credentials,
+  envelope,
+  JsonReply,
+  type Operation,
+  parseJson,
+  type RateFigures,
+  RawReply,
+  SocketReply,
+  StreamReply,
+  unexpected,
+  validate,
+  type WorkAhead,
+} from '../operations/index.js';
+import type { BodyBudget } from './body-budget.js';
+import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js';
+import type { Incoming } from './incoming.js';
+import type { OpenStreams } from './open-streams.js';
+import { parseQuery } from './query.js';
+import { RequestView } from './request-view.js';
+import { closeCodes, OpenSocket } from './sockets.js';
+
+/** What a finished request tells the log, the metrics and the errors endpoint. */
+export interface RequestReport {
+  readonly operation: string;
+  readonly exchange: Exchange;
+  readonly caller: Caller | undefined;
+  readonly errorCode: string | undefined;
+  /** Set only for failures that nobody foresaw. */
+  readonly failure: unknown;
+}
+
+export interface PipelineParts {
+  readonly authenticator: Authenticator;
+  readonly admission: Admission;
+  /** Headers that depend on the request's origin. */
+  readonly crossOriginHeaders: (origin: string) => HeaderList;
+  readonly report: (report: RequestReport) => void;
+  readonly streams: OpenStreams;
+  readonly socketClosed: (head: RequestHead) => void;
+  readonly bodyBudget: BodyBudget;
+  /** Those that are open. */
+  readonly sockets: Set<OpenSocket>;
+  /** What a failure below means for the caller; undefined for what nobody foresaw. */
+  readonly refusalOf: (error: unknown) => PlatformError | undefined;
+  readonly closing: () => boolean;
+}
+
+/**
+ * The way of every request: who is it, may it come in, may it do this, is it well formed, then the handler. A step
+ * that has its answer in memory gives it without a promise, so a plain read stays within one tick.
+ */
+export class Pipeline {
+  readonly #parts: PipelineParts;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  run(incoming: Incoming): void {
+    const { span } = incoming;
+    if (span === undefined) this.#run(incoming);
+    else span.within(() => this.#run(incoming));
+  }
+
+  #run(incoming: Incoming): void {
+    const { operation, exchange } = incoming;
+    const progress: Progress = { caller: undefined, figures: undefined, span: incoming.span };
+    const fail = (error: unknown): void => {
+      // Refused between the two looks of admission: the work that was counted ahead does not begin.
+      progress.ahead?.takeBack();
+      this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
+    };
+    try {
+      const reading = this.#beginBody(operation, exchange);
+      const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (caller) =>
+        whenReady(reading?.bytes, (bytes) => {
+          const request = this.#validated(incoming, caller, bytes);
+          return whenReady(this.#admitModelWork(operation, caller, progress), () =>
+            whenReady(operation.handle(request), (answer) => this.#reply(incoming, progress, answer)),
+          );
+        }),
+      );
+      if (done instanceof Promise) done.catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** Listens for the body at once, as the native side demands; it is kept only once the caller is let in. */
+  #beginBody(operation: Operation, exchange: Exchange): { bytes: Promise<Uint8Array> } | undefined {
+    if (operation.method === 'GET' || (operation.body === undefined && operation.bodyRules.form === 'json'))
+      return undefined;
+    return { bytes: exchange.readBody(operation.bodyRules, this.#parts.bodyBudget) };
+  }
+
+  #admit(
+    { operation, credentials, exchange }: Incoming,
+    progress: Progress,
+    hasBody: boolean,
+  ): Ready<Caller> {
+    const found = this.#parts.authenticator.authenticate(credentials, operation.access);
+    const admitted = whenReady(found, (caller) => {
+      progress.caller = caller;
+      return whenReady(this.#parts.admission.admitRequest(caller, operation.rate), (first) => {
+        progress.figures = first.figures;
+        progress.ahead = first.ahead;
+        if (first.refusal !== undefined) throw first.refusal;
+        refuseOtherTenant(credentials, caller);
+        refuseWithoutPermission(operation, caller);
+        return caller;
+      });
+    });
+    if (admitted instanceof Promise && hasBody) {
+      exchange.pause();
+      // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
+      const resume = (): void => exchange.resume();
+      admitted.then(resume, resume);
+    }
+    return admitted;
+  }
+
+  #admitModelWork({ rate }: Operation, caller: Caller, progress: Progress): Ready<void> {
+    if (rate !== 'model-work') return;
+    const { ahead } = progress;
+    progress.ahead = undefined;
+    return whenReady(this.#parts.admission.admitModelWork(caller, ahead), (admitted) => {
+      progress.figures = admitted.figures;
+      if (admitted.refusal !== undefined) throw admitted.refusal;
+    });
+  }
+
+  #validated(incoming: Incoming, caller: Caller, bytes: Uint8Array | undefined): RequestView {
+    const { operation, exchange } = incoming;
+    const params = operation.params === undefined ? incoming.params : validParams(operation, incoming.params);
+    const query =
+      operation.query === undefined ? {} : validate(operation.query, parseQuery(exchange.head.query));
+    const body =
+      operation.body === undefined || bytes === undefined
+        ? undefined
+        : validate(operation.body, bodyOf(operation, bytes, exchange));
+    if (operation.bodyRules.form === 'raw')
+      return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
+    // From here on the value is held, not the bytes that it was made of.
+    exchange.releaseBody();
+    return new RequestView(incoming, caller, params, query, body, noBytes);
+  }
+
+  #reply(incoming: Incoming, progress: Progress, answer: unknown): Ready<void> {
+    const { operation, exchange } = incoming;
+    if (answer instanceof SocketReply) return this.#socket(incoming, progress, answer);
+    // The head of an answer has no body that could be streamed.
+    if (answer instanceof StreamReply && exchange.head.method !== 'HEAD')
+      return this.#stream(operation, exchange, progress, answer);
+    const close = this.#parts.closing();
+    if (answer instanceof StreamReply) {
+      exchange.send(200, this.#head(exchange, progress, answer.contentType, answer.headers), '', close);
+    } else if (answer instanceof RawReply) {
+      if (answer.figures !== undefined) progress.figures = answer.figures;
+      exchange.send(
+        answer.status,
+        this.#head(exchange, progress, answer.contentType, answer.headers),
+        answer.body,
+        close,
+      );
+    } else if (answer instanceof JsonReply) {
+      const head = this.#head(exchange, progress, jsonType, answer.headers);
+      exchange.send(answer.status, head, JSON.stringify(answer.body), close);
+    } else {
+      const head = this.#head(exchange, progress, jsonType, noHeaders);
+      exchange.send(operation.status, head, JSON.stringify(answer), close);
+    }
+    this.#report(progress, {
+      operation: operation.name,
+      exchange,
+      errorCode: undefined,
+      failure: undefined,
+    });
+  }
+
+  async #stream(
+    operation: Operation,
+    exchange: Exchange,
+    progress: Progress,
+    answer: StreamReply,
+  ): Promise<void> {
+    const writer = exchange.openStream(
+      200,
+      this.#head(exchange, progress, answer.contentType, answer.headers),
+      answer.opening,
+    );
+    const unfollow = this.#parts.streams.follow(progress.caller, exchange);
+    let failure: unknown;
+    try {
+      exchange.end((await answer.run(writer)) ?? '');
+    } catch (error) {
+      // The head is long sent: a broken connection is the only way left to say that the stream is not whole.
+      failure = error;
+      exchange.cut();
+    } finally {
+      unfollow();
+    }
+    this.#report(progress, {
+      operation: operation.name,
+      exchange,
+      errorCode: failure === undefined ? undefined : 'internal_error',
+      failure,
+    });
+  }
+
+  async #socket(
+    { operation, exchange, handshake }: Incoming,
+    progress: Progress,
+    answer: SocketReply,
+  ): Promise<void> {
+    if (handshake === undefined)
+      throw new PlatformError('upgrade_required', {
+        headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
+      });
+    const socket = new OpenSocket(() => this.#parts.socketClosed(exchange.head));
+    // Whoever has left meanwhile opens nothing, but the handler hears of it like of any other.
+    if (exchange.over) socket.closed();
+    else exchange.upgrade(handshake, this.#head(exchange, progress, jsonType, noHeaders), socket);
+    const unfollow = this.#parts.streams.follow(progress.caller, socket);
+    this.#parts.sockets.add(socket);
+    let failure: unknown;
+    try {
+      await answer.run(socket);
+      socket.close(closeCodes.normal, '');
+    } catch (error) {
+      failure = error;
+      socket.close(closeCodes.internalError, 'unexpected error');
+    } finally {
+      unfollow();
+      this.#parts.sockets.delete(socket);
+    }
+    this.#report(progress, {
+      operation: operation.name,
+      exchange,
+      errorCode: failure === undefined ? undefined : 'internal_error',
+      failure,
+    });
+  }
+
+  #report({ span, caller }: Progress, told: Omit<RequestReport, 'caller'>): void {
+    span?.end({ status: told.exchange.status, errorCode: told.errorCode, failure: told.failure });
+    this.#parts.report({ ...told, caller });
+  }
+
+  /** Answers with a refusal, in the operation's dialect. */
+  refuse(
+    exchange: Exchange,
+    operationName: string,
+    dialect: Operation['dialect'],
+    progress: Progress,
+    thrown: unknown,
+    ownEnvelope?: Operation['envelope'],
+  ): void {
+    const error =
+      thrown instanceof PlatformError ? thrown : (this.#parts.refusalOf(thrown) ?? unexpected(thrown));
+    const retryAfter = error.retryAfterSeconds;
+    const extra =
+      retryAfter === undefined ? error.headers : { ...error.headers, 'Retry-After': String(retryAfter) };
+    exchange.send(
+      error.status,
+      this.#head(
+        exchange,
+        { ...progress, figures: figuresOfRefusal(error) ?? progress.figures },
+        jsonType,
+        extra,
+      ),
+      JSON.stringify(ownEnvelope === undefined ? envelope(error, dialect) : ownEnvelope(error)),
+      this.#parts.closing(),
+    );
+    this.#report(progress, {
+      operation: operationName,
+      exchange,
+      errorCode: codeOf(error, dialect),
+      failure: error === thrown ? undefined : thrown,
+    });
+  }
+
+  #head(
+    exchange: Exchange,
+    progress: Progress,
+    contentType: string,
+    extra: Readonly<Record<string, string>>,
+  ): ReplyHead {
+    const { address, origin } = exchange.head;
+    return {
+      contentType,
+      figures: progress.figures ?? this.#parts.admission.figuresOfAddress(address),
+      extra,
+      crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin),
+    };
+  }
+}
+
+/** A key knows its tenant; one that is named beside it must be the same. Every request of a key counts, also this one. */
+function refuseOtherTenant({ tenantId }: Credentials, caller: Caller): void {
+  if (caller.kind !== 'key' || tenantId === undefined) return;
+  if (tenantId.toLowerCase() !== caller.scope.tenantId) throw new PlatformError('tenant_not_found');
+}
+
+function refuseWithoutPermission({ access }: Operation, caller: Caller): void {
+  const { permission } = access;
+  if (permission === null || !('role' in caller) || allows(caller.role, permission)) return;
+  throw new PlatformError('insufficient_permissions', {
+    message: `The role ${caller.role} does not hold the permission ${permission}.`,
+    details: { permission, role: caller.role },
+  });
+}
+
+interface Progress {
+  readonly span?: RequestSpan | undefined;
+  caller: Caller | undefined;
+  figures: RateFigures | undefined;
+  ahead?: WorkAhead | undefined;
+}
+
+const jsonType = 'application/json; charset=utf-8';
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
+const noBytes = new Uint8Array(0);
+
+/** A window of an operation's own (failed sign-ins) refuses with its own figures, and so do the tokens of a month. */
+function figuresOfRefusal({ code, details }: PlatformError): RateFigures | undefined {
+  if (code !== 'rate_limit_exceeded' && code !== 'quota_exceeded') return undefined;
+  const { limit, remaining = 0, reset = secondsAt(details?.['reset_date']) } = details ?? {};
+  return typeof limit === 'number' && typeof remaining === 'number' && typeof reset === 'number'
+    ? { limit, remaining, reset }
+    : undefined;
+}
+
+function secondsAt(moment: unknown): number | undefined {
+  return typeof moment === 'string' ? Math.ceil(Date.parse(moment) / 1_000) : undefined;
+}
+
+function validParams(operation: Operation, params: unknown): unknown {
+  const result = operation.params?.safeParse(params);
+  if (result === undefined || result.success) return result?.data;
+  // An id of the wrong form names nothing that could exist.
+  throw new PlatformError(operation.absent);
+}
+
+function bodyOf(operation: Operation, bytes: Uint8Array, exchange: Exchange): unknown {
+  if (operation.bodyRules.form === 'raw') return bytes;
+  if (bytes.byteLength === 0) return {};
+  const { contentType } = exchange.head;
+  if (contentType !== '' && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType)) {
+    throw new PlatformError('unsupported_media_type', {
+      message: `The body must be application/json, not ${contentType.slice(0, 100)}.`,
+    });
+  }
+  // What is too deep or too much was refused while it arrived.
+  return parseJson(bytes, { prototypeNames: operation.bodyRules.prototypeNames, isCounted: true });
+}

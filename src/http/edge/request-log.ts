@@ -1,0 +1,44 @@
+import type { Caller } from '../../kernel/caller.js';
+import type { Log, Metrics, RecentErrors } from '../../infra/diagnostics/index.js';
+import type { RequestReport } from './pipeline.js';
+
+/** Tells the log, the metrics and the errors endpoint of each finished request. */
+export function createRequestReporter(parts: {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly recentErrors: RecentErrors;
+}): (report: RequestReport) => void {
+  const { log, metrics, recentErrors } = parts;
+  return ({ operation, exchange, caller, errorCode, failure }) => {
+    const milliseconds = performance.now() - exchange.head.startedAt;
+    const { requestId } = exchange.head;
+    metrics.requests.observe(operation, exchange.status, milliseconds / 1000);
+    recentErrors.count(errorCode);
+    log.requestLine({
+      requestId,
+      operation,
+      status: exchange.status,
+      milliseconds,
+      errorCode,
+      who: whoOf(caller),
+    });
+    if (failure !== undefined)
+      log.logger.error({ request_id: requestId, operation, error: failure }, 'request failed');
+  };
+}
+
+/** Fields of the request's line. Ids are UUIDs that the platform gave out. */
+function whoOf(caller: Caller | undefined): string {
+  switch (caller?.kind) {
+    case 'key':
+      return `,"tenant":"${caller.scope.tenantId}","key":"${caller.keyId}"`;
+    case 'tenant-user':
+      return `,"tenant":"${caller.scope.tenantId}","user":"${caller.userId}"`;
+    case 'user':
+      return `,"user":"${caller.userId}"`;
+    case 'operator':
+      return ',"operator":true';
+    default:
+      return '';
+  }
+}

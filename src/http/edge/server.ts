@@ -1,0 +1,304 @@
+import * as uWS from 'uWebSockets.js';
+import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import { isLoopbackAddress } from '../../kernel/address.js';
+import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { OperationTable } from '../operations/index.js';
+import { type Method, type Operation, Router } from '../operations/index.js';
+import { AddressReader } from './address.js';
+import { defaultBounds, type EdgeBounds } from './bounds.js';
+import { BodyBudget } from './body-budget.js';
+import { Connections } from './connections.js';
+import { CrossOrigin } from './cors.js';
+import { Exchange, type RequestHead } from './exchange.js';
+import { ForwardingNotice, isForwarded, type UntrustedForwarding } from './forwarding.js';
+import { HeadReader } from './head-reader.js';
+import { OverloadGuard } from './overload.js';
+import { listenExclusively } from './native.js';
+import { OpenStreams } from './open-streams.js';
+import { PeerReader } from './peers.js';
+import { requestIds } from './request-ids.js';
+import { Pipeline, type PipelineParts } from './pipeline.js';
+import type { Incoming } from './incoming.js';
+import { closeCodes, type Handshake, type OpenSocket, socketBehavior } from './sockets.js';
+
+export interface EdgeOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly trustedProxies: readonly string[];
+  readonly corsOrigins: readonly string[];
+  /** The defaults when left out. */
+  readonly bounds?: Partial<EdgeBounds>;
+}
+
+export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report' | 'refusalOf'> & {
+  readonly table: OperationTable;
+  /** The clock that tokens end by; the machine's when left out. */
+  readonly wallMs?: () => number;
+  /** Hears, at most once an hour, that requests come through a proxy that nobody trusts. */
+  readonly onUntrustedForwarding?: (seen: UntrustedForwarding) => void;
+};
+
+const empty: Readonly<Record<string, string>> = Object.freeze({});
+
+/** The HTTP door: takes requests from the native server, finds their operation and hands them to the pipeline. */
+export class EdgeServer {
+  readonly #options: EdgeOptions;
+  readonly #router: Router;
+  readonly #pipeline: Pipeline;
+  readonly #admission: PipelineParts['admission'];
+  readonly #addresses: AddressReader;
+  readonly #forwardingNotice: ForwardingNotice;
+  readonly #peers: PeerReader;
+  readonly #crossOrigin: CrossOrigin;
+  /** Of the request that is being taken. */
+  readonly #head = new HeadReader();
+  readonly #app = uWS.App();
+  #running = 0;
+  readonly #nextRequestId = requestIds();
+  readonly #tracing = new RequestTracing();
+  readonly overload = new OverloadGuard();
+  readonly streams: OpenStreams;
+  readonly connections: Connections;
+  readonly bodyBudget: BodyBudget;
+  readonly #sockets = new Set<OpenSocket>();
+  #listening: us_listen_socket | undefined;
+  #closing = false;
+  #idle: (() => void) | undefined;
+
+  constructor(options: EdgeOptions, parts: EdgeParts) {
+    this.#options = options;
+    this.#router = new Router(parts.table);
+    this.#admission = parts.admission;
+    this.#addresses = new AddressReader(options.trustedProxies);
+    this.#forwardingNotice = new ForwardingNotice(parts.onUntrustedForwarding ?? (() => undefined));
+    this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.#peers = new PeerReader(options.trustedProxies);
+    const bounds = { ...defaultBounds, ...options.bounds };
+    this.connections = new Connections(
+      { perAddress: bounds.connectionsPerAddress, perNode: bounds.connections },
+      this.#peers,
+    );
+    this.bodyBudget = new BodyBudget({ perClient: bounds.bodyBytesPerAddress, perNode: bounds.bodyBytes });
+    this.streams = new OpenStreams(parts.wallMs ?? Date.now);
+    this.#pipeline = new Pipeline({
+      ...parts,
+      streams: this.streams,
+      sockets: this.#sockets,
+      socketClosed: ({ native }) => this.connections.socketClosed(this.#peers.read(native)),
+      bodyBudget: this.bodyBudget,
+      crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
+      closing: () => this.#closing,
+    });
+    this.connections.watch(this.#app);
+    // Sees only requests that ask for a WebSocket; all others go on to the next line.
+    this.#app.ws(
+      '/*',
+      socketBehavior((response, request, handshake) => this.#take(response, request, handshake)),
+    );
+    this.#app.any('/*', (response, request) => this.#take(response, request));
+  }
+
+  /** To every socket of this node that joined the topic. */
+  publish(topic: string, text: string): void {
+    if (!this.#closing) this.#app.publish(topic, text);
+  }
+
+  get runningRequests(): number {
+    return this.#running;
+  }
+
+  /** Starts listening and gives the port. The port must be free: two servers would share it in silence otherwise. */
+  async listen(): Promise<number> {
+    const { host, port } = this.#options;
+    const socket = await new Promise<us_listen_socket | false>((resolve) => {
+      this.#app.listen(host, port, listenExclusively, resolve);
+    });
+    if (socket === false)
+      throw new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`);
+    this.#listening = socket;
+    const taken = uWS.us_socket_local_port(socket);
+    this.connections.listensOn(taken);
+    return taken;
+  }
+
+  /** Takes no new connection, lets running requests finish until the signal aborts, then closes what is left. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#closing = true;
+    if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening);
+    this.#listening = undefined;
+    // Their clients come back to another node, with the last id that they have.
+    for (const socket of this.#sockets) socket.close(closeCodes.goingAway, 'the node is leaving');
+    if (this.#running > 0 && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    this.overload.stop();
+    this.#app.close();
+  }
+
+  #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
+    this.#head.read(request);
+    const { fault } = this.#head;
+    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished);
+    this.#running += 1;
+    if (fault !== undefined) return this.#refuseFraming(exchange, fault);
+    const { method, path } = exchange.head;
+    if (method === 'OPTIONS' && this.#answerPreflight(exchange, request)) return;
+    const found = this.#router.find(method === 'HEAD' ? 'GET' : method, path);
+    if (found === undefined)
+      return this.#refuseUnrouted(
+        exchange,
+        new PlatformError('not_found', { message: 'Nothing is served at this address.' }),
+      );
+    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found), found[0]);
+    const { operation, params } = found;
+    if (this.overload.shedding && operation.rate !== 'uncounted') {
+      return this.#pipeline.refuse(
+        exchange,
+        operation.name,
+        operation.dialect,
+        { caller: undefined, figures: undefined },
+        overloaded(),
+        operation.envelope,
+      );
+    }
+    this.#pipeline.run(this.#incomingOf(exchange, request, operation, params, handshake));
+  }
+
+  /** Reads only what somebody will look at: each header read crosses into native code. */
+  #headOf(response: HttpResponse, request: HttpRequest): RequestHead {
+    const { requestId: given, contentType, contentLength, isChunked } = this.#head;
+    const method = request.getCaseSensitiveMethod();
+    const hasBody = method !== 'GET' && method !== 'HEAD';
+    const native = response.getRemoteAddress();
+    const address = this.#addresses.read(native, request);
+    const startedAt = performance.now();
+    if (!this.#addresses.trustsProxies) this.#forwardingNotice.look(request, address, startedAt);
+    return {
+      method,
+      path: request.getUrl(),
+      query: request.getQuery() ?? '',
+      address,
+      native,
+      requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
+      origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
+      contentType: hasBody ? contentType : '',
+      contentLength: hasBody ? contentLength : 0,
+      isChunked,
+      startedAt,
+    };
+  }
+
+  #answerPreflight(exchange: Exchange, request: HttpRequest): boolean {
+    const { origin, path, address } = exchange.head;
+    if (!this.#crossOrigin.allows(origin)) return false;
+    const wanted = request.getHeader('access-control-request-method');
+    const found = this.#router.find(wanted, path);
+    if (found === undefined) return false;
+    const methods = 'operation' in found ? [found.operation.method] : methodsOf(found);
+    const headers = this.#crossOrigin.preflight(
+      origin,
+      methods,
+      request.getHeader('access-control-request-headers'),
+    );
+    exchange.sendHeaders(204, this.#admission.figuresOfAddress(address), headers, this.#closing);
+    return true;
+  }
+
+  #incomingOf(
+    exchange: Exchange,
+    request: HttpRequest,
+    operation: Operation,
+    params: Readonly<Record<string, string>>,
+    handshake: Handshake | undefined,
+  ): Incoming {
+    const { tenant, credentials, local } = operation.access;
+    const apiKey = credentials.size === 0 ? '' : this.#head.apiKey;
+    const authorization = credentials.size === 0 || apiKey !== '' ? '' : this.#head.authorization;
+    const named = tenant.from === 'path' ? params[tenant.parameter] : this.#head.tenantId;
+    return {
+      operation,
+      params,
+      exchange,
+      handshake,
+      headers: headersOf(request, operation.headers),
+      span: this.#tracing.enabled
+        ? this.#tracing.begin(operation.name, exchange.head.requestId, headersOf(request, traceHeaders))
+        : undefined,
+      credentials: {
+        apiKey: apiKey === '' ? undefined : apiKey,
+        bearer: authorization === '' ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1],
+        tenantId: named === '' ? undefined : named,
+        address: exchange.head.address,
+        isLocal: local && isLoopbackAddress(exchange.head.address) && !isForwarded(request),
+      },
+    };
+  }
+
+  /**
+   * An address or method that is not served counts as an anonymous request. Where the address has operations, it is
+   * refused as they would.
+   */
+  #refuseUnrouted(exchange: Exchange, error: PlatformError, likeThis?: Operation): void {
+    const caller = { kind: 'anonymous', address: exchange.head.address } as const;
+    void (async () => {
+      const admitted = await this.#admission.admitRequest(caller, 'request');
+      this.#pipeline.refuse(
+        exchange,
+        'unrouted',
+        likeThis?.dialect ?? 'general',
+        { caller, figures: admitted.figures },
+        admitted.refusal ?? error,
+        likeThis?.envelope,
+      );
+    })();
+  }
+
+  /**
+   * In a later tick: the native parser goes on in what it has, by its own reading of the request. It closes the
+   * connection when it finds a further request while this one has no answer, and so serves none that was smuggled in.
+   */
+  #refuseFraming(exchange: Exchange, fault: string): void {
+    exchange.isLast = true;
+    const error = new PlatformError('validation_error', {
+      message: fault,
+      details: { field: 'headers', issue: fault },
+    });
+    setImmediate(() => this.#refuseUnrouted(exchange, error));
+  }
+
+  readonly #finished = (exchange: Exchange): void => {
+    if (exchange.wasAborted) this.connections.closedBy(this.#peers.read(exchange.head.native));
+    this.#running -= 1;
+    if (this.#closing && this.#running === 0) this.#idle?.();
+  };
+}
+
+function headersOf(request: HttpRequest, names: readonly string[]): Readonly<Record<string, string>> {
+  if (names.length === 0) return empty;
+  const headers: Record<string, string> = {};
+  // Written out: by way of a list of pairs it takes six times as long.
+  for (const name of names) headers[name] = request.getHeader(name);
+  return headers;
+}
+
+function methodsOf(operations: readonly Operation[]): readonly Method[] {
+  return operations.map(({ method }) => method);
+}
+
+function notAllowed(operations: readonly Operation[]): PlatformError {
+  const methods = methodsOf(operations);
+  const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  return new PlatformError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
+}
+
+function overloaded(): PlatformError {
+  return new PlatformError('service_unavailable', {
+    message: 'The server has more work than it can do at once.',
+    retryAfterSeconds: 1,
+  });
+}

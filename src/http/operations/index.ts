@@ -1,0 +1,40 @@
+export * from './access.js';
+export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
+export { codeOf, codesOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
+export { invoke, type Invocation } from './invoke.js';
+export { parseJson, refuseOversized, refuseUnstorable } from './json.js';
+export { JsonSize } from '../../kernel/json-size.js';
+export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
+export {
+  type Answer,
+  type BodyRules,
+  type Declaration,
+  declare,
+  type Method,
+  type Operation,
+  type OperationRequest,
+  type RateClass,
+} from './operation.js';
+export {
+  decodeCursor,
+  encodeCursor,
+  pageAsked,
+  pageOf,
+  pageQuery,
+  pageShape,
+  type Position,
+} from './paging.js';
+export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
+export type { Admission, Admitted, Authenticator, Credentials, WorkAhead } from './ports.js';
+export type { RateFigures } from './rate-figures.js';
+export {
+  eventStream,
+  JsonReply,
+  RawReply,
+  SocketReply,
+  type SocketWriter,
+  StreamReply,
+  type StreamWriter,
+} from './reply.js';
+export { type Match, OperationTable, Router } from './table.js';
+export { validate } from './validate.js';

@@ -1,0 +1,80 @@
+import { isUtf8 } from 'node:buffer';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { JsonSize } from '../../kernel/json-size.js';
+
+const prototypeNames = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * A JSON body from outside, as a plain value. Refused are: broken UTF-8, malformed JSON, more nesting or more values
+ * than `JsonSize` allows, characters that PostgreSQL cannot store (NUL, half surrogate pairs) and, unless the operation
+ * takes care of them itself, names that reach an object's prototype.
+ */
+export function parseJson(
+  bytes: Uint8Array,
+  options: {
+    readonly prototypeNames: 'refuse' | 'pass';
+    /** True: the bytes were counted when they arrived. */
+    readonly isCounted?: boolean;
+  },
+): unknown {
+  if (options.isCounted !== true) refuseOversized(new JsonSize(), bytes);
+  if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  const value = parse(text);
+  // Only a body that can hold something of the kind is walked; nearly none can.
+  if (
+    text.includes('\\u') ||
+    text.includes('__proto__') ||
+    text.includes('prototype') ||
+    text.includes('constructor')
+  ) {
+    inspect(value, '', options.prototypeNames === 'refuse');
+  }
+  return value;
+}
+
+/** Counts further bytes of a body; throws once they are too deep or too many values. */
+export function refuseOversized(size: JsonSize, bytes: Uint8Array): void {
+  const fault = size.add(bytes);
+  if (fault !== undefined) throw malformed(fault);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw malformed('The body is not valid JSON.', cause);
+  }
+}
+
+function malformed(message: string, cause?: unknown): PlatformError {
+  return new PlatformError('validation_error', {
+    message,
+    details: { field: 'body', issue: message },
+    cause,
+  });
+}
+
+function inspect(value: unknown, path: string, refuseNames: boolean): void {
+  if (typeof value === 'string') return refuseUnstorable(value, path || 'body');
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) inspect(item, `${path}[${index}]`, refuseNames);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, item] of Object.entries(value)) {
+    const at = path === '' ? name : `${path}.${name}`;
+    refuseUnstorable(name, 'a field name');
+    // "constructor" and "prototype" are honest words on their own; they are dangerous only as a way to the prototype.
+    if (refuseNames && prototypeNames.has(name) && (name === '__proto__' || typeof item === 'object')) {
+      throw invalidField(at, 'this name is not allowed');
+    }
+    inspect(item, at, refuseNames);
+  }
+}
+
+/** Text that PostgreSQL would refuse, which must be the caller's error and not ours. */
+export function refuseUnstorable(text: string, field: string): void {
+  if (text.includes('\0')) throw invalidField(field, 'must not contain the NUL character');
+  if (!text.isWellFormed()) throw invalidField(field, 'must not contain half of a surrogate pair');
+}

@@ -1,0 +1,163 @@
+import type { z } from 'zod';
+import type { Caller } from '../../kernel/caller.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
+import type { ErrorCode, PlatformError } from '../../kernel/errors.js';
+import type { Access } from './access.js';
+import type { Dialect } from './dialect.js';
+import type { JsonReply, RawReply, SocketReply, StreamReply } from './reply.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/**
+ * How a request is counted. `request`: the key's, the user's or the address's window. `model-work`: the key's window
+ * and the tenant's. `uncounted`: none (health, metrics, documents, keys for verification).
+ */
+export type RateClass = 'request' | 'model-work' | 'uncounted';
+
+/** What the operation accepts beside a JSON body. */
+export interface BodyRules {
+  readonly maxBytes: number;
+  /** `raw`: any content type, handed over as bytes; the handler reads them (webhooks). */
+  readonly form: 'json' | 'raw';
+  /** `refuse` answers 400 to `__proto__` and its kin; `pass` leaves them to the handler, which must drop them. */
+  readonly prototypeNames: 'refuse' | 'pass';
+}
+
+/** One request, judged and validated, as a handler sees it. */
+export interface OperationRequest<
+  Who extends Caller = Caller,
+  Params = unknown,
+  Query = unknown,
+  Body = unknown,
+> {
+  readonly caller: Who;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** The body as it came, where the operation takes it raw. */
+  readonly rawBody: Uint8Array;
+  /** What stands behind the `?`, as it came; for signatures over the address. */
+  readonly rawQuery: string;
+  /** Only the headers that the operation declares, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly requestId: string;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+  /** The same at a tenth of the price, for what is called thousands of times a second. */
+  readonly leaving: LeaveSignal;
+}
+
+export type Answer<Output> =
+  | Output
+  | JsonReply<Output>
+  | RawReply
+  | StreamReply
+  | SocketReply
+  | Promise<Output | JsonReply<Output> | RawReply | StreamReply | SocketReply>;
+
+type Handler<Who extends Caller, P, Q, B, Output> = {
+  // A method's parameters are compared both ways, which lets a table hold handlers of different requests; the
+  // pipeline calls each only with what its own schemas produced.
+  handle(request: OperationRequest<Who, P, Q, B>): Answer<Output>;
+};
+
+export interface Declaration<
+  Who extends Caller,
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  O extends z.ZodType,
+> {
+  /** `subject.verb`, unique. */
+  readonly name: string;
+  readonly method: Method;
+  /** Parameters as `:name`. */
+  readonly path: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly access: Access<Who>;
+  readonly rate?: RateClass;
+  readonly dialect?: Dialect;
+  /** The body of a refusal, where clients expect one that no dialect has. */
+  readonly envelope?: (error: PlatformError) => object;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly bodyRules?: Partial<BodyRules>;
+  readonly output: O;
+  /** Of a plain answer. */
+  readonly status?: number;
+  /** Content type of an answer that is not JSON, for the documents. */
+  readonly contentType?: string;
+  /** Request headers that the handler reads, lower case. */
+  readonly headers?: readonly string[];
+  /** Refusals of its own, beyond those that every operation can give. */
+  readonly errors?: readonly ErrorCode[];
+  /** What a malformed id in the path is called; the resource cannot exist. */
+  readonly absent?: ErrorCode;
+  readonly handle: Handler<Who, z.output<P>, z.output<Q>, z.output<B>, z.input<O>>['handle'];
+}
+
+/** A declaration with its defaults filled in and its handler's types hidden: a row of the table. */
+export interface Operation {
+  readonly name: string;
+  readonly method: Method;
+  readonly path: string;
+  readonly title: string;
+  readonly description: string;
+  readonly access: Access;
+  readonly rate: RateClass;
+  readonly dialect: Dialect;
+  readonly envelope: ((error: PlatformError) => object) | undefined;
+  readonly params: z.ZodType | undefined;
+  readonly query: z.ZodType | undefined;
+  readonly body: z.ZodType | undefined;
+  readonly bodyRules: BodyRules;
+  readonly output: z.ZodType;
+  readonly status: number;
+  readonly contentType: string;
+  readonly headers: readonly string[];
+  readonly errors: readonly ErrorCode[];
+  readonly absent: ErrorCode;
+  handle(request: OperationRequest): Answer<unknown>;
+}
+
+const bodyBytesMax = 1024 * 1024;
+
+export function declare<
+  Who extends Caller,
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  O extends z.ZodType,
+>(declaration: Declaration<Who, P, Q, B, O>): Operation {
+  const { handle } = declaration as Handler<Caller, unknown, unknown, unknown, unknown>;
+  return {
+    name: declaration.name,
+    method: declaration.method,
+    path: declaration.path,
+    title: declaration.title,
+    description: declaration.description ?? '',
+    access: declaration.access,
+    rate: declaration.rate ?? 'request',
+    dialect: declaration.dialect ?? 'general',
+    envelope: declaration.envelope,
+    params: declaration.params,
+    query: declaration.query,
+    body: declaration.body,
+    bodyRules: {
+      maxBytes: bodyBytesMax,
+      form: 'json',
+
+      prototypeNames: 'refuse',
+      ...declaration.bodyRules,
+    },
+    output: declaration.output,
+    status: declaration.status ?? 200,
+    contentType: declaration.contentType ?? 'application/json',
+    headers: declaration.headers ?? [],
+    errors: declaration.errors ?? [],
+    absent: declaration.absent ?? 'not_found',
+    handle,
+  };
+}

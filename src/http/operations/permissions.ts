@@ -1,0 +1,105 @@
+import type { Role } from '../../kernel/caller.js';
+
+/**
+ * The one table of rights. JWT and API key are judged by it alike, and so are MCP tools. Owner and admin hold every
+ * permission; what only they may do is what the other two rows leave out.
+ */
+export const permissions = [
+  'agents:read',
+  'agents:chat',
+  'agents:create',
+  'agents:update',
+  'agents:delete',
+  'agents:publish',
+  'versions:read',
+  'versions:create',
+  'versions:rollback',
+  'schemas:read',
+  'schemas:create',
+  'schemas:update',
+  'schemas:delete',
+  'tools:read',
+  'tools:create',
+  'tools:update',
+  'tools:delete',
+  'triggers:read',
+  'triggers:create',
+  'triggers:update',
+  'triggers:delete',
+  'databases:read',
+  'databases:create',
+  'databases:update',
+  'databases:delete',
+  'sessions:read',
+  'sessions:create',
+  'sessions:control',
+  'sessions:cancel',
+  'sessions:delete',
+  'messages:send',
+  'consumers:read',
+  'consumers:delete',
+  'executions:read',
+  'executions:create',
+  'llm:call',
+  'models:read',
+  'quota:read',
+  'telemetry:read',
+  'telemetry:write',
+  'secrets:read',
+  'secrets:write',
+  'mail_domains:read',
+  'mail_domains:write',
+  'keys:read',
+  'keys:create',
+  'keys:write',
+  'tenants:update',
+  'members:read',
+  'members:write',
+  'billing:read',
+] as const;
+
+export type Permission = (typeof permissions)[number];
+
+const member: readonly Permission[] = ['agents:read', 'agents:chat', 'sessions:read', 'sessions:create'];
+
+const editor: readonly Permission[] = [
+  ...member,
+  'agents:create',
+  'agents:update',
+  'schemas:read',
+  'schemas:create',
+  'schemas:update',
+  'tools:read',
+  'tools:create',
+  'tools:update',
+  'triggers:read',
+  'triggers:create',
+  'triggers:update',
+  'databases:read',
+  'databases:create',
+  'databases:update',
+  'consumers:read',
+  'executions:read',
+  'executions:create',
+  'llm:call',
+  'models:read',
+  'quota:read',
+  'telemetry:read',
+  'keys:read',
+  'keys:create',
+];
+
+const granted: Record<Role, ReadonlySet<Permission>> = {
+  owner: new Set(permissions),
+  admin: new Set(permissions),
+  editor: new Set(editor),
+  member: new Set(member),
+};
+
+export function allows(role: Role, permission: Permission): boolean {
+  return granted[role].has(permission);
+}
+
+export function permissionsOf(role: Role): readonly Permission[] {
+  return permissions.filter((permission) => allows(role, permission));
+}

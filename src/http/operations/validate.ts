@@ -1,0 +1,53 @@
+import type { z } from 'zod';
+import { PlatformError } from '../../kernel/errors.js';
+
+type Issue = z.core.$ZodIssue;
+
+/** What the schema makes of the input, or the refusal of its first fault. */
+export function validate(schema: z.ZodType, input: unknown): unknown {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  throw refusalOf(result.error.issues, input);
+}
+
+function refusalOf(issues: readonly Issue[], input: unknown): PlatformError {
+  const issue = deepest(issues[0]);
+  if (issue === undefined) return new PlatformError('validation_error');
+  const field = fieldOf(issue);
+  if (isMissing(issue, input)) {
+    return new PlatformError('missing_required_field', {
+      message: `${field} is required.`,
+      details: { field, issue: 'required' },
+    });
+  }
+  return new PlatformError('validation_error', {
+    message: `${field}: ${issue.message}`,
+    details: { field, issue: issue.message },
+  });
+}
+
+/** Of a union, the first fault of the alternative that came furthest says most. */
+function deepest(issue: Issue | undefined): Issue | undefined {
+  if (issue?.code !== 'invalid_union' || issue.errors.length === 0) return issue;
+  const alternatives = issue.errors.map((errors) => errors[0]).filter((first) => first !== undefined);
+  const best = alternatives.toSorted((one, other) => other.path.length - one.path.length)[0];
+  if (best === undefined || best.path.length === 0) return issue;
+  return { ...best, path: [...issue.path, ...best.path] };
+}
+
+function fieldOf(issue: Issue): string {
+  if (issue.code === 'unrecognized_keys') return [...issue.path, issue.keys[0] ?? ''].join('.');
+  return issue.path.length === 0 ? 'body' : issue.path.map(String).join('.');
+}
+
+function isMissing(issue: Issue, input: unknown): boolean {
+  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value' && issue.code !== 'invalid_union')
+    return false;
+  if (issue.path.length === 0) return false;
+  let value = input;
+  for (const step of issue.path) {
+    if (typeof value !== 'object' || value === null) return false;
+    value = (value as Record<PropertyKey, unknown>)[step];
+  }
+  return value === undefined;
+}

@@ -1,0 +1,38 @@
+import { FairLimiter, type FairLimiterLimits } from './fair-limiter.js';
+
+interface Waiting {
+  readonly share: string;
+  readonly begin: () => void;
+}
+
+/** Places for work that waits until it may begin; shares come in turn, and none takes all the places. */
+export class TaskLimiter {
+  readonly #room: FairLimiter<Waiting>;
+
+  constructor(limits: FairLimiterLimits) {
+    this.#room = new FairLimiter(limits);
+  }
+
+  get waitingCount(): number {
+    return this.#room.waitingCount;
+  }
+
+  async run<Result>(share: string, work: () => Promise<Result>): Promise<Result> {
+    if (this.#room.hasPlace(share)) this.#room.enter(share);
+    else await new Promise<void>((begin) => this.#room.wait(share, { share, begin }));
+    try {
+      return await work();
+    } finally {
+      this.#room.leave(share);
+      this.#beginNext();
+    }
+  }
+
+  /** The place is taken before the work begins, so that nobody comes in between. */
+  #beginNext(): void {
+    for (let next = this.#room.next(); next !== undefined; next = this.#room.next()) {
+      this.#room.enter(next.share);
+      next.begin();
+    }
+  }
+}

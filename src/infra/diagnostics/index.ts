@@ -1,0 +1,16 @@
+export {
+  isSecretName,
+  looksLikeCredential,
+  redactDeep,
+  redacted,
+  type RedactionBounds,
+  redactText,
+  redactValue,
+} from './redaction.js';
+export { hideIn, type SecretHider, secretHider } from './known-secrets.js';
+export { readiness, type ReadinessCheck } from './health.js';
+export { LogDestination } from './log-destination.js';
+export { createLog, type LineTarget, type Log, type Logger } from './logger.js';
+export { Metrics } from './metrics.js';
+export { RequestTracing, type RequestSpan, traceHeaders } from './tracing.js';
+export { RecentErrors } from './recent-errors.js';

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { errorKinds } from '../../kernel/errors.js';
+
+export interface RecentError {
+  readonly id: string;
+  readonly error: string;
+  readonly message: string;
+  readonly timestamp: string;
+}
+
+const kept = 100;
+const minutes = 60;
+
+/**
+ * What the public errors endpoint shows: codes, fixed messages and times. It never gets the request, so it cannot
+ * tell anything of a tenant.
+ */
+export class RecentErrors {
+  readonly #now: () => number;
+  readonly #errors: RecentError[] = [];
+  readonly #byType = new Map<string, number>();
+  /** Requests and errors of each of the last 60 minutes, in a ring by minute number. */
+  readonly #requests = new Uint32Array(minutes);
+  readonly #failures = new Uint32Array(minutes);
+  readonly #minuteOf = new Float64Array(minutes).fill(-1);
+  #total = 0;
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  count(errorCode: string | undefined): void {
+    const slot = this.#slot();
+    this.#requests[slot] = (this.#requests[slot] ?? 0) + 1;
+    if (errorCode === undefined) return;
+    this.#failures[slot] = (this.#failures[slot] ?? 0) + 1;
+    this.#total += 1;
+    this.#byType.set(errorCode, (this.#byType.get(errorCode) ?? 0) + 1);
+    this.#errors.push({
+      id: randomUUID(),
+      error: errorCode,
+      message: fixedMessage(errorCode),
+      timestamp: new Date(this.#now()).toISOString(),
+    });
+    if (this.#errors.length > kept) this.#errors.shift();
+  }
+
+  /** Newest first. */
+  list(): readonly RecentError[] {
+    return this.#errors.toReversed();
+  }
+
+  metrics(): { total_errors: number; by_type: Record<string, number>; error_rate: number } {
+    const oldest = this.#minute() - minutes;
+    let requests = 0;
+    let failures = 0;
+    for (let slot = 0; slot < minutes; slot += 1) {
+      if ((this.#minuteOf[slot] ?? -1) <= oldest) continue;
+      requests += this.#requests[slot] ?? 0;
+      failures += this.#failures[slot] ?? 0;
+    }
+    const rate = requests === 0 ? 0 : failures / requests;
+    return {
+      total_errors: this.#total,
+      by_type: Object.fromEntries(this.#byType),
+      error_rate: Math.round(rate * 10_000) / 10_000,
+    };
+  }
+
+  #minute(): number {
+    return Math.floor(this.#now() / 60_000);
+  }
+
+  #slot(): number {
+    const minute = this.#minute();
+    const slot = minute % minutes;
+    if (this.#minuteOf[slot] !== minute) {
+      this.#minuteOf[slot] = minute;
+      this.#requests[slot] = 0;
+      this.#failures[slot] = 0;
+    }
+    return slot;
+  }
+}
+
+function fixedMessage(code: string): string {
+  return code in errorKinds
+    ? errorKinds[code as keyof typeof errorKinds].message
+    : errorKinds.internal_error.message;
+}

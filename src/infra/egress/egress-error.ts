@@ -1,0 +1,51 @@
+import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+
+export type EgressFailure =
+  /** The rules refuse the address, or every address that the name has. */
+  | 'forbidden_target'
+  | 'name_not_found'
+  /** No connection, or one that broke; TLS that does not verify is among them. */
+  | 'connection_failed'
+  | 'timeout'
+  | 'too_large'
+  /** A redirect to another host, or too many of them. */
+  | 'redirect_refused'
+  /** What came is not HTTP, or does not decompress. */
+  | 'bad_answer'
+  /** The caller's own signal. */
+  | 'cancelled';
+
+const terminal: ReadonlySet<EgressFailure> = new Set([
+  'forbidden_target',
+  'too_large',
+  'redirect_refused',
+  'cancelled',
+]);
+
+const codes: Partial<Record<EgressFailure, ErrorCode>> = { timeout: 'provider_timeout' };
+
+/** An outbound call that did not come to a whole answer. The message is fit for the tenant who aimed it. */
+export class EgressError extends PlatformError {
+  readonly failure: EgressFailure;
+  /** False when the request may have reached the other side, and so may have had its effect. */
+  readonly neverSent: boolean;
+
+  constructor(
+    failure: EgressFailure,
+    message: string,
+    options: { readonly neverSent?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(codes[failure] ?? 'provider_error', {
+      message,
+      details: { reason: failure },
+      cause: options.cause,
+    });
+    this.name = 'EgressError';
+    this.failure = failure;
+    this.neverSent = options.neverSent ?? false;
+  }
+
+  override get retry(): 'never' | 'later' {
+    return terminal.has(this.failure) ? 'never' : 'later';
+  }
+}

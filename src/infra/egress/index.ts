@@ -1,0 +1,141 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { Agent } from 'undici';
+import { invalidField } from '../../kernel/errors.js';
+import { AddressRules } from './address-rules.js';
+import { connectGuarded, guardedConnector } from './connection.js';
+import { EgressError } from './egress-error.js';
+import { exchange, type OutboundRequest, type StreamedAnswer } from './exchange.js';
+import { fetchLike, type FetchLike, type FetchLimits } from './fetch-like.js';
+import { checkHeaders } from './header-rules.js';
+import { type Lookup, permittedAddresses, systemLookup } from './resolve.js';
+import { readHost, readUrl } from './target-rules.js';
+import { startTls } from './tls.js';
+
+export { EgressError, type EgressFailure } from './egress-error.js';
+export type { OutboundMethod, OutboundRequest, StreamedAnswer } from './exchange.js';
+export type { FetchLike, FetchLimits } from './fetch-like.js';
+export { examineNameServers, type LookUpRecords, systemRecords } from './records.js';
+export { type Lookup, systemLookup } from './resolve.js';
+
+export interface EgressParts {
+  /** CIDRs that may be reached although they are private. */
+  readonly allow: readonly string[];
+  /** Who is asked for the addresses of names; the name servers of this machine when left out. */
+  readonly lookup?: Lookup;
+  /** PEM certificates that are believed besides Node's own. */
+  readonly authorities?: readonly string[];
+}
+
+export interface GuardedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly url: string;
+  readonly body: Buffer;
+  /** True where `oversize: 'cut'` cut it. */
+  readonly truncated: boolean;
+}
+
+/**
+ * The one way out for all that a tenant can aim. The `check…` functions judge at save time and throw
+ * `validation_error` with the field; the others judge what is really connected to and throw `EgressError`.
+ */
+export interface Egress {
+  /** The parsed address, if its form, host and port may be called. A name is not looked up. */
+  checkUrl(url: string, field: string): URL;
+  checkHost(host: string, port: number, field: string): void;
+  checkHeaders(headers: Readonly<Record<string, string>>, field: string): void;
+  /** Like `checkUrl`, and looks the name up: for publishing. A name that nobody knows yet passes. */
+  checkResolved(url: string, field: string): Promise<void>;
+  fetchGuarded(request: OutboundRequest): Promise<GuardedAnswer>;
+  /** Answers with the headers; the body comes as it arrives. */
+  streamGuarded(request: OutboundRequest): Promise<StreamedAnswer>;
+  /** For packages that want a `fetch`. */
+  fetchLike(limits: FetchLimits): FetchLike;
+  /** A plain TCP connection. */
+  connectGuarded(
+    host: string,
+    port: number,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<Socket>;
+  /** TLS over a connection of `connectGuarded`, with the certificate of that host. */
+  startTls(
+    socket: Socket,
+    host: string,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<TLSSocket>;
+  /**
+   * The addresses of the host that may be connected to, for drivers that only take a host: give them one of these, and
+   * the name for TLS apart.
+   */
+  permittedAddresses(host: string, port: number): Promise<readonly [string, ...string[]]>;
+  close(): Promise<void>;
+}
+
+/** Of one origin; more wait for a free one, each under its own deadline. */
+const connectionsMax = 64;
+const keepAliveMs = 10_000;
+const headerBytesMax = 16 * 1024;
+
+export function createEgress(parts: EgressParts): Egress {
+  const rules = new AddressRules(parts.allow);
+  const lookup = parts.lookup ?? systemLookup();
+  const connection = { rules, lookup, authorities: parts.authorities ?? [] };
+  const agent = new Agent({
+    connect: guardedConnector(connection),
+    connections: connectionsMax,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    maxHeaderSize: headerBytesMax,
+  });
+  const streamGuarded = (request: OutboundRequest) => exchange(rules, agent, request);
+  const checkUrl = (url: string, field: string): URL => {
+    const target = readUrl(rules, url);
+    if (typeof target === 'string') throw invalidField(field, target);
+    return target.url;
+  };
+  return {
+    checkUrl,
+    checkHost: (host, port, field) => {
+      const target = readHost(rules, host, port);
+      if (typeof target === 'string') throw invalidField(field, target);
+    },
+    checkHeaders,
+    checkResolved: async (url, field) => {
+      const { hostname } = checkUrl(url, field);
+      try {
+        await permittedAddresses(rules, lookup, hostname.replace(/^\[|\]$|\.$/g, ''));
+      } catch (error) {
+        if (!(error instanceof EgressError) || error.failure !== 'forbidden_target') return;
+        throw invalidField(field, 'points to a host that may not be reached from here');
+      }
+    },
+    fetchGuarded: async (request) => wholeOf(await streamGuarded(request)),
+    streamGuarded,
+    fetchLike: (limits) => fetchLike(streamGuarded, limits),
+    connectGuarded: async (host, port, options) =>
+      connectGuarded(connection, { host: hostOf(rules, host, port), port }, options),
+    startTls: (socket, host, options) =>
+      startTls(connection, socket, host.replace(/^\[|\]$|\.$/g, ''), options),
+    permittedAddresses: async (host, port) => permittedAddresses(rules, lookup, hostOf(rules, host, port)),
+    close: () => agent.destroy(),
+  };
+}
+
+async function wholeOf(answer: StreamedAnswer): Promise<GuardedAnswer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of answer.body) chunks.push(chunk);
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    url: answer.url,
+    body: Buffer.concat(chunks),
+    truncated: answer.truncated(),
+  };
+}
+
+function hostOf(rules: AddressRules, text: string, port: number): string {
+  const target = readHost(rules, text, port);
+  if (typeof target !== 'string') return target.host;
+  throw new EgressError('forbidden_target', `The host ${target}.`, { neverSent: true });
+}

@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import { type Backoff, backoffMs, type Random, type Time, type Timer } from '../../../cluster/index.js';
+import type { Sealer } from '../sealing/index.js';
+import type { Store } from '../storage/index.js';
+import { claimMails, type DueMail, type MailOutcome, recordOutcome, sweepMails } from './mails.store.js';
+import { MailError, type MailTransport } from './transport.js';
+
+/**
+ * Sends what is queued, at least once. A mail is taken for a while, sent, and its outcome recorded; a worker that dies
+ * in between leaves it to whoever looks after that while. So the one mail that was sent but not recorded goes out again,
+ * under the same Message-ID, and none is lost.
+ */
+const atOnceMax = 2;
+/** Longer than the transport's own time limits together. */
+const heldMs = 180_000;
+/** Mails are sent as soon as they are queued on this node; this finds what others left. */
+const pollMs = 5_000;
+const retry: Backoff = { baseMs: 5_000, maxMs: 3_600_000 };
+const givenUpAfterMs = 3 * 86_400_000;
+const keptMs = 30 * 86_400_000;
+const sweepEveryMs = 3_600_000;
+const sweptRowsMax = 10_000;
+/** How long a closing worker waits for what it is sending. */
+const closingMs = 5_000;
+
+export const mailContent = z.object({ subject: z.string(), text: z.string() });
+export type MailContent = z.output<typeof mailContent>;
+
+/** What a mail's content is sealed for. */
+export function mailContext(tenantId: string, id: string): string {
+  return `mail ${tenantId} ${id}`;
+}
+
+export interface MailWorkerParts {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly transport: MailTransport;
+  readonly from: () => string;
+  readonly time: Time;
+  readonly random: Random;
+  readonly onProblem: (error: unknown) => void;
+}
+
+export class MailWorker {
+  readonly #parts: MailWorkerParts;
+  readonly #running: Promise<void>;
+  #closed = false;
+  #woken = false;
+  #wake: (() => void) | undefined;
+  #sweptAtMs: number;
+
+  constructor(parts: MailWorkerParts) {
+    this.#parts = parts;
+    this.#sweptAtMs = parts.time.wallMs();
+    this.#running = this.#run();
+  }
+
+  /** There is something to send. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake?.();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.wake();
+    const { time, transport } = this.#parts;
+    let timer: Timer | undefined;
+    const patience = new Promise<void>((resolve) => (timer = time.after(closingMs, resolve)));
+    await Promise.race([this.#running, patience]);
+    timer?.cancel();
+    await transport.close();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        const mails = await this.#claim();
+        await Promise.all(mails.map((mail) => this.#deliver(mail)));
+        if (mails.length > 0) continue;
+        await this.#sweep();
+      } catch (error) {
+        // The store is away; the mails wait there.
+        this.#parts.onProblem(error);
+      }
+      await this.#pause();
+    }
+  }
+
+  #claim(): Promise<readonly DueMail[]> {
+    const now = this.#parts.time.wallMs();
+    return this.#parts.store.directory((tx) =>
+      claimMails(tx, new Date(now), new Date(now + heldMs), atOnceMax),
+    );
+  }
+
+  async #deliver(mail: DueMail): Promise<void> {
+    const outcome = await this.#send(mail);
+    await this.#parts.store.directory((tx) => recordOutcome(tx, mail, outcome));
+  }
+
+  async #send(mail: DueMail): Promise<MailOutcome> {
+    const { sealer, transport, from, time, random, onProblem } = this.#parts;
+    try {
+      const context = mailContext(mail.tenant_id, mail.id);
+      const content = mailContent.parse(JSON.parse(sealer.open(mail.sealed_content, context).toString()));
+      await transport.send({
+        ...content,
+        id: mail.id,
+        messageId: mail.message_id,
+        from: from(),
+        to: mail.recipient,
+        date: mail.queued_at,
+      });
+      return { kind: 'sent', at: new Date(time.wallMs()) };
+    } catch (error) {
+      onProblem(new Error(`mail ${mail.id}, attempt ${mail.attempts}, was not sent`, { cause: error }));
+      const now = time.wallMs();
+      const reason = error instanceof Error ? error.message : String(error);
+      const final = error instanceof MailError && error.final;
+      if (final || now - mail.queued_at.getTime() > givenUpAfterMs) {
+        return { kind: 'given-up', at: new Date(now), error: reason };
+      }
+      const waitMs = backoffMs(mail.attempts - 1, retry, random);
+      return { kind: 'later', at: new Date(now + waitMs), error: reason };
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const now = this.#parts.time.wallMs();
+    if (now - this.#sweptAtMs < sweepEveryMs) return;
+    this.#sweptAtMs = now;
+    await this.#parts.store.directory((tx) => sweepMails(tx, new Date(now - keptMs), sweptRowsMax));
+  }
+
+  /** Until somebody wakes the worker or it is time to look again. */
+  async #pause(): Promise<void> {
+    if (!this.#woken && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        const timer = this.#parts.time.after(pollMs, resolve);
+        this.#wake = () => {
+          timer.cancel();
+          resolve();
+        };
+      });
+      this.#wake = undefined;
+    }
+    this.#woken = false;
+  }
+}

@@ -1,0 +1,228 @@
+import {
+  type ClusterConfig,
+  clusterConfig,
+  type ClusteredNode,
+  type ClusterNode,
+  DurableTimers,
+  freshProcessId,
+  GroupCommit,
+  type Kind,
+  type MembershipEvent,
+  openClusteredNode,
+  openLoneNode,
+  PostgresFenceStore,
+  Recovery,
+  type RecoveryCounts,
+  referencesTo,
+  systemRandom,
+  systemTime,
+  targetOf,
+} from '../../../cluster/index.js';
+import type { Settings } from '../../kernel/config/index.js';
+import type { Logger } from '../diagnostics/index.js';
+import type { Sealer } from '../sealing/index.js';
+import { type Store, writerRole } from '../storage/index.js';
+import { clusterIdentity } from './cluster-identity.js';
+import type { Actors } from './contract.js';
+import { LateCaller } from './late-caller.js';
+import { measuresText, type SourceReading } from './measures.js';
+import { linkProtectionOf } from './link-protection.js';
+import { tellLinkTrouble, tellMembership } from './membership-log.js';
+import { pulseActor } from './pulse.actor.js';
+import { ReadinessProbes } from './readiness-probes.js';
+import { SourceFailures } from './source-failures.js';
+
+export type ActorSettings = Pick<
+  Settings,
+  | 'databaseUrl'
+  | 'redisUrl'
+  | 'clusterSecret'
+  | 'nodeRoles'
+  | 'grpcHost'
+  | 'grpcPort'
+  | 'advertiseAddr'
+  | 'grpcTlsCa'
+  | 'grpcTlsCert'
+  | 'grpcTlsKey'
+  | 'grpcInsecure'
+>;
+
+export interface ActorsParts {
+  readonly settings: ActorSettings;
+  /** A name for people; what makes the process id fresh is added. */
+  readonly nodeId: string;
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly logger: Logger;
+  /** In place of the runtime's own timings. */
+  readonly cluster?: Partial<ClusterConfig>;
+  /** The lease is lost for good: every actor has ended here. Finish what the edge carries, then end the process. */
+  readonly onLost: () => void;
+}
+
+/** What is begun once the node is open, and ended before it leaves. */
+interface Companion {
+  start(node: ClusterNode): void;
+  stop(): void;
+}
+
+const noCounts: RecoveryCounts = { looks: 0, takenUp: 0, givenUp: 0, failures: 0 };
+/** Of each kind of durable actor. Loads are few beside calls, and one batch commits while the next is built. */
+const activationsMax = 4;
+const batchesMax = 2;
+
+/** Actors on this node: alone without Redis, else as one of many. */
+export function createActors(parts: ActorsParts): Actors {
+  const config = clusterConfig(parts.cluster);
+  const process = freshProcessId(parts.nodeId);
+  const late = new LateCaller();
+  const kinds: Kind[] = [];
+  const companions: Companion[] = [];
+  const failures = new SourceFailures(parts.logger, systemTime);
+  const readings: (() => SourceReading)[] = [];
+  const closing: (() => Promise<void>)[] = [];
+  let open: ClusteredNode | undefined;
+  let stopped: Promise<void> | undefined;
+
+  const register = (kind: Kind): void => {
+    if (open !== undefined) throw new Error(`${kind.name} was registered after the start`);
+    kinds.push(kind);
+  };
+  const accompany = (companion: Companion): void => {
+    if (open !== undefined) throw new Error('recovery and timers are registered before the start');
+    companions.push(companion);
+  };
+
+  async function stop(signal: AbortSignal | undefined): Promise<void> {
+    for (const companion of companions) companion.stop();
+    const cutOff = (await open?.stop(signal))?.cutOff ?? 0;
+    late.caller = undefined;
+    if (cutOff > 0) parts.logger.warn({ turns: cutOff }, 'turns did not end in time and were cut off');
+    for (const close of closing) await close();
+  }
+
+  const pulse = pulseActor({
+    describe() {
+      if (open === undefined) throw new Error('a pulse before the start');
+      return open.node.describe();
+    },
+  });
+  register(pulse);
+  const beats = referencesTo(pulse, late);
+  const pulses = new ReadinessProbes(pulse, beats, () => open?.node);
+
+  return {
+    process,
+    register,
+    references: (kind) => referencesTo(kind, late),
+    slotOf: (kind, group, key) => targetOf(kind, group, key).slot,
+    commits(tables) {
+      const fence = new PostgresFenceStore(tables, {
+        databaseUrl: parts.settings.databaseUrl ?? '',
+        role: writerRole,
+        statementTimeoutMs: config.statementTimeoutMs,
+        connectTimeoutMs: config.connectTimeoutMs,
+        activationsMax,
+        batchesMax,
+      });
+      closing.push(() => fence.close());
+      return new GroupCommit(fence, config, systemTime, systemRandom);
+    },
+    recover(name, source) {
+      let recovery: Recovery<Parameters<typeof source.run>[0]> | undefined;
+      readings.push(() => ({ source: name, recovery: recovery?.counts ?? noCounts }));
+      accompany({
+        start: (node) => {
+          recovery = new Recovery(node, source, config, systemTime, systemRandom, failures.of(name));
+          recovery.start();
+        },
+        stop: () => recovery?.stop(),
+      });
+      return {
+        hint: () => recovery?.hint(),
+        get counts() {
+          return recovery?.counts ?? noCounts;
+        },
+      };
+    },
+    timers(name, source) {
+      let timers: DurableTimers | undefined;
+      readings.push(() => (timers === undefined ? { source: name } : { source: name, timers }));
+      accompany({
+        start: (node) => {
+          timers = new DurableTimers(node, source, config, systemTime, failures.of(name));
+          timers.start();
+        },
+        stop: () => timers?.stop(),
+      });
+      return {
+        armed: (timer) => timers?.armed(timer),
+        disarmed: (id) => timers?.disarmed(id),
+        get waiting() {
+          return timers?.waiting ?? 0;
+        },
+        get fired() {
+          return timers?.fired ?? 0;
+        },
+        get failures() {
+          return timers?.failures ?? 0;
+        },
+      };
+    },
+    surelyGone: (other) => open?.node.surelyGone(other) ?? false,
+    owns: (slot) => open?.node.owns(slot) ?? false,
+    ready: () => open?.node.ready ?? false,
+    describe: () => open?.node.describe(),
+    reports: () => pulses.reports(),
+    measures: () =>
+      measuresText(
+        open?.node.describe(),
+        readings.map((read) => read()),
+      ),
+    readiness: { name: 'actors', check: () => pulses.beat() },
+    async start() {
+      open = await openNode(parts, { kinds, process, config });
+      late.caller = open.node.caller;
+      for (const companion of companions) companion.start(open.node);
+    },
+    async beginLeave() {
+      for (const companion of companions) companion.stop();
+      await open?.node.beginLeave();
+    },
+    stop: (signal) => (stopped ??= stop(signal)),
+  };
+}
+
+async function openNode(
+  parts: ActorsParts,
+  node: Pick<Parameters<typeof openClusteredNode>[0], 'kinds' | 'config'> & {
+    readonly process: ReturnType<typeof freshProcessId>;
+  },
+): Promise<ClusteredNode> {
+  const { settings, store, sealer, logger, onLost } = parts;
+  const { redisUrl, databaseUrl = '' } = settings;
+  if (redisUrl === undefined) return openLoneNode(node);
+  const protection = await linkProtectionOf(settings);
+  const { name, secret } = await clusterIdentity({
+    store,
+    sealer,
+    random: systemRandom,
+    givenSecret: settings.clusterSecret,
+  });
+  return openClusteredNode({
+    ...node,
+    cluster: `troupe-${name}`,
+    secret,
+    redisUrl,
+    databaseUrl,
+    databaseRole: writerRole,
+    roles: settings.nodeRoles,
+    host: settings.grpcHost,
+    port: settings.grpcPort,
+    ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),
+    ...protection,
+    report: (event: MembershipEvent) => tellMembership(logger, event),
+    onLinkTrouble: (trouble) => tellLinkTrouble(logger, trouble),
+    onFenced: onLost,
+  });
+}

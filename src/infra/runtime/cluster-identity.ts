@@ -1,0 +1,37 @@
+import type { Random } from '../../../cluster/index.js';
+import type { Sealer } from '../sealing/index.js';
+import type { Store } from '../storage/index.js';
+import { keepFirstIdentity, replaceSealedSecret } from './cluster-identity.store.js';
+
+export interface ClusterIdentity {
+  /** Tells this installation's nodes from others on the same Redis. */
+  readonly name: string;
+  readonly secret: string;
+}
+
+const context = 'cluster secret';
+
+/**
+ * Name and secret belong to the database, so that nodes over one database find each other and no others, whatever
+ * else they share. The secret is random and kept sealed: it stays the same while a master key is changed node by node.
+ */
+export async function clusterIdentity(parts: {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly random: Random;
+  /** The operator's own, in place of the kept one. */
+  readonly givenSecret: string | undefined;
+}): Promise<ClusterIdentity> {
+  const { store, sealer, random, givenSecret } = parts;
+  const offered = {
+    name: random.id().slice(0, 16),
+    sealed_secret: sealer.seal(Buffer.from(random.id()), context),
+  };
+  const kept = await store.directory((tx) => keepFirstIdentity(tx, offered));
+  if (givenSecret !== undefined) return { name: kept.name, secret: givenSecret };
+  const secret = sealer.open(kept.sealed_secret, context);
+  if (sealer.isStale(kept.sealed_secret)) {
+    await store.directory((tx) => replaceSealedSecret(tx, sealer.seal(secret, context)));
+  }
+  return { name: kept.name, secret: secret.toString() };
+}

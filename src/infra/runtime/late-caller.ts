@@ -1,0 +1,34 @@
+import {
+  type CallOptions,
+  type Caller,
+  ClusterError,
+  type Method,
+  ReplyStream,
+  type Target,
+} from '../../../cluster/index.js';
+
+/**
+ * Calls through a node that may not be there yet, or not any more. References made before the start so become good
+ * with it.
+ */
+export class LateCaller implements Caller {
+  caller: Caller | undefined;
+
+  unary(target: Target, method: Method, input: unknown, options: CallOptions | undefined): Promise<unknown> {
+    return this.caller?.unary(target, method, input, options) ?? Promise.reject(notServing());
+  }
+
+  stream(target: Target, method: Method, input: unknown, options: CallOptions | undefined): unknown {
+    return this.caller?.stream(target, method, input, options) ?? endedStream(notServing());
+  }
+}
+
+function notServing(): ClusterError {
+  return new ClusterError('not_serving', 'this node is starting or has stopped', { notBegun: true });
+}
+
+function endedStream(error: ClusterError): ReplyStream<unknown> {
+  const stream = new ReplyStream<unknown>(1, { grant() {}, cancel() {} });
+  stream.finish(error);
+  return stream;
+}

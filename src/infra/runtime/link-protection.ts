@@ -1,0 +1,107 @@
+// Whether the links between nodes may be opened as they are set: encrypted, kept to this machine, or in the clear by
+// the operator's own word.
+import { readFile } from 'node:fs/promises';
+import {
+  type ClusteredNodeOptions,
+  examineTls,
+  type ExaminedTls,
+  type GrpcTls,
+  isLoopback,
+} from '../../../cluster/index.js';
+import type { Settings } from '../../kernel/config/index.js';
+
+type LinkSettings = Pick<
+  Settings,
+  'grpcHost' | 'advertiseAddr' | 'grpcTlsCa' | 'grpcTlsCert' | 'grpcTlsKey' | 'grpcInsecure'
+>;
+
+/** What the operator has to change before links are opened. */
+export class LinkProtectionError extends Error {
+  override readonly name = 'LinkProtectionError';
+}
+
+export type LinkProtection = Pick<ClusteredNodeOptions, 'tls' | 'plaintext'>;
+
+export async function linkProtectionOf(settings: LinkSettings): Promise<LinkProtection> {
+  const { advertiseAddr, grpcHost } = settings;
+  if (advertiseAddr === undefined && /^(?:0\.0\.0\.0|::|\[::\])$/.test(grpcHost)) {
+    throw new LinkProtectionError(
+      `TROUPE_ADVERTISE_ADDR is missing: other nodes cannot dial ${grpcHost}, on which TROUPE_GRPC_HOST lets this one listen`,
+    );
+  }
+  const tls = await tlsOf(settings);
+  if (tls !== undefined) {
+    await examined(settings, tls);
+    return { tls };
+  }
+  if (settings.grpcInsecure) return { plaintext: 'anywhere' };
+  const exposed = exposedBy(settings);
+  if (exposed === undefined) return { plaintext: 'loopback' };
+  throw new LinkProtectionError(
+    `links between nodes would go in the clear: ${exposed}, and there is no TLS. ` +
+      'Whoever reads that network reads every call, and could change it. Set TROUPE_GRPC_TLS_CA, ' +
+      'TROUPE_GRPC_TLS_CERT and TROUPE_GRPC_TLS_KEY to files with the authority, the certificate and the key of this ' +
+      'node; or, where something else encrypts or guards that network, set TROUPE_GRPC_INSECURE=on.',
+  );
+}
+
+/** In words for `troupe doctor`. */
+export async function describeLinkProtection(
+  settings: LinkSettings,
+): Promise<{ readonly isGuarded: boolean; readonly says: string }> {
+  const { tls, plaintext } = await linkProtectionOf(settings);
+  if (tls !== undefined) {
+    const { names, validUntil } = await examined(settings, tls);
+    return {
+      isGuarded: true,
+      says: `TLS, with a certificate for ${names} until ${validUntil}`,
+    };
+  }
+  return plaintext === 'anywhere'
+    ? { isGuarded: false, says: 'TROUPE_GRPC_INSECURE is on: links go in the clear, to any machine' }
+    : { isGuarded: true, says: 'stay on this machine, without TLS' };
+}
+
+function exposedBy({ grpcHost, advertiseAddr }: LinkSettings): string | undefined {
+  if (!isLoopback(grpcHost)) return `TROUPE_GRPC_HOST lets this node listen on ${grpcHost}`;
+  if (advertiseAddr !== undefined && !isLoopback(advertiseAddr)) {
+    return `TROUPE_ADVERTISE_ADDR tells other nodes to dial ${advertiseAddr}`;
+  }
+  return undefined;
+}
+
+async function examined(settings: LinkSettings, tls: GrpcTls): Promise<ExaminedTls> {
+  const address = settings.advertiseAddr ?? settings.grpcHost;
+  try {
+    return await examineTls(tls, address);
+  } catch (cause) {
+    const says = cause instanceof Error ? cause.message : String(cause);
+    throw new LinkProtectionError(
+      `TLS between nodes cannot work: ${says}. The files are named by TROUPE_GRPC_TLS_CA, TROUPE_GRPC_TLS_CERT and ` +
+        'TROUPE_GRPC_TLS_KEY; the certificate must be of that authority, for the host that other nodes dial ' +
+        '(TROUPE_ADVERTISE_ADDR, else TROUPE_GRPC_HOST), and for use as a server and as a client.',
+      { cause },
+    );
+  }
+}
+
+async function tlsOf({ grpcTlsCa, grpcTlsCert, grpcTlsKey }: LinkSettings): Promise<GrpcTls | undefined> {
+  if (grpcTlsCa === undefined && grpcTlsCert === undefined && grpcTlsKey === undefined) return undefined;
+  const [ca, cert, key] = await Promise.all([
+    fileOf('TROUPE_GRPC_TLS_CA', grpcTlsCa),
+    fileOf('TROUPE_GRPC_TLS_CERT', grpcTlsCert),
+    fileOf('TROUPE_GRPC_TLS_KEY', grpcTlsKey),
+  ]);
+  return { ca, cert, key };
+}
+
+async function fileOf(variable: string, path: string | undefined): Promise<Uint8Array> {
+  if (path === undefined) {
+    throw new LinkProtectionError(`${variable} is missing: TLS between nodes needs all three files`);
+  }
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new LinkProtectionError(`${variable} names ${path}, which cannot be read`, { cause });
+  }
+}

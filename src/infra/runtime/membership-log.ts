@@ -1,0 +1,41 @@
+import type { LinkTrouble, MembershipEvent } from '../../../cluster/index.js';
+import type { Logger } from '../diagnostics/index.js';
+
+/** What membership reports, as lines of the log. What comes each second in bad times is told in detail only. */
+export function tellMembership(logger: Logger, event: MembershipEvent): void {
+  switch (event.event) {
+    case 'view':
+      return logger.info(
+        { number: event.view.number, members: event.view.members.map(({ process }) => process) },
+        'a new view of the cluster',
+      );
+    case 'fenced':
+      return logger.error({ reason: event.reason }, 'this process lost its lease: its actors have ended');
+    case 'store_failed':
+      return logger.debug({ error: event.error }, 'Redis did not answer membership');
+    case 'store_back':
+      return logger.info({ awayMs: event.awayMs }, 'Redis answers membership again');
+    case 'confirmed':
+      return logger.debug({ view: event.view }, 'the view goes on without Redis: most members confirm it');
+    case 'not_confirmed':
+      return logger.warn({ view: event.view }, 'Redis is away and too few members confirm the view');
+    case 'removed':
+      return logger.warn({ process: event.process, because: event.because }, 'a member was removed');
+    case 'opposed':
+      return logger.debug({ by: event.by }, 'members that may go on elsewhere hold up a change of view');
+    case 'seized':
+      return logger.warn({ number: event.number }, 'a view was made without members that could not be asked');
+    case 'void_view':
+      return logger.error({ number: event.number }, 'two views have one number; both are void');
+    case 'new_generation':
+      return logger.info(
+        { generation: event.generation },
+        'Redis is new or forgot all: leases are made anew',
+      );
+  }
+}
+
+/** A peer or a stranger whose connection was closed for what it sent. */
+export function tellLinkTrouble(logger: Logger, { peer, error, leftOut }: LinkTrouble): void {
+  logger.warn({ peer, error, leftOut }, 'a connection on the port of the links was closed');
+}

@@ -1,0 +1,91 @@
+// The connections that all batching writers of a node share.
+import pg from 'pg';
+import type { Random, Time } from '../../../cluster/index.js';
+import type { BatchTarget } from './batch-target.js';
+import { Writer } from './batch-writer.js';
+import type { BatchWriter, BatchWriterOptions, Send } from './batch-writer.js';
+import { assertRole, clientConfig } from './connection.js';
+import { StoreError, toStoreError } from './errors.js';
+import { PlanAges } from './plan-ages.js';
+import { ignoreIdleLosses, poolConfig } from './pool.js';
+import { writerRole } from './roles.js';
+
+export type BatchWriters = {
+  writer<Row, Outcome>(
+    target: BatchTarget<Row, Outcome>,
+    options?: BatchWriterOptions,
+  ): BatchWriter<Row, Outcome>;
+  /** Waits for all rows and closes the connections. */
+  close(): Promise<void>;
+};
+
+export type BatchWritersOptions = {
+  readonly databaseUrl: string;
+  readonly time: Time;
+  readonly random: Random;
+  readonly connectionsMax?: number;
+  readonly statementTimeoutMs?: number;
+};
+
+/** Short, because a held-up row is found by halving its batch, and each step waits as long. */
+const lockTimeoutMs = 500;
+
+/**
+ * Left to itself PostgreSQL plans each batch anew, since the lengths of the arrays differ; the plan never does. One that
+ * was made for empty tables is kept for a minute and more, and would read them whole: a batch knows its keys.
+ */
+const settings = ['plan_cache_mode=force_generic_plan', 'enable_seqscan=off'];
+
+export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
+  const { databaseUrl, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
+  const config = clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs, settings });
+  const pool = new pg.Pool({
+    ...poolConfig(config),
+    max: connectionsMax,
+    // A timer for each batch would cost more than a few connections that stay open.
+    idleTimeoutMillis: 0,
+  });
+  ignoreIdleLosses(pool);
+  const send = sender(pool, time);
+  const writers = new Set<{ drained(): Promise<void> }>();
+  return {
+    writer: (target, limits = {}) => {
+      const writer = new Writer(target, send, time, random, limits);
+      writers.add(writer);
+      return writer;
+    },
+    close: async () => {
+      await Promise.all([...writers].map((writer) => writer.drained()));
+      await pool.end();
+    },
+  };
+}
+
+function sender(pool: pg.Pool, time: Time): Send {
+  const checked = new WeakSet<pg.PoolClient>();
+  const plans = new PlanAges(time);
+  return async (statement, onSent) => {
+    const client = await pool.connect();
+    try {
+      if (!checked.has(client)) {
+        assertRole((await client.query('select current_user')).rows, writerRole);
+        checked.add(client);
+      }
+      if (plans.areOld(client)) await client.query('discard plans');
+      onSent();
+      const result = await client.query<object>(statement);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(!isUsable(error));
+      throw error;
+    }
+  };
+}
+
+/** After a refusal the connection is as good as before; after anything else nobody knows its state. */
+function isUsable(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const translated = toStoreError(error, 'A batch');
+  return translated instanceof StoreError && translated.failure !== 'unavailable';
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Plan, TenantLimits } from '../caller.js';
+
+export type ModelTier = 'economical' | 'premium' | 'flagship';
+
+export const plans = ['free', 'basic', 'pro', 'enterprise'] as const satisfies readonly Plan[];
+
+interface PlanFigures {
+  readonly keyRpmMax: number;
+  readonly requestsPerMinute: number;
+  readonly requestsPerDay: number;
+  readonly monthlyTokens: number;
+  readonly modelTiers: readonly ModelTier[];
+}
+
+const figures: Record<Plan, PlanFigures> = {
+  free: {
+    keyRpmMax: 10,
+    requestsPerMinute: 10,
+    requestsPerDay: 100,
+    monthlyTokens: 100_000,
+    modelTiers: ['economical'],
+  },
+  basic: {
+    keyRpmMax: 50,
+    requestsPerMinute: 60,
+    requestsPerDay: 5_000,
+    monthlyTokens: 5_000_000,
+    modelTiers: ['economical', 'premium'],
+  },
+  pro: {
+    keyRpmMax: 200,
+    requestsPerMinute: 300,
+    requestsPerDay: 50_000,
+    monthlyTokens: 50_000_000,
+    modelTiers: ['economical', 'premium', 'flagship'],
+  },
+  enterprise: {
+    keyRpmMax: 1_000,
+    requestsPerMinute: 10_000,
+    requestsPerDay: 10_000_000,
+    monthlyTokens: 1_000_000_000,
+    modelTiers: ['economical', 'premium', 'flagship'],
+  },
+};
+
+/** What an operator may set for one tenant in place of its plan's figures; stored in `tenants.settings`. */
+export const tenantSettings = z.object({
+  requests_per_minute: z.int().min(1).max(1_000_000).optional(),
+  requests_per_day: z.int().min(1).max(1_000_000_000).optional(),
+  monthly_tokens: z.int().min(0).max(1_000_000_000_000).optional(),
+  key_rpm_max: z.int().min(1).max(1_000_000_000).optional(),
+});
+
+export type TenantSettings = z.output<typeof tenantSettings>;
+
+/** The plan's figures with the tenant's own in their place. */
+export function limitsOf(plan: Plan, settings: TenantSettings): TenantLimits {
+  const base = figures[plan];
+  return {
+    plan,
+    requestsPerMinute: settings.requests_per_minute ?? base.requestsPerMinute,
+    requestsPerDay: settings.requests_per_day ?? base.requestsPerDay,
+    monthlyTokens: settings.monthly_tokens ?? base.monthlyTokens,
+    keyRpmMax: settings.key_rpm_max ?? base.keyRpmMax,
+  };
+}
+
+export function modelTiersOf(plan: Plan): readonly ModelTier[] {
+  return figures[plan].modelTiers;
+}

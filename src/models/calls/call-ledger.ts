@@ -1,0 +1,160 @@
+/** One call in the books: a row for each attempt, before and after it, and one for the call, when it has ended. */
+import type { Time } from '../../../cluster/index.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { PlatformError } from '../../kernel/errors.js';
+import { type AttemptReport, type AttemptStart, defaultCallLimits } from '../../llm/index.js';
+import type { Quota } from '../../tenancy/quota/index.js';
+import type { Ledger, OpenedRow } from '../usage/index.js';
+import type { CallOrder } from './call-order.js';
+import { callRow, toldOf } from './call-rows.js';
+import { closedRow, graceMs, openedRow } from './usage-rows.js';
+
+export interface CallLedgerParts {
+  readonly ledger: Pick<Ledger, 'open' | 'takeBack' | 'close' | 'tell'>;
+  readonly quota: Pick<Quota, 'reserveTokens' | 'settleTokens'>;
+  readonly time: Time;
+  readonly processId: string;
+}
+
+export class CallLedger {
+  readonly #parts: CallLedgerParts;
+  readonly #order: CallOrder;
+  readonly #callId: string;
+  readonly #onAttempt: (start: AttemptStart) => void;
+  readonly #reports: AttemptReport[] = [];
+  /** Tokens of the month, by attempt. */
+  readonly #reserved = new Map<string, number>();
+  readonly #startedAtMs: number;
+  #startedAt = '';
+  /** The row of the present attempt. */
+  #opened: OpenedRow | undefined;
+  #mayUsePool: boolean;
+  #told = false;
+
+  constructor(
+    parts: CallLedgerParts,
+    order: CallOrder,
+    callId: string,
+    startedAtMs: number,
+    onAttempt: (start: AttemptStart) => void,
+  ) {
+    this.#parts = parts;
+    this.#order = order;
+    this.#callId = callId;
+    this.#startedAtMs = startedAtMs;
+    this.#onAttempt = onAttempt;
+    this.#mayUsePool = order.letIn === true;
+  }
+
+  readonly beforeAttempt = async (start: AttemptStart): Promise<void> => {
+    const { time, processId } = this.#parts;
+    const order = this.#order;
+    this.#onAttempt(start);
+    const { callMs } = order.clocks ?? defaultCallLimits;
+    const row = openedRow(order, this.#callId, start, { wallMs: time.wallMs(), callMs, processId });
+    if (start.payer === 'platform') {
+      const reserving = this.#reserve(row, callMs + graceMs);
+      if (reserving !== undefined) await reserving;
+    }
+    if (order.ready === undefined) await this.#open(row);
+    else await this.#openBeside(row, order.ready);
+    this.#opened = row;
+    if (this.#startedAt === '') this.#startedAt = row.opened_at;
+  };
+
+  #open(row: OpenedRow): Promise<void> {
+    return this.#parts.ledger.open(row).catch((error: unknown) => {
+      this.#settle(row.attempt_id, 0);
+      throw error;
+    });
+  }
+
+  async #openBeside(row: OpenedRow, others: Promise<void>): Promise<void> {
+    const { ledger } = this.#parts;
+    const along = this.#order.openWith?.(row);
+    const opening = along ?? ledger.open(row);
+    const [opened, ready] = await Promise.allSettled([opening, others]);
+    if (opened.status === 'fulfilled' && ready.status === 'fulfilled') return;
+    this.#settle(row.attempt_id, 0);
+    // The ledger sees itself to what it could not open; of another's commit nobody else knows whether it was made.
+    if (opened.status === 'fulfilled' || along !== undefined) {
+      // What the store does not take now it is given later; what counts is why nobody is asked.
+      await ledger.takeBack(row).catch(() => undefined);
+    }
+    throw refusedBy(opened, ready);
+  }
+
+  readonly afterAttempt = (report: AttemptReport): Promise<void> => {
+    const booked = this.#book(report);
+    const { onBooking } = this.#order;
+    if (onBooking === undefined || report.outcome !== 'completed') return booked;
+    onBooking(booked);
+    return Promise.resolve();
+  };
+
+  async #book(report: AttemptReport): Promise<void> {
+    const { ledger, time } = this.#parts;
+    this.#reports.push(report);
+    const opened = this.#opened;
+    if (opened === undefined) throw new Error('An attempt that has ended was opened');
+    const row = closedRow(this.#order, report, opened.opened_at, time.wallMs());
+    try {
+      if (report.outcome !== 'completed') await ledger.close(row, undefined, opened);
+      // A complete answer is the end of its call, so both are written at once.
+      else if (this.#reports.length > 1)
+        await Promise.all([ledger.close(row, undefined, opened), this.end()]);
+      else {
+        this.#told = true;
+        await ledger.close(row, toldOf(this.#order, report, this.#responseMs()), opened);
+      }
+    } finally {
+      // Also where the store did not take it yet: it is closed with these figures later.
+      this.#settle(row.attempt_id, row.input_tokens + row.output_tokens);
+    }
+  }
+
+  #reserve(row: OpenedRow, withinMs: number): Ready<void> {
+    const { scope, limits } = this.#order;
+    const letIn = this.#mayUsePool;
+    const tokens = row.input_estimate + row.output_estimate;
+    const wish = { attemptId: row.attempt_id, tokens, withinMs, limits, letIn };
+    const answered = (refusal: PlatformError | undefined): void => {
+      if (refusal === undefined) this.#reserved.set(row.attempt_id, tokens);
+      // Work that was let in is served whole; its row is opened all the same and counts when it is closed.
+      else if (!letIn) throw refusal;
+      // A call that was let in is served whole, also by a second attempt.
+      this.#mayUsePool = true;
+    };
+    const answer = this.#parts.quota.reserveTokens(scope, wish);
+    if (!(answer instanceof Promise)) return answered(answer);
+    return answer.then(answered, (error: unknown) => {
+      if (!letIn) throw error;
+    });
+  }
+
+  #settle(attemptId: string, tokens: number): void {
+    const reserved = this.#reserved.get(attemptId);
+    if (reserved === undefined) return;
+    this.#reserved.delete(attemptId);
+    this.#parts.quota.settleTokens(this.#order.scope, { attemptId, reserved, tokens });
+  }
+
+  /** Tells of the call, once, if it had an attempt at all. */
+  end(): Ready<void> {
+    if (this.#told || this.#reports.length === 0) return;
+    this.#told = true;
+    return this.#parts.ledger.tell(
+      callRow(this.#order, this.#callId, this.#startedAt, this.#reports, this.#responseMs()),
+    );
+  }
+
+  #responseMs(): number {
+    return Math.max(0, this.#parts.time.monotonicMs() - this.#startedAtMs);
+  }
+}
+
+/** Where both were refused, that of the commit which the call waited for says whose the work is. */
+function refusedBy(opened: PromiseSettledResult<void>, ready: PromiseSettledResult<void>): unknown {
+  if (ready.status === 'rejected') return ready.reason;
+  return opened.status === 'rejected' ? opened.reason : undefined;
+}

@@ -1,0 +1,154 @@
+/** What telemetry is told of a call. */
+import { redactText } from '../../infra/diagnostics/index.js';
+import {
+  type AttemptReport,
+  costOf,
+  inputTokens,
+  type LlmRequest,
+  outputTokens,
+  sumOfCosts,
+  type Usage,
+  withoutSecret,
+} from '../../llm/index.js';
+import type { CallRow, RecordedRow } from '../usage/index.js';
+import type { CallOrder } from './call-order.js';
+import type { Answer } from './stored-reply.js';
+
+/** Enough to recognise a call by, too little to read a conversation in the log. */
+const previewCharsMax = 200;
+/** A credential that the cut splits has lost its shape, so what lies close behind it is looked at but not kept. */
+const previewMargin = 200;
+
+export function callRow(
+  order: CallOrder,
+  callId: string,
+  startedAt: string,
+  reports: readonly AttemptReport[],
+  responseMs: number,
+): CallRow {
+  const first = reports[0];
+  const last = reports.at(-1);
+  if (first === undefined || last === undefined) throw new Error('A call that is told of has an attempt');
+  const sum = (of: (usage: Usage) => number): number =>
+    reports.reduce((all, { usage }) => all + of(usage), 0);
+  const { model, credential } = last.target;
+  return rowOf(order, callId, startedAt, {
+    provider: credential.vendor,
+    model: model.id,
+    first_model: first.target.model.id,
+    status: last.outcome === 'completed' || last.outcome === 'cancelled' ? 'success' : 'error',
+    failure: last.error?.failure ?? null,
+    from_cache: false,
+    attempts: reports.length,
+    input_tokens: sum(inputTokens),
+    output_tokens: sum(outputTokens),
+    cached_tokens: sum(({ cacheRead }) => cacheRead),
+    cache_creation_tokens: sum(({ cacheWrite5m, cacheWrite1h }) => cacheWrite5m + cacheWrite1h),
+    cost: sumOfCosts(reports.map(({ usage, target }) => costOf(usage, target.model.price))),
+    response_time_ms: Math.max(0, responseMs),
+    output_preview: outputPreview(last),
+  });
+}
+
+/** The same of a call that its first attempt completed, as far as the attempt's own row does not say it. */
+export function toldOf(order: CallOrder, report: AttemptReport, responseMs: number): RecordedRow {
+  return {
+    response_time_ms: responseMs,
+    input_preview: preview(lastWords(order.request)),
+    output_preview: outputPreview(report),
+  };
+}
+
+/** An answer given again: its tokens are those that nobody had to make anew. */
+export function hitRow(
+  order: CallOrder,
+  callId: string,
+  answer: Answer,
+  times: { readonly startedAt: string; readonly responseMs: number },
+): CallRow {
+  const usage = { ...answer.usage, raw: null };
+  const [input, output] = [inputTokens(usage), outputTokens(usage)];
+  return rowOf(order, callId, times.startedAt, {
+    provider: answer.vendor,
+    model: answer.model,
+    first_model: answer.model,
+    status: 'success',
+    failure: null,
+    from_cache: true,
+    attempts: 0,
+    input_tokens: input,
+    output_tokens: output,
+    cached_tokens: input + output,
+    cache_creation_tokens: 0,
+    cost: 0,
+    response_time_ms: Math.max(0, times.responseMs),
+    output_preview: preview(answer.text),
+  });
+}
+
+type Told = Omit<CallRow, keyof ReturnType<typeof namesOf>>;
+
+/** Written out: put together by spreading, rows of this many columns take fifty times as long to make. */
+function rowOf(order: CallOrder, callId: string, startedAt: string, told: Told): CallRow {
+  const names = namesOf(order, callId, startedAt);
+  return {
+    tenant_id: names.tenant_id,
+    started_at: names.started_at,
+    call_id: names.call_id,
+    key_id: names.key_id,
+    user_id: names.user_id,
+    agent_id: names.agent_id,
+    session_id: names.session_id,
+    execution_id: names.execution_id,
+    call_source: names.call_source,
+    provider: told.provider,
+    model: told.model,
+    first_model: told.first_model,
+    status: told.status,
+    failure: told.failure,
+    from_cache: told.from_cache,
+    attempts: told.attempts,
+    input_tokens: told.input_tokens,
+    output_tokens: told.output_tokens,
+    cached_tokens: told.cached_tokens,
+    cache_creation_tokens: told.cache_creation_tokens,
+    cost: told.cost,
+    response_time_ms: told.response_time_ms,
+    input_preview: names.input_preview,
+    output_preview: told.output_preview,
+  };
+}
+
+function namesOf(order: CallOrder, callId: string, startedAt: string) {
+  return {
+    tenant_id: order.scope.tenantId,
+    started_at: startedAt,
+    call_id: callId,
+    key_id: order.keyId,
+    user_id: order.userId,
+    agent_id: order.agentId ?? null,
+    session_id: order.sessionId ?? null,
+    execution_id: order.executionId ?? null,
+    call_source: order.source,
+    input_preview: preview(lastWords(order.request)),
+  };
+}
+
+function outputPreview({ excerpt, target }: AttemptReport): string {
+  const secret = target.credential.reveal();
+  return preview(secret === undefined ? excerpt : withoutSecret(excerpt, secret));
+}
+
+/** What was asked last: the user's newest words, or what the tools brought. */
+function lastWords({ messages }: LlmRequest): string {
+  const last = messages.findLast(({ role }) => role === 'user' || role === 'tool');
+  if (last === undefined || last.role === 'system') return '';
+  for (const part of last.content) if (part.type === 'text') return part.text;
+  return '';
+}
+
+function preview(text: string): string {
+  const looked = text.slice(0, previewCharsMax + previewMargin);
+  const clean = redactText(looked).replaceAll('\0', '');
+  return clean.length <= previewCharsMax ? clean : `${clean.slice(0, previewCharsMax - 1)}…`;
+}

@@ -1,0 +1,173 @@
+/** Who may serve a call, in order: models, keys and the tiers of the plan brought together. */
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  type CallPlan,
+  type CatalogueModel,
+  chooseModel,
+  type CircuitBreakers,
+  type Credential,
+  hasImages,
+  type Keyring,
+  type Observations,
+  type Origin,
+  pinOf,
+  planTargets,
+  type Routing,
+  type Target,
+} from '../../llm/index.js';
+import { modelTiersOf } from '../../kernel/plans/index.js';
+import type { CallOrder } from './call-order.js';
+import type { VendorAccess } from './vendor-access.js';
+
+export interface ChosenTargets {
+  readonly plan: CallPlan;
+  /** Set where the service chose the model. */
+  readonly routing: Routing | undefined;
+  /** In place of the vendor's refusal of a tenant's own key, where only the tier bars the platform's. */
+  readonly tierRefusalOf: (model: CatalogueModel) => PlatformError | undefined;
+}
+
+export interface ChoosingParts {
+  readonly access: VendorAccess;
+  readonly breakers: CircuitBreakers;
+  readonly observations: Observations;
+  readonly nowMs: () => number;
+}
+
+export function chooseTargets(
+  order: CallOrder,
+  own: ReadonlyMap<string, Credential>,
+  parts: ChoosingParts,
+): ChosenTargets {
+  const keyring: Keyring = {
+    tenant: (vendor) => own.get(vendor),
+    platform: (vendor) => parts.access.keys.platform(vendor),
+  };
+  if (order.model !== 'auto') return named(order, keyring, parts);
+  return continued(order, keyring, parts) ?? routed(order, keyring, parts);
+}
+
+function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets {
+  const found = access.catalogue.resolve(order.model, order.provider);
+  if ('problem' in found) throw unknownModel(found.problem, order);
+  const { model } = found;
+  const tiers = modelTiersOf(order.limits.plan);
+  const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
+  if (planTargets([model], keyring, isAllowed).targets.length === 0) {
+    // Outside the tiers no key of the platform would help, so that is said first.
+    throw isAllowed(model) ? unavailable(model.id) : outsideTiers(model, order);
+  }
+  if (!canRead(model, order)) throw cannotSee(model);
+  const chain = [model, ...fallbacks(order, access)];
+  const { targets } = planTargets([...new Set(chain)], keyring, isAllowed);
+  return {
+    plan: { targets: makersFirst(targets, pinOf(order.request.messages)), mayEnlarge: false },
+    routing: undefined,
+    tierRefusalOf: (refused) =>
+      isAllowed(refused) || keyring.platform(refused.vendor) === undefined
+        ? undefined
+        : outsideTiers(refused, order),
+  };
+}
+
+function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
+  return (order.fallbackModels ?? []).flatMap((name) => {
+    const found = access.catalogue.resolve(name, undefined);
+    return 'model' in found && canRead(found.model, order) ? [found.model] : [];
+  });
+}
+
+/** A thought that is still going on is continued by its maker as long as that answers; others see it without. */
+function makersFirst(targets: readonly Target[], pin: Origin | undefined): readonly Target[] {
+  if (pin === undefined) return targets;
+  const isMaker = ({ model, credential }: Target): boolean =>
+    model.id === pin.model && credential.id === pin.credentialId;
+  return [...targets.filter(isMaker), ...targets.filter((target) => !isMaker(target))];
+}
+
+/** While a signed thought is still going on, only its maker can continue it. */
+function continued(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets | undefined {
+  const pin = pinOf(order.request.messages);
+  const model = pin === undefined ? undefined : access.catalogue.byId(pin.model);
+  if (pin === undefined || model === undefined) return undefined;
+  const tiers = modelTiersOf(order.limits.plan);
+  const { targets } = planTargets([model], keyring, ({ tier }) => tiers.includes(tier));
+  const makers = targets.filter(({ credential }) => credential.id === pin.credentialId);
+  if (makers.length === 0) return undefined;
+  const reason = `${model.id} made the signed thought that this call continues`;
+  return {
+    plan: { targets: makers, mayEnlarge: false },
+    routing: { is_auto_routed: true, model_chosen: model.id, confidence: 1, reason },
+    tierRefusalOf: () => undefined,
+  };
+}
+
+function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): ChosenTargets {
+  const { access, breakers, observations } = parts;
+  const { provider } = order;
+  if (provider !== undefined && !access.catalogue.hasVendor(provider)) {
+    throw unknownModel('invalid_provider', order);
+  }
+  const nowMs = parts.nowMs();
+  const tiers = modelTiersOf(order.limits.plan);
+  const models = access.catalogue.all.filter(({ vendor }) => provider === undefined || vendor === provider);
+  const keysOf = (vendor: string): readonly Credential[] =>
+    [keyring.tenant(vendor), keyring.platform(vendor)].filter((key) => key !== undefined);
+  const observed = (model: string) => observations.of(model, nowMs);
+  const isWell = ({ vendor }: CatalogueModel): boolean =>
+    keysOf(vendor).some(({ id }) => !breakers.isOpen(vendor, id, nowMs));
+  const hasKey = ({ vendor }: CatalogueModel): boolean => keysOf(vendor).length > 0;
+  const choice =
+    chooseModel(order.request, models, { tiers, isAvailable: isWell, observed }) ??
+    // Where all are left out for their failures, one of them is asked all the same.
+    chooseModel(order.request, models, { tiers, isAvailable: hasKey, observed });
+  if (choice === undefined) {
+    throw new PlatformError('invalid_model', {
+      message: `No model of the plan's tiers (${tiers.join(', ')}) is available for this request.`,
+    });
+  }
+  const chain = [...choice.chain, ...fallbacks(order, access)];
+  const { targets } = planTargets([...new Set(chain)], keyring, ({ tier }) => tiers.includes(tier));
+  return { plan: { targets, mayEnlarge: true }, routing: choice.routing, tierRefusalOf: () => undefined };
+}
+
+function unknownModel(problem: 'invalid_model' | 'invalid_provider', order: CallOrder): PlatformError {
+  return problem === 'invalid_provider'
+    ? new PlatformError(problem, {
+        message: `There is no provider ${shown(order.provider ?? '')}.`,
+        details: { field: 'provider', issue: 'not supported' },
+      })
+    : new PlatformError(problem, {
+        message: `There is no model ${shown(order.model)}.`,
+        details: { field: 'model', issue: 'not found' },
+      });
+}
+
+function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): boolean {
+  return capabilities.has('vision') || !hasImages(request);
+}
+
+function cannotSee({ id }: CatalogueModel): PlatformError {
+  return new PlatformError('validation_error', {
+    message: `The model ${id} takes no images.`,
+    details: { field: 'messages', issue: 'holds images, which the model does not take' },
+  });
+}
+
+function unavailable(model: string): PlatformError {
+  return new PlatformError('invalid_model', {
+    message: `The model ${model} is not available: there is no key for its vendor.`,
+    details: { field: 'model', issue: 'not available' },
+  });
+}
+
+function outsideTiers({ id, tier }: CatalogueModel, { limits }: CallOrder): PlatformError {
+  return new PlatformError('MODEL_TIER_RESTRICTED', {
+    message: `The model ${id} is of the tier ${tier}, which the plan ${limits.plan} does not include.`,
+    details: { model: id, tier, plan: limits.plan, allowed_tiers: modelTiersOf(limits.plan) },
+  });
+}
+
+function shown(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
+}

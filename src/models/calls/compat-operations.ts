@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
+import type { KeyCaller } from '../../kernel/caller.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
+import { whenReady } from '../../kernel/ready.js';
+import type { ErrorCode } from '../../kernel/errors.js';
+import { type Catalogue } from '../../llm/index.js';
+import {
+  apiKey,
+  declare,
+  type JsonReply,
+  type Operation,
+  type RawReply,
+  type StreamReply,
+} from '../../http/operations/index.js';
+import { type CallOrder, callSources } from './call-order.js';
+import { type CompatForm, streamAtDoor, wholeAtDoor } from './compat-reply.js';
+import type { ModelCalls } from './model-calls.js';
+import {
+  ChatFrames,
+  type CompatRequest,
+  fromChatRequest,
+  fromMessagesRequest,
+  MessagesFrames,
+  resolveVendorModel,
+  toChatError,
+  toChatModels,
+  toChatReply,
+  toMessagesError,
+  toMessagesReply,
+} from '../compat/index.js';
+
+export interface CompatParts {
+  readonly calls: ModelCalls;
+  readonly catalogue: Catalogue;
+  readonly time: Time;
+  readonly newId: () => string;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+/** Pictures travel inside. */
+const bodyBytesMax = 20 * 1024 * 1024;
+
+const refusals: readonly ErrorCode[] = [
+  'missing_required_field',
+  'invalid_model',
+  'MODEL_TIER_RESTRICTED',
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+  'provider_unavailable',
+];
+
+/** What documents show of a body; the door itself reads the rest. */
+const doorBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
+
+export function compatOperations(parts: CompatParts): readonly Operation[] {
+  const { calls, catalogue, time } = parts;
+  const common = {
+    method: 'POST',
+    access: apiKey('llm:call'),
+    rate: 'model-work',
+    bodyRules: { maxBytes: bodyBytesMax },
+    // The door's own form, which its clients know better than any schema here.
+    output: z.unknown(),
+    errors: refusals,
+  } as const;
+  return [
+    declare({
+      ...common,
+      name: 'doors.chat-completions',
+      path: '/v1/chat/completions',
+      title: "Call a model in the form of OpenAI's chat completions.",
+      description: "OpenAI's clients work with this address and an API key of the platform.",
+      body: doorBody.transform(fromChatRequest),
+      envelope: toChatError,
+      handle: ({ caller, body, leaving }) =>
+        answer(parts, orderOf(catalogue, 'openai', caller, body, leaving), 'chatcmpl-', {
+          ...chatForm,
+          frames: (head) => new ChatFrames(head, body.wantsUsage),
+        }),
+    }),
+    declare({
+      ...common,
+      name: 'doors.messages',
+      path: '/v1/messages',
+      title: "Call a model in the form of Anthropic's messages.",
+      description: "Anthropic's clients work with this address and an API key of the platform.",
+      body: doorBody.transform(fromMessagesRequest),
+      envelope: toMessagesError,
+      handle: ({ caller, body, leaving }) =>
+        answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
+    }),
+    declare({
+      name: 'doors.models',
+      method: 'GET',
+      path: '/v1/models',
+      title: "The models that can be called, in OpenAI's form.",
+      access: apiKey('models:read'),
+      output: z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({ id: z.string() })) }),
+      envelope: toChatError,
+      async handle({ caller }) {
+        const isAvailable = await calls.vendorsOf(caller.scope);
+        const models = catalogue.all.filter(({ vendor }) => isAvailable(vendor));
+        return toChatModels(models, Math.floor(time.wallMs() / 1_000));
+      },
+    }),
+  ];
+}
+
+const chatForm = {
+  reply: toChatReply,
+  failure: (error) => `data: ${JSON.stringify(toChatError(error))}\n\n`,
+} as const satisfies Omit<CompatForm, 'frames'>;
+
+const messagesForm: CompatForm = {
+  frames: (head, origin) => new MessagesFrames(head, origin),
+  reply: toMessagesReply,
+  failure: (error) => `event: error\ndata: ${JSON.stringify(toMessagesError(error))}\n\n`,
+};
+
+function orderOf(
+  catalogue: Catalogue,
+  vendor: 'openai' | 'anthropic',
+  caller: KeyCaller,
+  { model, request }: CompatRequest,
+  signal: LeaveSignal,
+): CallOrder {
+  const found = resolveVendorModel(catalogue, model, vendor);
+  return {
+    scope: caller.scope,
+    limits: caller.limits,
+    source: callSources.direct,
+    keyId: caller.keyId,
+    userId: null,
+    model: 'model' in found ? found.model.id : model,
+    provider: undefined,
+    request,
+    signal,
+  };
+}
+
+function answer(
+  { calls, time, newId, report }: CompatParts,
+  order: CallOrder,
+  prefix: string,
+  form: CompatForm,
+) {
+  return whenReady(calls.prepare(order), (begin): Promise<JsonReply<object> | RawReply | StreamReply> => {
+    const head = { id: prefix + newId(), createdSeconds: Math.floor(time.wallMs() / 1_000) };
+    if (!order.request.stream) return wholeAtDoor(begin(), form, head);
+    return streamAtDoor(begin(), form, head, (error) =>
+      report('a model call after its answer had begun', error),
+    );
+  });
+}

@@ -1,0 +1,67 @@
+/** Answers in the form of another vendor's API, so that its own clients can be pointed here. */
+import type { PlatformError } from '../../kernel/errors.js';
+import { AnswerBuilder, type LlmAnswer, type LlmEvent, type Origin, type Usage } from '../../llm/index.js';
+import { JsonReply, type RawReply, type StreamReply } from '../../http/operations/index.js';
+import type { RunningCall } from './model-calls.js';
+import { payerHeaders, toNobody } from './replies.js';
+import { streamedAnswer } from './stream-answer.js';
+
+export interface AnswerHead {
+  readonly id: string;
+  readonly createdSeconds: number;
+  readonly model: string;
+}
+
+/** How a door writes. */
+export interface CompatForm {
+  readonly frames: (
+    head: AnswerHead,
+    origin: Origin,
+  ) => { write(events: readonly LlmEvent[]): string; end(): string };
+  readonly reply: (answer: LlmAnswer, usage: Usage, head: AnswerHead) => object;
+  /** The last event of a stream that could not be finished. */
+  readonly failure: (error: PlatformError) => string;
+}
+
+type Head = Omit<AnswerHead, 'model'>;
+
+export async function wholeAtDoor(
+  call: RunningCall,
+  form: CompatForm,
+  { id, createdSeconds }: Head,
+): Promise<JsonReply<object> | RawReply> {
+  const builder = new AnswerBuilder();
+  const served = await call.run((events) => {
+    for (const event of events) builder.add(event);
+  });
+  if (served === undefined) return toNobody;
+  const answer = builder.build(originOf(call));
+  const body = form.reply(answer, served.usage, { id, createdSeconds, model: served.model });
+  return new JsonReply(body, 200, payerHeaders(served.payer));
+}
+
+export function streamAtDoor(
+  call: RunningCall,
+  form: CompatForm,
+  { id, createdSeconds }: Head,
+  failed: (error: unknown) => void,
+): Promise<StreamReply | RawReply> {
+  const formOf = () => {
+    const origin = originOf(call);
+    const frames = form.frames({ id, createdSeconds, model: origin.model }, origin);
+    return {
+      write: (events: readonly LlmEvent[]) => frames.write(events),
+      end: () => frames.end(),
+      failure: form.failure,
+    };
+  };
+  return streamedAnswer(call, formOf, failed);
+}
+
+function originOf({ target }: RunningCall): Origin {
+  return {
+    vendor: target?.model.vendor ?? '',
+    model: target?.model.id ?? '',
+    credentialId: target?.credential.id ?? '',
+  };
+}

@@ -1,0 +1,283 @@
+/**
+ * Model calls as tenants make them. Between a caller and the vendors stand: the tenant's own keys and the plan's tiers
+ * (who may be asked), the month's quota (only where the platform pays), and the books (before and after each attempt).
+ */
+import { type Ready, whenReady } from '../../kernel/ready.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import {
+  addUsage,
+  type CallOutcome,
+  CircuitBreakers,
+  costOf,
+  type Hear,
+  Observations,
+  type Routing,
+  runCall,
+  type StopReason,
+  sumOfCosts,
+  type Target,
+  type Usage,
+  VendorPools,
+  zeroUsage,
+} from '../../llm/index.js';
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { Quota } from '../../tenancy/quota/index.js';
+import type { Ledger } from '../usage/index.js';
+import { attemptIdOf, type CallOrder } from './call-order.js';
+import { CallLedger } from './call-ledger.js';
+import { hitRow } from './call-rows.js';
+import { type ChosenTargets, chooseTargets } from './choose-targets.js';
+import type { Answer } from './stored-reply.js';
+import type { OwnKeys } from './tenant-keys.js';
+import type { VendorAccess } from './vendor-access.js';
+import { platformFailure } from './platform-failure.js';
+
+export interface ModelCallParts {
+  readonly access: VendorAccess;
+  readonly ownKeys: OwnKeys;
+  readonly ledger: Ledger;
+  readonly quota: Pick<Quota, 'monthlyRefusal' | 'reserveTokens' | 'settleTokens'>;
+  readonly time: Time;
+  readonly processId: string;
+  readonly chance: () => number;
+  readonly newId: () => string;
+}
+
+export type Payer = 'platform' | 'tenant';
+
+/** A call that was answered whole. */
+export interface ServedCall {
+  readonly callId: string;
+  readonly model: string;
+  readonly vendor: string;
+  /** Undefined where nobody was asked. */
+  readonly payer: Payer | undefined;
+  readonly stop: StopReason | undefined;
+  /** The answer of an earlier call, given again. */
+  readonly cached: boolean;
+  /** Of the attempt that answered; the others are in the books. */
+  readonly usage: Usage;
+  /** Of all attempts, in dollars. */
+  readonly cost: number;
+  readonly latencyMs: number;
+  /** From the start of the attempt that answered to its first content, thought or tool call. */
+  readonly firstSignalMs: number | undefined;
+  readonly routing: Routing | undefined;
+}
+
+/** A call under way. */
+export interface RunningCall {
+  /** Of the present attempt: once something came, of the answer. Undefined where nobody is asked. */
+  readonly target: Target | undefined;
+  /** What all its attempts used, once it has ended, however it did. */
+  readonly spent?: { readonly usage: Usage; readonly cost: number } | undefined;
+  /**
+   * Makes the call, and hands out the answer's events as they come. To be called once. Gives undefined where the caller
+   * left, throws the refusal else.
+   */
+  run(hear: Hear): Promise<ServedCall | undefined>;
+}
+
+/** What of a running call changes while it runs. */
+type UnderWay = { target: RunningCall['target']; spent?: RunningCall['spent'] };
+
+/** Longer than one commit takes; what is not booked by then is closed with its estimate by the next node. */
+const bookingMsMax = 3_000;
+
+export class ModelCalls {
+  readonly #parts: ModelCallParts;
+  readonly #pools = new VendorPools();
+  readonly #breakers = new CircuitBreakers();
+  readonly #observations = new Observations();
+  #running = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(parts: ModelCallParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Chooses who is asked, or throws why nobody is. What it gives makes the call; nothing is sent before that
+   * runs.
+   */
+  prepare(order: CallOrder): Ready<() => RunningCall> {
+    const startedAtMs = this.#parts.time.monotonicMs();
+    return whenReady(this.#choose(order), (chosen) => () => {
+      const call: UnderWay & RunningCall = {
+        target: chosen.plan.targets[0],
+        spent: undefined,
+        run: (hear) => this.#run(order, chosen, call, startedAtMs, hear),
+      };
+      return call;
+    });
+  }
+
+  /**
+   * Throws what the call would be refused with before any vendor is asked: an unknown or unavailable model, the tier,
+   * a used-up month. For work whose beginning is answered before its first call is made.
+   */
+  async judge(order: CallOrder): Promise<void> {
+    const { plan } = await this.#choose(order);
+    if (order.letIn === true || plan.targets[0]?.credential.payer !== 'platform') return;
+    const refusal = await this.#parts.quota.monthlyRefusal(order.scope, order.limits);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  #choose(order: CallOrder): Ready<ChosenTargets> {
+    return whenReady(this.#parts.ownKeys.of(order.scope), (own) =>
+      chooseTargets(order, own, {
+        access: this.#parts.access,
+        breakers: this.#breakers,
+        observations: this.#observations,
+        nowMs: () => this.#parts.time.monotonicMs(),
+      }),
+    );
+  }
+
+  /** Tells of a call that an earlier answer has served, which began at `startedAtMs` by the monotonic clock. */
+  tellOfHit(order: CallOrder, answer: Answer, startedAtMs: number): Promise<void> {
+    const { ledger, time, newId } = this.#parts;
+    const responseMs = time.monotonicMs() - startedAtMs;
+    const startedAt = new Date(time.wallMs() - responseMs).toISOString();
+    return ledger.tell(hitRow(order, order.callId ?? newId(), answer, { startedAt, responseMs }));
+  }
+
+  /** Which vendors the tenant can call: by a key of the platform, or by one of its own. */
+  async vendorsOf(scope: TenantScope): Promise<(vendor: string) => boolean> {
+    const own = await this.#parts.ownKeys.of(scope);
+    return (vendor) => own.has(vendor) || this.#parts.access.keys.platform(vendor) !== undefined;
+  }
+
+  /** Cuts what still runs, and waits until it is booked. */
+  async close(): Promise<void> {
+    await this.#pools.close();
+    let patience: Timer | undefined;
+    const bound = new Promise<void>((resolve) => {
+      patience = this.#parts.time.after(bookingMsMax, resolve);
+    });
+    const idle = new Promise<void>((resolve) => {
+      this.#idle = resolve;
+      if (this.#running === 0) resolve();
+    });
+    await Promise.race([idle, bound]);
+    // Left alone it would keep a process that has nothing more to do.
+    patience?.cancel();
+  }
+
+  /** From its beginning until it is booked, a call is one that `close` waits for. */
+  async #run(
+    order: CallOrder,
+    chosen: ChosenTargets,
+    call: UnderWay,
+    startedAtMs: number,
+    hear: Hear,
+  ): Promise<ServedCall | undefined> {
+    const { time, newId } = this.#parts;
+    const callId = order.callId ?? newId();
+    const books = new CallLedger(this.#parts, order, callId, startedAtMs, (start) => {
+      call.target = start.target;
+    });
+    let outcome: CallOutcome;
+    this.#running += 1;
+    try {
+      outcome = await this.#carry(order, chosen, callId, books, hear);
+    } finally {
+      try {
+        // Nearly always the last attempt has told of the call already.
+        const ending = books.end();
+        if (ending !== undefined) await ending;
+      } finally {
+        this.#running -= 1;
+        if (this.#running === 0) this.#idle?.();
+      }
+    }
+    call.spent = spentIn(outcome);
+    if (outcome.kind === 'cancelled') return undefined;
+    if (outcome.kind === 'failed') throw refusalOf(outcome, chosen);
+    return served(callId, outcome, chosen, time.monotonicMs() - startedAtMs);
+  }
+
+  #carry(
+    order: CallOrder,
+    chosen: ChosenTargets,
+    callId: string,
+    books: CallLedger,
+    hear: Hear,
+  ): Promise<CallOutcome> {
+    const { time, chance, newId, access } = this.#parts;
+    const { clocks, turnDeadlineMs } = order;
+    return runCall(
+      {
+        plan: chosen.plan,
+        request: order.request,
+        signal: order.signal,
+        ...(clocks !== undefined && { limits: clocks }),
+        ...(turnDeadlineMs !== undefined && { turnDeadlineMs }),
+      },
+      {
+        time,
+        chance,
+        newId: (number) => (order.callId === undefined ? newId() : attemptIdOf(callId, number)),
+        pools: this.#pools,
+        adapterOf: (vendor) => access.adapters.get(vendor),
+        breakers: this.#breakers,
+        observations: this.#observations,
+        beforeAttempt: books.beforeAttempt,
+        afterAttempt: books.afterAttempt,
+      },
+      hear,
+    );
+  }
+}
+
+function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {
+  const ownKeyRefused = error?.failure === 'credential' || error?.failure === 'exhausted';
+  const last = attempts.at(-1);
+  const tierRefusal =
+    ownKeyRefused && last?.payer === 'tenant' ? tierRefusalOf(last.target.model) : undefined;
+  if (tierRefusal !== undefined) return tierRefusal;
+  return error === undefined ? new PlatformError('provider_error') : platformFailure(error);
+}
+
+function spentIn({ attempts }: CallOutcome): RunningCall['spent'] {
+  return {
+    usage: attempts.reduce((sum, { usage }) => addUsage(sum, usage), zeroUsage),
+    cost: costOfAll(attempts),
+  };
+}
+
+function costOfAll(attempts: CallOutcome['attempts']): number {
+  return sumOfCosts(attempts.map(({ usage, target }) => costOf(usage, target.model.price)));
+}
+
+function served(
+  callId: string,
+  { attempts }: CallOutcome,
+  { routing }: ChosenTargets,
+  latencyMs: number,
+): ServedCall {
+  const last = attempts.at(-1);
+  if (last === undefined) throw new Error('A completed call has an attempt');
+  const { model } = last.target;
+  return {
+    callId,
+    model: model.id,
+    vendor: model.vendor,
+    payer: last.payer,
+    stop: last.stop,
+    cached: false,
+    usage: last.usage,
+    cost: costOfAll(attempts),
+    latencyMs: Math.round(latencyMs),
+    firstSignalMs: last.firstSignalMs,
+    routing: routing === undefined ? undefined : explained(routing, model.id),
+  };
+}
+
+/** What was chosen is what answered; that another was meant to stands in the reason. */
+function explained(routing: Routing, answered: string): Routing {
+  if (routing.model_chosen === answered) return routing;
+  const reason = `${routing.reason ?? ''}; it did not answer, so ${answered} did`;
+  return { ...routing, model_chosen: answered, reason };
+}

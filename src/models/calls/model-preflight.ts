@@ -1,0 +1,44 @@
+import type { TenantLimits } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Catalogue } from '../../llm/index.js';
+import { callSources } from './call-order.js';
+import type { ModelCalls } from './model-calls.js';
+
+/** What can be said of a model before anybody calls it. */
+export class ModelPreflight {
+  readonly #catalogue: Catalogue;
+  readonly #calls: Pick<ModelCalls, 'judge'>;
+
+  constructor(catalogue: Catalogue, calls: Pick<ModelCalls, 'judge'>) {
+    this.#catalogue = catalogue;
+    this.#calls = calls;
+  }
+
+  /** Whether there is such a model, whoever may use it. */
+  isKnown(model: string): boolean {
+    return model === 'auto' || 'model' in this.#catalogue.resolve(model);
+  }
+
+  /** What a call of the model would be refused for, as the tenant's plan and keys stand now. */
+  async faultOf(scope: TenantScope, limits: TenantLimits, model: string): Promise<string | undefined> {
+    try {
+      await this.#calls.judge({
+        scope,
+        limits,
+        source: callSources.toolLoop,
+        keyId: null,
+        userId: null,
+        model,
+        request: { messages: [], stream: true },
+        // The month's quota says nothing about the model.
+        letIn: true,
+        signal: new AbortController().signal,
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof PlatformError) return error.message;
+      throw error;
+    }
+  }
+}

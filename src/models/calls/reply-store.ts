@@ -1,0 +1,96 @@
+/**
+ * Where answers are kept: in a part of this process's memory, and behind it where all nodes find them, if there is such
+ * a place. What is asked for often is answered from here; what another node was told is found there.
+ */
+import { LRUCache } from 'lru-cache';
+import { sleep, type Time } from '../../../cluster/index.js';
+import type { Claim, SharedValues } from '../../infra/storage/index.js';
+import { type Answer, type KeptAnswer, readKeptAnswer } from './stored-reply.js';
+
+const keptMs = 3_600_000;
+const memoryBytesMax = 64 * 1024 * 1024;
+const answerBytesMax = 1024 * 1024;
+
+/** So long one node waits for another's answer to the same call; after that it asks the vendor itself. */
+const patienceMs = 5_000;
+const lookEveryMs = 50;
+
+/** Another form of value gets another name, so that nodes of two versions do not read each other's. */
+const prefix = 'troupe:answer:1:';
+
+/** Ends the turn that this node took in asking the vendor. */
+export type Turn = (answer: Answer | undefined) => void;
+
+export interface AnswerStoreParts {
+  readonly shared: SharedValues | undefined;
+  readonly time: Time;
+}
+
+export class AnswerStore {
+  readonly #shared: SharedValues | undefined;
+  readonly #time: Time;
+  readonly #near = new LRUCache<string, KeptAnswer>({
+    maxSize: memoryBytesMax,
+    maxEntrySize: answerBytesMax,
+    sizeCalculation: ({ text }) => 1_000 + 2 * text.length,
+  });
+
+  constructor({ shared, time }: AnswerStoreParts) {
+    this.#shared = shared;
+    this.#time = time;
+  }
+
+  /** The kept answer, or the turn to ask for one: of nodes that want the same, one at a time has it. */
+  async getOrTurn(key: string): Promise<KeptAnswer | Turn> {
+    const near = this.#fresh(this.#near.get(key));
+    if (near !== undefined) return near;
+    const shared = this.#shared;
+    if (shared === undefined) return (answer) => void this.#keep(key, answer);
+    const endMs = this.#time.monotonicMs() + patienceMs;
+    for (;;) {
+      const far = await this.#far(shared, key);
+      if (far !== undefined) return far;
+      const claim = await shared.claim(`${prefix}${key}:turn`, patienceMs);
+      if (claim !== undefined || this.#time.monotonicMs() >= endMs) {
+        return (answer) => void this.#share(shared, key, answer, claim);
+      }
+      await sleep(this.#time, lookEveryMs);
+    }
+  }
+
+  async #far(shared: SharedValues, key: string): Promise<KeptAnswer | undefined> {
+    const text = await shared.get(prefix + key);
+    const found = this.#fresh(text === undefined ? undefined : readKeptAnswer(text));
+    if (found !== undefined) this.#near.set(key, found);
+    return found;
+  }
+
+  /** The turn is over only when the answer can be found, so that the next in line finds it. */
+  async #share(
+    shared: SharedValues,
+    key: string,
+    answer: Answer | undefined,
+    claim: Claim | undefined,
+  ): Promise<void> {
+    const kept = this.#keep(key, answer);
+    const text = kept === undefined ? '' : JSON.stringify(kept);
+    if (text !== '' && text.length <= answerBytesMax) await shared.set(prefix + key, text, keptMs);
+    await claim?.release();
+  }
+
+  #keep(key: string, answer: Answer | undefined): KeptAnswer | undefined {
+    if (answer === undefined) return undefined;
+    const kept = { ...answer, keptUntilMs: this.#time.wallMs() + keptMs };
+    this.#near.set(key, kept);
+    return kept;
+  }
+
+  #fresh(answer: KeptAnswer | undefined): KeptAnswer | undefined {
+    if (answer === undefined) return undefined;
+    const leftMs = answer.keptUntilMs - this.#time.wallMs();
+    // A node whose clock is ahead must not make an answer live for longer.
+    return leftMs > 0 && leftMs <= keptMs + clockSkewMsMax ? answer : undefined;
+  }
+}
+
+const clockSkewMsMax = 60_000;

@@ -1,0 +1,150 @@
+/**
+ * Answers that may be given again. The key holds the tenant, so nothing crosses tenants; of identical calls at the same
+ * time one goes to the vendor and the others wait for its answer. Only whole answers are kept.
+ */
+import { createHash } from 'node:crypto';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
+import type { Hear, LlmEvent } from '../../llm/index.js';
+import type { AnswerStore } from './reply-store.js';
+import type { CallOrder } from './call-order.js';
+import { type Answer, keptUsage } from './stored-reply.js';
+import type { RunningCall, ServedCall } from './model-calls.js';
+
+/** The call as a key. Whether it is streamed does not matter; where the service chooses the model, the plan does. */
+export function answerKey({ scope, limits, model, provider, request }: CallOrder): string {
+  const { stream: _stream, ...asked } = request;
+  const named = model === 'auto' ? ['auto', limits.plan] : [model];
+  // The requests of direct calls are put together in one order, so equal ones have equal texts.
+  const canonical = JSON.stringify([scope.tenantId, named, provider ?? null, asked]);
+  return createHash('sha256').update(canonical).digest('base64url');
+}
+
+/** How a call ended for those who wait for its answer: without one, or because its own caller left. */
+type Landing = Answer | 'without' | 'left';
+
+export class ResponseCache {
+  readonly #store: AnswerStore;
+  /** Calls under way, by key. */
+  readonly #flights = new Map<string, Promise<Landing>>();
+
+  constructor(store: AnswerStore) {
+    this.#store = store;
+  }
+
+  /** The kept answer, that of an identical call under way, or that of `call`; `onHit` is told of the first two. */
+  async serve(
+    key: string,
+    signal: LeaveSignal,
+    call: () => RunningCall,
+    onHit: (answer: Answer) => Promise<void>,
+  ): Promise<RunningCall> {
+    for (let flight = this.#flights.get(key); flight !== undefined; flight = this.#flights.get(key)) {
+      const landed = await unlessGone(flight, signal);
+      if (landed === undefined) return nothing();
+      // What one call did not get, the next may not get either: nobody stands in line for it a second time.
+      if (landed === 'without') return call();
+      if (landed !== 'left') return replayed(landed, onHit);
+    }
+    const land = this.#takeOff(key);
+    try {
+      const found = await this.#store.getOrTurn(key);
+      if (typeof found !== 'function') {
+        land(found);
+        return replayed(found, onHit);
+      }
+      const landed = (landing: Landing): void => {
+        found(typeof landing === 'string' ? undefined : landing);
+        land(landing);
+      };
+      if (signal.aborted) {
+        landed('left');
+        return nothing();
+      }
+      const running = call();
+      const run = running.run.bind(running);
+      // Who answers is known only while the call runs, so the object itself goes on.
+      return Object.assign(running, { run: (hear: Hear) => recorded(run, hear, landed) });
+    } catch (error) {
+      land('without');
+      throw error;
+    }
+  }
+
+  #takeOff(key: string): (landed: Landing) => void {
+    let land: (landed: Landing) => void = () => undefined;
+    this.#flights.set(
+      key,
+      new Promise((resolve) => {
+        land = resolve;
+      }),
+    );
+    return (landed) => {
+      this.#flights.delete(key);
+      land(landed);
+    };
+  }
+}
+
+async function recorded(
+  call: RunningCall['run'],
+  hear: Hear,
+  land: (landing: Landing) => void,
+): Promise<ServedCall | undefined> {
+  let text = '';
+  let landing: Landing = 'without';
+  try {
+    const served = await call((events) => {
+      for (const event of events) if (event.type === 'content') text += event.text;
+      return hear(events);
+    });
+    landing = served === undefined ? 'left' : (answerOf(text, served) ?? 'without');
+    return served;
+  } finally {
+    land(landing);
+  }
+}
+
+/** Only what the model ended by itself is worth keeping. */
+function answerOf(text: string, { stop, model, vendor, usage, routing }: ServedCall): Answer | undefined {
+  if (stop !== 'stop' && stop !== 'stop_sequence') return undefined;
+  return { text, model, vendor, stop, usage: keptUsage(usage), routing };
+}
+
+function replayed(answer: Answer, onHit: (answer: Answer) => Promise<void>): RunningCall {
+  const { text, usage, routing, model, vendor, stop } = answer;
+  const call: ServedCall = {
+    model,
+    vendor,
+    stop,
+    callId: '',
+    usage: { ...usage, raw: null },
+    routing,
+    payer: undefined,
+    cost: 0,
+    latencyMs: 0,
+    firstSignalMs: undefined,
+    cached: true,
+  };
+  return { target: undefined, run: (hear) => replay(text, call, onHit(answer), hear) };
+}
+
+async function replay(text: string, call: ServedCall, told: Promise<void>, hear: Hear): Promise<ServedCall> {
+  const pieces = text.match(/\s*\S+(?:\s+$)?|\s+$/g) ?? [];
+  await hear(pieces.map((piece): LlmEvent => ({ type: 'content', text: piece })));
+  await told;
+  return call;
+}
+
+function nothing(): RunningCall {
+  return { target: undefined, run: () => Promise.resolve(undefined) };
+}
+
+/** Undefined where the caller left first. */
+function unlessGone<Value>(value: Promise<Value>, signal: LeaveSignal): Promise<Value | undefined> {
+  if (signal.aborted) return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => resolve(undefined);
+    signal.addEventListener('abort', onAbort);
+    value.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

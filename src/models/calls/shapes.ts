@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import {
+  inputTokens,
+  type LlmRequest,
+  type Message,
+  modelTiers,
+  outputTokens,
+  type Usage,
+} from '../../llm/index.js';
+
+const modelName = z.string().min(1).max(200);
+
+const message = z.object({
+  role: z.enum(['system', 'user', 'assistant']),
+  content: z.string(),
+});
+
+export const callBody = z.object({
+  query: z.string().refine((text) => text.trim() !== '', 'must not be empty'),
+  model: modelName.default('auto'),
+  provider: modelName.optional(),
+  messages: z.array(message).max(10_000).default([]),
+  temperature: z.number().min(0).max(2).default(0.7),
+  max_tokens: z.int().min(1).optional(),
+  stream: z.boolean().default(false),
+  cache: z.boolean().optional(),
+});
+export type CallBody = z.output<typeof callBody>;
+
+export const usageShape = z.object({
+  input_tokens: z.int().min(0),
+  output_tokens: z.int().min(0),
+  total_tokens: z.int().min(0),
+});
+
+export const callAnswer = z.object({
+  success: z.literal(true),
+  response: z.string(),
+  model: z.string(),
+  provider: z.string(),
+  usage: usageShape,
+  cost: z.number().min(0),
+  latency_ms: z.number().min(0),
+  routing: z
+    .object({
+      is_auto_routed: z.boolean(),
+      model_chosen: z.string(),
+      confidence: z.number().min(0).max(1),
+      reason: z.string().optional(),
+    })
+    .optional(),
+  cached: z.boolean().optional(),
+});
+export type CallAnswer = z.input<typeof callAnswer>;
+
+export const modelShape = z.object({
+  id: z.string(),
+  vendor: z.string(),
+  tier: z.enum(modelTiers),
+  context_window: z.int(),
+  max_output_tokens: z.int(),
+  price: z.object({
+    input_per_mtok: z.number(),
+    output_per_mtok: z.number(),
+    cached_input_per_mtok: z.number(),
+  }),
+  capabilities: z.array(z.string()),
+  available: z.boolean(),
+});
+
+export function usageOf(usage: Usage): z.output<typeof usageShape> {
+  const [input, output] = [inputTokens(usage), outputTokens(usage)];
+  return { input_tokens: input, output_tokens: output, total_tokens: input + output };
+}
+
+/** The conversation so far, and then the query as the user's newest message. */
+export function requestOf(body: CallBody): LlmRequest {
+  return {
+    messages: [...body.messages.map(messageOf), messageOf({ role: 'user', content: body.query })],
+    temperature: body.temperature,
+    ...(body.max_tokens === undefined ? {} : { maxTokens: body.max_tokens }),
+    stream: body.stream,
+  };
+}
+
+function messageOf({ role, content }: z.output<typeof message>): Message {
+  return role === 'system' ? { role, content } : { role, content: [{ type: 'text', text: content }] };
+}
+
+/** Whether an earlier answer may be given again: asked for, or likely to be the same anyway. */
+export function mayRepeat(body: CallBody, cacheControl: string | undefined): boolean {
+  if (body.cache === false || /\bno-(?:cache|store)\b/i.test(cacheControl ?? '')) return false;
+  return body.cache === true || body.temperature === 0;
+}

@@ -1,0 +1,244 @@
+/** Anthropic's Messages as a way in: a request of that form becomes the platform's own. */
+import { z } from 'zod';
+import { invalidField } from '../../../kernel/errors.js';
+import { parseCompatBody, type CompatRequest } from '../compat-request.js';
+import {
+  type AssistantPart,
+  type ImagePart,
+  type LlmRequest,
+  type Message,
+  type ReasoningEffort,
+  type TextPart,
+  type UserPart,
+  openSignature,
+} from '../../../llm/index.js';
+
+const textBlock = z.object({ type: z.literal('text'), text: z.string() });
+const imageBlock = z.object({
+  type: z.literal('image'),
+  source: z.discriminatedUnion('type', [
+    z.object({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+    z.object({ type: z.literal('url'), url: z.string().min(1) }),
+  ]),
+});
+const toolResult = z.object({
+  type: z.literal('tool_result'),
+  tool_use_id: z.string().min(1),
+  content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textBlock, imageBlock]))]).optional(),
+  is_error: z.boolean().nullish(),
+});
+
+const message = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('system'), content: z.union([z.string(), z.array(textBlock)]) }),
+  z.object({
+    role: z.literal('user'),
+    content: z.union([
+      z.string(),
+      z.array(z.discriminatedUnion('type', [textBlock, imageBlock, toolResult])),
+    ]),
+  }),
+  z.object({
+    role: z.literal('assistant'),
+    content: z.union([
+      z.string(),
+      z.array(
+        z.discriminatedUnion('type', [
+          textBlock,
+          z.object({ type: z.literal('thinking'), thinking: z.string(), signature: z.string() }),
+          z.object({ type: z.literal('redacted_thinking'), data: z.string() }),
+          z.object({
+            type: z.literal('tool_use'),
+            id: z.string().min(1),
+            name: z.string().min(1),
+            input: z.record(z.string(), z.unknown()),
+          }),
+        ]),
+      ),
+    ]),
+  }),
+]);
+
+const messagesRequest = z.object({
+  model: z.string().min(1).max(200),
+  max_tokens: z.int().min(1),
+  messages: z.array(message).min(1),
+  system: z.union([z.string(), z.array(textBlock)]).optional(),
+  temperature: z.number().min(0).max(1).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  stop_sequences: z.array(z.string()).max(64).optional(),
+  stream: z.boolean().optional(),
+  tools: z
+    .array(
+      z.object({
+        type: z.literal('custom', 'only tools of the caller’s own can be used').nullish(),
+        name: z.string().regex(/^[\w-]{1,128}$/, 'letters, digits, underscores and hyphens, 128 at most'),
+        description: z.string().optional(),
+        input_schema: z.record(z.string(), z.unknown()),
+      }),
+    )
+    .max(512)
+    .optional(),
+  tool_choice: z
+    .discriminatedUnion('type', [
+      z.object({ type: z.literal('auto'), disable_parallel_tool_use: z.boolean().optional() }),
+      z.object({ type: z.literal('any'), disable_parallel_tool_use: z.boolean().optional() }),
+      z.object({ type: z.literal('none') }),
+      z.object({
+        type: z.literal('tool'),
+        name: z.string(),
+        disable_parallel_tool_use: z.boolean().optional(),
+      }),
+    ])
+    .optional(),
+  thinking: z
+    .discriminatedUnion('type', [
+      z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1) }),
+      z.object({ type: z.literal('adaptive') }),
+      z.object({ type: z.literal('disabled') }),
+    ])
+    .optional(),
+  output_config: z.object({ effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish() }).optional(),
+});
+
+type MessagesRequest = z.output<typeof messagesRequest>;
+
+export function fromMessagesRequest(body: unknown): CompatRequest {
+  const given = parseCompatBody(messagesRequest, body);
+  const effort = effortOf(given);
+  const request: LlmRequest = {
+    messages: messages(given),
+    maxTokens: given.max_tokens,
+    ...tools(given),
+    ...(given.temperature !== undefined && { temperature: given.temperature }),
+    ...(given.top_p !== undefined && { topP: given.top_p }),
+    ...(given.stop_sequences !== undefined && { stop: given.stop_sequences }),
+    ...(effort !== undefined && { reasoningEffort: effort }),
+    stream: given.stream === true,
+  };
+  return { model: given.model, request };
+}
+
+function effortOf({ thinking, output_config }: MessagesRequest): ReasoningEffort | undefined {
+  if (thinking === undefined) return undefined;
+  if (thinking.type === 'disabled') return 'none';
+  if (thinking.type === 'adaptive') {
+    const asked = output_config?.effort;
+    return asked === 'low' || asked === 'medium' ? asked : 'high';
+  }
+  if (thinking.budget_tokens < 4096) return 'low';
+  return thinking.budget_tokens < 16_384 ? 'medium' : 'high';
+}
+
+function messages(given: MessagesRequest): Message[] {
+  const result: Message[] = [];
+  if (given.system !== undefined) result.push({ role: 'system', content: plainText(given.system) });
+  const toolNames = new Map<string, string>();
+  for (const [index, each] of given.messages.entries()) {
+    if (each.role === 'system') result.push({ role: 'system', content: plainText(each.content) });
+    else if (each.role === 'assistant') {
+      const content =
+        typeof each.content === 'string' ? [textOf(each.content)] : assistantParts(each.content);
+      for (const part of content) if (part.type === 'tool_call') toolNames.set(part.id, part.name);
+      result.push({ role: 'assistant', content });
+    } else for (const message of userMessages(each.content, toolNames, index)) result.push(message);
+  }
+  return result;
+}
+
+function plainText(content: string | readonly { readonly text: string }[]): string {
+  return typeof content === 'string' ? content : content.map((block) => block.text).join('\n');
+}
+
+function textOf(text: string): TextPart {
+  return { type: 'text', text };
+}
+
+type UserContent = Extract<MessagesRequest['messages'][number], { role: 'user' }>['content'];
+type AssistantContent = Exclude<
+  Extract<MessagesRequest['messages'][number], { role: 'assistant' }>['content'],
+  string
+>;
+
+/** Results of tools are messages of their own in the platform's form, before what the user says beside them. */
+function userMessages(
+  content: UserContent,
+  toolNames: ReadonlyMap<string, string>,
+  index: number,
+): Message[] {
+  if (typeof content === 'string') return [{ role: 'user', content: [textOf(content)] }];
+  const results: Message[] = [];
+  const rest: UserPart[] = [];
+  for (const [at, block] of content.entries()) {
+    if (block.type === 'text') rest.push(textOf(block.text));
+    else if (block.type === 'image') rest.push(image(block));
+    else {
+      const name = toolNames.get(block.tool_use_id);
+      if (name === undefined) {
+        throw invalidField(`messages.${index}.content.${at}.tool_use_id`, 'answers no tool use before it');
+      }
+      const parts = typeof block.content === 'string' ? [textOf(block.content)] : (block.content ?? []);
+      results.push({
+        role: 'tool',
+        callId: block.tool_use_id,
+        name,
+        content: parts.map((part) => (part.type === 'text' ? textOf(part.text) : image(part))),
+        ...(block.is_error === true && { isError: true }),
+      });
+    }
+  }
+  return rest.length === 0 ? results : [...results, { role: 'user', content: rest }];
+}
+
+function image({ source }: z.output<typeof imageBlock>): ImagePart {
+  return {
+    type: 'image',
+    source:
+      source.type === 'url'
+        ? { kind: 'url', url: source.url }
+        : { kind: 'base64', mediaType: source.media_type, data: source.data },
+  };
+}
+
+function assistantParts(content: AssistantContent): AssistantPart[] {
+  return content.flatMap((block): AssistantPart[] => {
+    switch (block.type) {
+      case 'text':
+        return [textOf(block.text)];
+      case 'thinking': {
+        const opened = openSignature(block.signature);
+        return opened === undefined ? [] : [{ type: 'thinking', text: block.thinking, ...opened }];
+      }
+      case 'redacted_thinking': {
+        const opened = openSignature(block.data);
+        if (opened === undefined) return [];
+        return [{ type: 'redacted_thinking', data: opened.signature, origin: opened.origin }];
+      }
+      case 'tool_use': {
+        const { id, name, input } = block;
+        return [{ type: 'tool_call', id, name, arguments: JSON.stringify(input) }];
+      }
+    }
+  });
+}
+
+function tools(given: MessagesRequest): Pick<LlmRequest, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
+  if (given.tools === undefined || given.tools.length === 0) return {};
+  const choice = given.tool_choice;
+  const single = choice !== undefined && choice.type !== 'none' && choice.disable_parallel_tool_use === true;
+  return {
+    tools: given.tools.map(({ name, description, input_schema }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      parameters: input_schema,
+    })),
+    ...(choice !== undefined && { toolChoice: choiceOf(choice) }),
+    ...(single && { parallelToolCalls: false }),
+  };
+}
+
+function choiceOf(
+  choice: NonNullable<MessagesRequest['tool_choice']>,
+): NonNullable<LlmRequest['toolChoice']> {
+  if (choice.type === 'tool') return { name: choice.name };
+  return choice.type === 'any' ? 'required' : choice.type;
+}

@@ -1,0 +1,81 @@
+import type { StopReason as MessagesStopReason } from '@anthropic-ai/sdk/resources/messages';
+import {
+  type LlmAnswer,
+  type AssistantPart,
+  type Origin,
+  type StopReason,
+  argumentsObject,
+  sealSignature,
+  outputTokens,
+  type Usage,
+} from '../../../llm/index.js';
+
+const stopReasons = {
+  stop: 'end_turn',
+  stop_sequence: 'stop_sequence',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  content_filter: 'refusal',
+  refusal: 'refusal',
+  context_overflow: 'model_context_window_exceeded',
+  pause: 'pause_turn',
+  error: 'end_turn',
+  other: 'end_turn',
+} as const satisfies Record<StopReason, MessagesStopReason>;
+
+export function messagesStopReason(reason: StopReason): MessagesStopReason {
+  return stopReasons[reason];
+}
+
+export interface MessagesUsage {
+  readonly input_tokens: number;
+  readonly cache_creation_input_tokens: number;
+  readonly cache_read_input_tokens: number;
+  readonly output_tokens: number;
+}
+
+/** Here input leaves out what the cache gave or took. */
+export function toMessagesUsage(usage: Usage): MessagesUsage {
+  return {
+    input_tokens: usage.inputUncached + usage.toolPrompt,
+    cache_creation_input_tokens: usage.cacheWrite5m + usage.cacheWrite1h,
+    cache_read_input_tokens: usage.cacheRead,
+    output_tokens: outputTokens(usage),
+  };
+}
+
+export function toMessagesReply(
+  answer: LlmAnswer,
+  usage: Usage,
+  head: { readonly id: string; readonly model: string },
+): Record<string, unknown> {
+  return {
+    id: head.id,
+    type: 'message',
+    role: 'assistant',
+    model: head.model,
+    content: answer.content.flatMap(block),
+    stop_reason: messagesStopReason(answer.stop ?? 'stop'),
+    stop_sequence: null,
+    usage: toMessagesUsage(usage),
+  };
+}
+
+function block(part: AssistantPart): Record<string, unknown>[] {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text, citations: null }];
+    case 'thinking':
+      return [{ type: 'thinking', thinking: part.text, signature: sealed(part.signature, part.origin) }];
+    case 'redacted_thinking':
+      return [{ type: 'redacted_thinking', data: sealed(part.data, part.origin) }];
+    case 'tool_call': {
+      const { id, name } = part;
+      return [{ type: 'tool_use', id, name, input: argumentsObject(part.arguments) }];
+    }
+  }
+}
+
+function sealed(signature: string | undefined, origin: Origin | undefined): string {
+  return signature === undefined || origin === undefined ? '' : sealSignature(signature, origin);
+}

@@ -1,0 +1,86 @@
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import { chatFinishReason, toChatUsage, type ReplyHead } from './to-reply.js';
+import { type LlmEvent, type Usage, zeroUsage } from '../../../llm/index.js';
+
+type Delta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string };
+
+/**
+ * Writes an answer as a stream of chunks. A list of events becomes one text, so that it can leave in one write; what
+ * all chunks have in common is made once.
+ */
+export class ChatFrames {
+  readonly #head: string;
+  readonly #wantsUsage: boolean;
+  readonly #beforeText: string;
+  readonly #afterText: string;
+  #begun = false;
+  #usage: Usage = zeroUsage;
+
+  constructor(head: ReplyHead, wantsUsage: boolean) {
+    const common = {
+      id: head.id,
+      object: 'chat.completion.chunk',
+      created: head.createdSeconds,
+      model: head.model,
+    } satisfies Partial<ChatCompletionChunk>;
+    this.#head = `data: ${JSON.stringify(common).slice(0, -1)},`;
+    this.#wantsUsage = wantsUsage;
+    this.#beforeText = `${this.#head}"choices":[{"index":0,"delta":{"content":`;
+    this.#afterText = `},"logprobs":null,"finish_reason":null}]${wantsUsage ? ',"usage":null' : ''}}\n\n`;
+  }
+
+  write(events: readonly LlmEvent[]): string {
+    let text = '';
+    for (const event of events) text += this.#frame(event);
+    return text;
+  }
+
+  /** After the closing events. Clients look for the usage in the last chunk, behind the one with the reason to stop. */
+  end(): string {
+    return `${this.#wantsUsage ? this.#usageChunk() : ''}data: [DONE]\n\n`;
+  }
+
+  #frame(event: LlmEvent): string {
+    switch (event.type) {
+      case 'content':
+        if (this.#begun) return this.#beforeText + JSON.stringify(event.text) + this.#afterText;
+        return this.#delta({ content: event.text });
+      case 'thinking':
+        return this.#delta({ reasoning_content: event.text });
+      case 'tool_call_start': {
+        const { index, id, name } = event;
+        return this.#delta({
+          tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }],
+        });
+      }
+      case 'tool_call_arguments': {
+        const { index, text } = event;
+        return this.#delta({ tool_calls: [{ index, function: { arguments: text } }] });
+      }
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'stop':
+        return this.#chunk({}, chatFinishReason(event.reason));
+      default:
+        return '';
+    }
+  }
+
+  #delta(delta: Delta): string {
+    return this.#chunk(delta, null);
+  }
+
+  #chunk(delta: Delta, finish_reason: ChatCompletionChunk.Choice['finish_reason']): string {
+    // The first chunk, and only that one, names the role.
+    const role = this.#begun ? undefined : { role: 'assistant' as const };
+    this.#begun = true;
+    const choice = { index: 0, delta: { ...role, ...delta }, logprobs: null, finish_reason };
+    const usage = this.#wantsUsage ? ',"usage":null' : '';
+    return `${this.#head}"choices":[${JSON.stringify(choice satisfies ChatCompletionChunk.Choice)}]${usage}}\n\n`;
+  }
+
+  #usageChunk(): string {
+    return `${this.#head}"choices":[],"usage":${JSON.stringify(toChatUsage(this.#usage))}}\n\n`;
+  }
+}

@@ -1,0 +1,189 @@
+/** OpenAI's chat completions as a way in: a request of that form becomes the platform's own. */
+import { z } from 'zod';
+import { invalidField } from '../../../kernel/errors.js';
+import { JsonSize } from '../../../http/operations/index.js';
+import { imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
+import type { AssistantPart, LlmRequest, Message, UserPart } from '../../../llm/index.js';
+
+const textPart = z.object({ type: z.literal('text'), text: z.string() });
+const refusalPart = z
+  .object({ type: z.literal('refusal'), refusal: z.string() })
+  .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }));
+const imagePart = z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string().min(1) }) });
+const textContent = z.union([z.string(), z.array(textPart)]);
+
+const toolCall = z.object({
+  id: z.string().min(1),
+  type: z.literal('function'),
+  function: z.object({ name: z.string().min(1), arguments: z.string() }),
+});
+
+const message = z.discriminatedUnion('role', [
+  z.object({ role: z.literal(['system', 'developer']), content: textContent }),
+  z.object({
+    role: z.literal('user'),
+    content: z.union([z.string(), z.array(z.union([textPart, imagePart]))]),
+  }),
+  z.object({
+    role: z.literal('assistant'),
+    content: z.union([z.string(), z.array(z.union([textPart, refusalPart]))]).nullish(),
+    refusal: z.string().nullish(),
+    tool_calls: z.array(toolCall).nullish(),
+  }),
+  z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: textContent }),
+]);
+
+const tool = z.object({
+  type: z.literal('function'),
+  function: z.object({
+    name: z.string().regex(/^[\w-]{1,64}$/, 'letters, digits, underscores and hyphens, 64 at most'),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+  }),
+});
+
+const chatRequest = z.object({
+  model: z.string().min(1).max(200),
+  messages: z.array(message).min(1),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  n: z.literal(1, 'only one answer is made for a request').nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: z.array(tool).max(512).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['none', 'auto', 'required']),
+      z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: z
+    .discriminatedUnion('type', [
+      z.object({ type: z.literal('text') }),
+      z.object({ type: z.literal('json_object') }),
+      z.object({
+        type: z.literal('json_schema'),
+        json_schema: z.object({ name: z.string(), schema: z.record(z.string(), z.unknown()).optional() }),
+      }),
+    ])
+    .nullish(),
+  reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']).nullish(),
+});
+
+type ChatRequest = z.output<typeof chatRequest>;
+
+export interface ChatCompletionRequest extends CompatRequest {
+  /** The caller asked for the usage chunk at the end of a stream. */
+  readonly wantsUsage: boolean;
+}
+
+export function fromChatRequest(body: unknown): ChatCompletionRequest {
+  const given = parseCompatBody(chatRequest, body);
+  const maxTokens = given.max_completion_tokens ?? given.max_tokens;
+  const request: LlmRequest = {
+    messages: messages(given),
+    ...tools(given),
+    ...(given.temperature != null && { temperature: given.temperature }),
+    ...(given.top_p != null && { topP: given.top_p }),
+    ...(maxTokens != null && { maxTokens }),
+    ...(given.seed != null && { seed: given.seed }),
+    ...(given.stop != null && { stop: typeof given.stop === 'string' ? [given.stop] : given.stop }),
+    ...responseFormat(given),
+    ...(given.reasoning_effort != null && { reasoningEffort: efforts[given.reasoning_effort] }),
+    stream: given.stream === true,
+  };
+  return { model: given.model, request, wantsUsage: given.stream_options?.include_usage === true };
+}
+
+const efforts = {
+  none: 'none',
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+} as const;
+
+function messages(given: ChatRequest): Message[] {
+  const toolNames = new Map<string, string>();
+  // Vendors that want arguments as objects have each of these texts parsed, and the count of the body's own values
+  // ends at a text.
+  const written = new JsonSize();
+  return given.messages.map((each, index): Message => {
+    switch (each.role) {
+      case 'system':
+      case 'developer':
+        return { role: 'system', content: plainText(each.content) };
+      case 'user':
+        return { role: 'user', content: userParts(each.content) };
+      case 'assistant': {
+        const content: AssistantPart[] = [];
+        const said = plainText(each.content ?? '') + (each.refusal ?? '');
+        if (said !== '') content.push({ type: 'text', text: said });
+        for (const call of each.tool_calls ?? []) {
+          toolNames.set(call.id, call.function.name);
+          if (written.addText(call.function.arguments) !== undefined) {
+            throw invalidField(`messages.${index}.tool_calls`, 'has arguments that are too deep or too long');
+          }
+          content.push({
+            type: 'tool_call',
+            id: call.id,
+            name: call.function.name,
+            arguments: call.function.arguments,
+          });
+        }
+        return { role: 'assistant', content };
+      }
+      case 'tool': {
+        const name = toolNames.get(each.tool_call_id);
+        if (name === undefined) {
+          throw invalidField(`messages.${index}.tool_call_id`, 'answers no tool call before it');
+        }
+        const text = plainText(each.content);
+        return { role: 'tool', callId: each.tool_call_id, name, content: [{ type: 'text', text }] };
+      }
+    }
+  });
+}
+
+function plainText(content: string | readonly { readonly text: string }[]): string {
+  return typeof content === 'string' ? content : content.map((part) => part.text).join('');
+}
+
+function userParts(
+  content: Extract<ChatRequest['messages'][number], { role: 'user' }>['content'],
+): UserPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map((part) =>
+    part.type === 'text' ? { type: 'text', text: part.text } : imageFromUrl(part.image_url.url),
+  );
+}
+
+function tools(given: ChatRequest): Pick<LlmRequest, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
+  if (given.tools == null || given.tools.length === 0) return {};
+  const choice = given.tool_choice;
+  return {
+    tools: given.tools.map(({ function: { name, description, parameters } }) => ({
+      name,
+      ...(description != null && { description }),
+      parameters: parameters ?? { type: 'object', properties: {} },
+    })),
+    ...(choice != null && {
+      toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
+    }),
+    ...(given.parallel_tool_calls != null && { parallelToolCalls: given.parallel_tool_calls }),
+  };
+}
+
+function responseFormat(given: ChatRequest): Pick<LlmRequest, 'responseFormat'> {
+  const format = given.response_format;
+  if (format == null || format.type === 'text') return {};
+  if (format.type === 'json_object') return { responseFormat: { type: 'json' } };
+  const { name, schema } = format.json_schema;
+  return { responseFormat: { type: 'json_schema', name, schema: schema ?? { type: 'object' } } };
+}

@@ -1,0 +1,24 @@
+import type { PlatformError } from '../../../kernel/errors.js';
+
+/** The envelope that OpenAI's clients read, with the platform's own code. */
+export function toChatError(error: PlatformError): {
+  error: { message: string; type: string; param: string | null; code: string };
+} {
+  const field = error.details?.['field'];
+  return {
+    error: {
+      message: error.message,
+      type: typeOf(error),
+      param: typeof field === 'string' ? field : null,
+      code: error.code,
+    },
+  };
+}
+
+function typeOf(error: PlatformError): string {
+  if (error.code === 'quota_exceeded') return 'insufficient_quota';
+  if (error.status === 401) return 'authentication_error';
+  if (error.status === 403) return 'permission_error';
+  if (error.status === 429) return 'rate_limit_error';
+  return error.status >= 500 ? 'server_error' : 'invalid_request_error';
+}

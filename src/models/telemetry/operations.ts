@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
+import type { TenantUserCaller } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  anyone,
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  type OperationRequest,
+  tenantUser,
+} from '../../http/operations/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { readLog, readSessions } from './log.store.js';
+import { readGraph, readLoop } from './paths.store.js';
+import { agentRangeQuery, hoursQuery, logQuery, metricsQuery, rangeQuery, sessionsQuery } from './query.js';
+import { lastHours, rangeOf } from './range.js';
+import * as report from './reports.js';
+import * as shapes from './shapes.js';
+import { readDays, readHours, readShares } from './totals.store.js';
+
+export interface TelemetryParts {
+  readonly store: Store;
+  readonly time: Time;
+  readonly version: string;
+}
+
+const root = '/api/telemetry';
+const paths = [
+  'health',
+  'metrics',
+  'logs',
+  'usage-by-hour',
+  'sessions',
+  'dashboard',
+  'cache',
+  'loopgraph',
+  'call-sources',
+  'graph',
+].map((name) => `${root}/${name}`);
+
+type Asked<Query> = OperationRequest<TenantUserCaller, unknown, Query>;
+
+/** Where nothing else is said, the last month; a dashboard shows the last week. */
+const days = 30;
+const dashboardDays = 7;
+
+export function telemetryOperations({ store, time, version }: TelemetryParts): readonly Operation[] {
+  const common = {
+    method: 'GET',
+    dialect: 'telemetry',
+    access: tenantUser('telemetry:read', 'required-header'),
+  } as const;
+  const rangeFor = (query: z.output<typeof rangeQuery>, most = days) => rangeOf(query, time.wallMs(), most);
+  return [
+    declare({
+      name: 'telemetry.health',
+      method: 'GET',
+      path: `${root}/health`,
+      title: 'Whether telemetry can be asked, and for what.',
+      access: anyone(),
+      rate: 'uncounted',
+      dialect: 'telemetry',
+      output: shapes.health,
+      handle: () => ({
+        status: 'ok',
+        version,
+        timestamp: new Date(time.wallMs()).toISOString(),
+        endpoints: paths,
+      }),
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.metrics',
+      path: `${root}/metrics`,
+      title: 'Calls, tokens, latency and errors of a stretch of time.',
+      query: metricsQuery,
+      output: oneShape(shapes.metrics),
+      errors: ['TELEMETRY_MISSING_DATE_RANGE'],
+      async handle({ caller, query }: Asked<z.output<typeof metricsQuery>>) {
+        if (query.start_date === undefined || query.end_date === undefined) {
+          throw new PlatformError('TELEMETRY_MISSING_DATE_RANGE');
+        }
+        const shares = await store.inTenant(caller.scope, (tx) =>
+          readShares(tx, rangeFor(query), filterOf(query)),
+        );
+        return one(report.metricsOf(shares));
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.logs',
+      path: `${root}/logs`,
+      title: 'One entry for each model call.',
+      query: logQuery,
+      output: shapes.logPage,
+      async handle({ caller, query }: Asked<z.output<typeof logQuery>>) {
+        const { page, limit, order_by: order, order_dir: direction } = query;
+        const { rows, total } = await store.inTenant(caller.scope, (tx) =>
+          readLog(tx, rangeFor(query), filterOf(query), { page, limit, order, direction }),
+        );
+        const pagination = { page, limit, pages: Math.ceil(total / limit) };
+        return { success: true as const, data: rows.map(report.entryOf), total, pagination };
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.usage-by-hour',
+      path: `${root}/usage-by-hour`,
+      title: 'Calls and tokens of the last hours, each of them.',
+      query: hoursQuery,
+      output: oneShape(z.array(shapes.hourUse)),
+      async handle({ caller, query }: Asked<z.output<typeof hoursQuery>>) {
+        const range = lastHours(query.hours, time.wallMs());
+        const hours = await store.inTenant(caller.scope, (tx) => readHours(tx, range, filterOf(query)));
+        return one(report.hoursReport(hours, range));
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.sessions',
+      path: `${root}/sessions`,
+      title: 'Sessions with model calls, the newest first.',
+      query: sessionsQuery,
+      output: shapes.sessionPage,
+      async handle({ caller, query }: Asked<z.output<typeof sessionsQuery>>) {
+        const { rows, total } = await store.inTenant(caller.scope, (tx) =>
+          readSessions(tx, rangeFor(query), query.agent_id, query.limit),
+        );
+        return { success: true as const, data: rows.map(report.sessionOf), total };
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.dashboard',
+      path: `${root}/dashboard`,
+      title: 'What a dashboard shows: sums, caches, fallbacks, models, hours, sources.',
+      description: 'Over more than 92 days only hours with calls are listed.',
+      query: rangeQuery,
+      output: oneShape(shapes.dashboard),
+      async handle({ caller, query }: Asked<z.output<typeof rangeQuery>>) {
+        const range = rangeFor(query, dashboardDays);
+        return store.inTenant(caller.scope, async (tx) =>
+          one(report.dashboardOf(await readShares(tx, range), await readHours(tx, range), range)),
+        );
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.cache',
+      path: `${root}/cache`,
+      title: 'What the response cache and the caches of vendors have spared.',
+      query: rangeQuery,
+      output: oneShape(shapes.cache),
+      async handle({ caller, query }: Asked<z.output<typeof rangeQuery>>) {
+        const range = rangeFor(query);
+        return store.inTenant(caller.scope, async (tx) =>
+          one(report.cacheOf(await readShares(tx, range), await readDays(tx, range))),
+        );
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.loopgraph',
+      path: `${root}/loopgraph`,
+      title: 'Which steps executions are made of, and which follow which.',
+      query: agentRangeQuery,
+      output: oneShape(shapes.loopgraph),
+      async handle({ caller, query }: Asked<z.output<typeof agentRangeQuery>>) {
+        const { nodes, edges, sessions } = await store.inTenant(caller.scope, (tx) =>
+          readLoop(tx, rangeFor(query), query.agent_id),
+        );
+        return one(report.loopgraphOf(nodes, edges, sessions));
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.call-sources',
+      path: `${root}/call-sources`,
+      title: 'Model calls of the last 30 days by what they were for.',
+      output: oneShape(z.array(shapes.callSource)),
+      async handle({ caller }: Asked<unknown>) {
+        const shares = await store.inTenant(caller.scope, (tx) => readShares(tx, rangeFor({})));
+        return one(report.callSourcesOf(shares));
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.graph',
+      path: `${root}/graph`,
+      title: 'Triggers, agents, models and tools, and the ways between them.',
+      query: agentRangeQuery,
+      output: oneShape(shapes.graph),
+      async handle({ caller, query }: Asked<z.output<typeof agentRangeQuery>>) {
+        const { nodes, edges, turns } = await store.inTenant(caller.scope, (tx) =>
+          readGraph(tx, rangeFor(query), query.agent_id),
+        );
+        return one(report.graphOf(nodes, edges, turns));
+      },
+    }),
+  ];
+}
+
+function filterOf(query: {
+  readonly agent_id?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly model?: string | undefined;
+  readonly status?: 'success' | 'error' | undefined;
+}) {
+  const { agent_id: agentId, provider, model, status } = query;
+  return { agentId, provider, model, status };
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { type Range, wholeHours } from './range.js';
+import type { Share, Totals } from './totals.js';
+
+export interface CallFilter {
+  readonly agentId?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly model?: string | undefined;
+  readonly status?: 'success' | 'error' | undefined;
+}
+
+const totals = {
+  calls: z.number(),
+  vendor_calls: z.number(),
+  tokens: z.number(),
+  response_time_ms: z.number(),
+  cache_hits: z.number(),
+  cached_tokens: z.number(),
+  cache_creation_tokens: z.number(),
+  fallbacks: z.number(),
+};
+const shareRow = z.object({
+  ...totals,
+  agent_id: z.string().nullable(),
+  provider: z.string(),
+  model: z.string(),
+  call_source: z.string(),
+  status: z.enum(['success', 'error']),
+});
+const hourRow = z.object({ ...totals, hour: z.date() });
+const dayRow = z.object({ ...totals, day: z.string() });
+
+const summed = sql.fragment`
+  sum(calls)::bigint as calls, sum(vendor_calls)::bigint as vendor_calls, sum(tokens)::bigint as tokens,
+  sum(response_time_ms)::float8 as response_time_ms, sum(cache_hits)::bigint as cache_hits,
+  sum(cached_tokens)::bigint as cached_tokens, sum(cache_creation_tokens)::bigint as cache_creation_tokens,
+  sum(fallbacks)::bigint as fallbacks`;
+
+/** Sums of whole hours, and the rows of what is left at both ends: exact, and cheap over any range. */
+function facts(tx: TenantTransaction, range: Range, filter: CallFilter) {
+  const { tenantId } = tx.scope;
+  const whole = wholeHours(range);
+  const { agentId = null, provider = null, model = null, status = null } = filter;
+  const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
+  return sql.fragment`facts as (
+    select * from (
+      select h.hour, nullif(h.agent_id, '00000000-0000-0000-0000-000000000000'::uuid) as agent_id, h.provider, h.model,
+        h.call_source, h.status, h.calls, h.vendor_calls, h.input_tokens + h.output_tokens as tokens,
+        h.response_time_ms, h.cache_hits, h.cached_tokens, h.cache_creation_tokens, h.fallbacks
+      from call_hours h
+      where h.tenant_id = ${tenantId} and h.hour >= ${at(whole.from)} and h.hour < ${at(whole.to)}
+      union all
+      select date_trunc('hour', c.started_at, 'UTC'), c.agent_id, c.provider, c.model, c.call_source, c.status, 1,
+        (not c.from_cache)::int, c.input_tokens + c.output_tokens, c.response_time_ms,
+        (c.from_cache or c.cached_tokens > 0)::int, c.cached_tokens, c.cache_creation_tokens,
+        (c.model <> c.first_model and c.status = 'success')::int
+      from calls c
+      where c.tenant_id = ${tenantId}
+        and ((c.started_at >= ${at(range.from)} and c.started_at < ${at(whole.from)})
+          or (c.started_at >= ${at(whole.to)} and c.started_at < ${at(range.to)}))
+    ) f
+    where (${agentId}::uuid is null or f.agent_id = ${agentId}::uuid)
+      and (${provider}::text is null or f.provider = ${provider}::text)
+      and (${model}::text is null or f.model = ${model}::text)
+      and (${status}::text is null or f.status = ${status}::text)
+  )`;
+}
+
+export function readShares(
+  tx: TenantTransaction,
+  range: Range,
+  filter: CallFilter = {},
+): Promise<readonly Share[]> {
+  return tx.any(sql.type(shareRow)`
+    with ${facts(tx, range, filter)}
+    select agent_id, provider, model, call_source, status, ${summed} from facts group by 1, 2, 3, 4, 5`);
+}
+
+export function readHours(
+  tx: TenantTransaction,
+  range: Range,
+  filter: CallFilter = {},
+): Promise<readonly (Totals & { readonly hour: Date })[]> {
+  return tx.any(sql.type(hourRow)`
+    with ${facts(tx, range, filter)} select hour, ${summed} from facts group by 1 order by 1`);
+}
+
+export function readDays(
+  tx: TenantTransaction,
+  range: Range,
+): Promise<readonly (Totals & { readonly day: string })[]> {
+  return tx.any(sql.type(dayRow)`
+    with ${facts(tx, range, {})}
+    select to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day, ${summed} from facts group by 1 order by 1`);
+}

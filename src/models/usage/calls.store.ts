@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { type BatchTarget, insertTarget, sql, type Store } from '../../infra/storage/index.js';
+
+/** A model call that was let in, as telemetry knows it. Times are ISO 8601, as the columns take them. */
+export interface CallRow {
+  readonly tenant_id: string;
+  /** When its first attempt was opened. */
+  readonly started_at: string;
+  readonly call_id: string;
+  readonly key_id: string | null;
+  readonly user_id: string | null;
+  readonly agent_id: string | null;
+  readonly session_id: string | null;
+  readonly execution_id: string | null;
+  readonly call_source: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly first_model: string;
+  readonly status: 'success' | 'error';
+  readonly failure: string | null;
+  readonly from_cache: boolean;
+  readonly attempts: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cached_tokens: number;
+  readonly cache_creation_tokens: number;
+  readonly cost: number;
+  readonly response_time_ms: number;
+  readonly input_preview: string;
+  readonly output_preview: string;
+}
+
+const nobody = "'00000000-0000-0000-0000-000000000000'::uuid";
+
+/**
+ * Counts the rows of the relation `inserted` in their hours. In the order of their keys, so that two batches never wait
+ * for each other crosswise.
+ */
+export const hoursAdded = `
+  insert into call_hours as h (tenant_id, hour, agent_id, provider, model, call_source, status, calls, vendor_calls,
+    input_tokens, output_tokens, response_time_ms, cache_hits, cached_tokens, cache_creation_tokens, fallbacks)
+  select tenant_id, date_trunc('hour', started_at, 'UTC') as hour, coalesce(agent_id, ${nobody}) as agent, provider,
+    model, call_source, status, count(*), count(*) filter (where not from_cache), sum(input_tokens)::bigint,
+    sum(output_tokens)::bigint, sum(response_time_ms), count(*) filter (where from_cache or cached_tokens > 0),
+    sum(cached_tokens)::bigint, sum(cache_creation_tokens)::bigint, count(*) filter (where model <> first_model and status = 'success')
+  from inserted
+  group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
+  on conflict (tenant_id, hour, agent_id, provider, model, call_source, status) do update set
+    calls = h.calls + excluded.calls,
+    vendor_calls = h.vendor_calls + excluded.vendor_calls,
+    input_tokens = h.input_tokens + excluded.input_tokens,
+    output_tokens = h.output_tokens + excluded.output_tokens,
+    response_time_ms = h.response_time_ms + excluded.response_time_ms,
+    cache_hits = h.cache_hits + excluded.cache_hits,
+    cached_tokens = h.cached_tokens + excluded.cached_tokens,
+    cache_creation_tokens = h.cache_creation_tokens + excluded.cache_creation_tokens,
+    fallbacks = h.fallbacks + excluded.fallbacks`;
+
+const inserted = insertTarget<CallRow>({
+  table: 'calls',
+  columns: {
+    tenant_id: 'uuid',
+    started_at: 'timestamptz',
+    call_id: 'uuid',
+    key_id: 'uuid',
+    user_id: 'uuid',
+    agent_id: 'uuid',
+    session_id: 'uuid',
+    execution_id: 'uuid',
+    call_source: 'text',
+    provider: 'text',
+    model: 'text',
+    first_model: 'text',
+    status: 'text',
+    failure: 'text',
+    from_cache: 'bool',
+    attempts: 'int4',
+    input_tokens: 'int8',
+    output_tokens: 'int8',
+    cached_tokens: 'int8',
+    cache_creation_tokens: 'int8',
+    cost: 'float8',
+    response_time_ms: 'float8',
+    input_preview: 'text',
+    output_preview: 'text',
+  },
+  key: ['tenant_id', 'started_at', 'call_id'],
+  also: [hoursAdded],
+  bytesOf: ({ input_preview, output_preview }) => 500 + input_preview.length + output_preview.length,
+});
+
+/** A call is told once, and its hour counts it once, however often the same row is written. */
+export const callTarget: BatchTarget<CallRow, 'told'> = {
+  ...inserted,
+  outcomes: (rows) => rows.map(() => 'told'),
+};
+
+/** Partitions for the rows of this month and the next ones. */
+export async function preparePartitions(store: Store, now: Date): Promise<void> {
+  await store.directory((tx) =>
+    tx.any(sql.type(z.object({}))`select prepare_call_partitions(${now.toISOString()}::timestamptz)`),
+  );
+}

@@ -1,0 +1,6 @@
+// The face of usage: what every attempt at a vendor cost, and who paid.
+export { enterProcesses } from './earlier-processes.js';
+export { openProcesses, type Peers, type Processes } from './processes.js';
+export { Ledger, type LedgerParts } from './ledger.js';
+export type { CallRow } from './calls.store.js';
+export { type ClosedRow, openedTable, type OpenedRow, type RecordedRow } from './usage.store.js';

@@ -1,0 +1,303 @@
+/**
+ * The books of model calls. An attempt is opened before its vendor hears of it and closed before its answer ends, so
+ * whatever dies in between leaves a row that says so; after its deadline such a row is closed with the estimate that
+ * it was opened with. Rows of many calls are written together.
+ */
+import type { Time, Timer } from '../../../cluster/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { type BatchWriter, type BatchWriters, type Store, StoreError } from '../../infra/storage/index.js';
+import { type CallRow, callTarget, preparePartitions } from './calls.store.js';
+import { type UnrecordedSpan, unrecordedTarget } from './unrecorded.store.js';
+import {
+  type Recorded,
+  booksTarget,
+  type ClosedRow,
+  type ClosingRow,
+  listOrphans,
+  listProcesses,
+  type OpenedRow,
+  type Orphan,
+  orphanTarget,
+  toldNothing,
+  type RecordedRow,
+} from './usage.store.js';
+
+export interface LedgerParts {
+  readonly writers: BatchWriters;
+  readonly store: Store;
+  readonly time: Time;
+  readonly report: (attempted: string, error: unknown) => void;
+  /** Whether a process is surely gone, so that nothing it has left open can still be closed by it. */
+  readonly isGone?: (processId: string) => boolean;
+}
+
+/** Long enough for a busy store. One that is away has refused the call before, when keys and counts were read. */
+const bookingMsMax = 8_000;
+const tellingMsMax = 3_000;
+const sweepEveryMs = 15_000;
+const partitionsEveryMs = 6 * 3_600_000;
+/** Only a process that died leaves calls untold, so they are looked for seldom; at the start, those of a day. */
+const untoldEveryMs = 600_000;
+const untoldAtStartMs = 86_400_000;
+/** What was closed long after its deadline, since the store was away, is met again so much later. */
+const untoldOverlapMs = 300_000;
+const sweepRowsMax = 500;
+/**
+ * Closings, and calls not told of yet, that wait for the store to come back. Of those beyond, the rows are closed with
+ * their estimates.
+ */
+const lateMax = 50_000;
+
+/** What ends an attempt, and what it was opened with, where that may have to be written again. */
+interface Closing {
+  readonly row: ClosingRow;
+  readonly opened: OpenedRow | undefined;
+}
+
+export class Ledger {
+  readonly #parts: LedgerParts;
+  readonly #books: BatchWriter<OpenedRow | ClosingRow, Recorded>;
+  readonly #orphans: BatchWriter<Orphan & { readonly closed_at: string }, 'closed'>;
+  readonly #telling: BatchWriter<CallRow, 'told'>;
+  /** Closings that the store did not take, by attempt. */
+  readonly #late = new Map<string, Closing>();
+  /** Calls that it did not hear of, by call. */
+  readonly #untold = new Map<string, CallRow>();
+  #partitionsAtMs = Number.NEGATIVE_INFINITY;
+  readonly #untoldSpans: BatchWriter<UnrecordedSpan, 'looked'>;
+  #untoldAtMs = Number.NEGATIVE_INFINITY;
+  #untoldSinceMs: number | undefined;
+  #timer: Timer | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(parts: LedgerParts) {
+    this.#parts = parts;
+    this.#books = parts.writers.writer(booksTarget, { deadlineMs: bookingMsMax });
+    this.#orphans = parts.writers.writer(orphanTarget, { deadlineMs: bookingMsMax });
+    this.#telling = parts.writers.writer(callTarget, { deadlineMs: tellingMsMax });
+    this.#untoldSpans = parts.writers.writer(unrecordedTarget, { deadlineMs: bookingMsMax });
+  }
+
+  /**
+   * Resolves once the row is there, whatever becomes of this process. What cannot be booked is not done: a store that is
+   * away refuses the call.
+   */
+  async open(opened: OpenedRow): Promise<void> {
+    try {
+      await this.#books.write(opened);
+    } catch (error) {
+      // It may have been written all the same; then it must not be taken for a call that was made.
+      if (error instanceof StoreError && error.failure === 'outcome-unknown') {
+        const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
+        this.#closeLater({ row, opened: undefined });
+      }
+      throw refusal(error);
+    }
+  }
+
+  /**
+   * For a call that was not made after all; resolves once that is durable. Where no row is found it may be in a commit
+   * whose answer was lost and which is made yet: it is looked for once more.
+   */
+  async takeBack(opened: OpenedRow): Promise<void> {
+    const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
+    try {
+      if ((await this.#books.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });
+    } catch (error) {
+      this.#closeLater({ row, opened: undefined });
+      throw refusal(error);
+    }
+  }
+
+  /**
+   * Resolves once the row and the counter of its month are durable, and with them what is `told` of the call, if this
+   * was its only attempt. A row that PostgreSQL has lost is written again from what it was `opened` with.
+   */
+  async close(row: ClosedRow, told: RecordedRow = toldNothing, opened?: OpenedRow): Promise<void> {
+    const both = { row: closing(row, told), opened };
+    try {
+      await this.#close(both);
+    } catch (error) {
+      if (told !== toldNothing && !mayPass(error)) {
+        // What cannot be told, since its tenant is gone, can still be closed.
+        this.#parts.report('telling of a model call', error);
+        return this.close(row, toldNothing, opened);
+      }
+      this.#closeLater(both);
+      throw refusal(error);
+    }
+  }
+
+  async #close({ row, opened }: Closing): Promise<void> {
+    if ((await this.#books.write(row)) === 'booked' || opened === undefined) return;
+    try {
+      await this.#books.write(opened);
+    } catch (error) {
+      if (mayPass(error)) throw error;
+      // It is not lost: its tenant is gone, and its rows with it.
+      this.#parts.report('opening a usage row again', error);
+      return;
+    }
+    await this.#books.write(row);
+  }
+
+  /**
+   * Resolves once the call's row is durable. A call that was answered and booked is not refused for want of a row about
+   * it: where the store does not take it now, it is written later.
+   */
+  async tell(row: CallRow): Promise<void> {
+    try {
+      await this.#telling.write(row);
+    } catch (error) {
+      if (!mayPass(error)) this.#parts.report('telling of a model call', error);
+      else if (this.#untold.size < lateMax) this.#untold.set(row.call_id, row);
+    }
+  }
+
+  /** Sweeps now, for what an earlier process left, and then again and again. */
+  start(): void {
+    const tick = (): void => {
+      this.#sweeping = this.#preparePartitions()
+        .then(() => this.sweep())
+        .then(() => undefined)
+        .catch((error: unknown) => this.#parts.report('closing usage rows that were left open', error))
+        .finally(() => {
+          if (!this.#stopped) this.#timer = this.#parts.time.after(sweepEveryMs, tick);
+        });
+    };
+    tick();
+  }
+
+  /** Answers how many rows it closed. */
+  async sweep(): Promise<number> {
+    let closed = 0;
+    for (const [attemptId, late] of this.#late) {
+      await this.#catchUp('closing a usage row', () => this.#close(late));
+      this.#late.delete(attemptId);
+      closed += 1;
+    }
+    for (const row of this.#untold.values()) {
+      await this.#catchUp('telling of a model call', () => this.#telling.write(row));
+      this.#untold.delete(row.call_id);
+    }
+    const gone = await this.#goneProcesses();
+    for (;;) {
+      const now = new Date(this.#parts.time.wallMs());
+      const closed_at = now.toISOString();
+      const orphans = await listOrphans(this.#parts.store, now, gone, sweepRowsMax);
+      await Promise.all(orphans.map((orphan) => this.#orphans.write({ ...orphan, closed_at })));
+      closed += orphans.length;
+      if (orphans.length < sweepRowsMax) break;
+    }
+    await this.#tellUntold();
+    return closed;
+  }
+
+  async #tellUntold(): Promise<void> {
+    const { time } = this.#parts;
+    if (time.monotonicMs() - this.#untoldAtMs < untoldEveryMs) return;
+    const untilMs = time.wallMs();
+    const sinceMs = this.#untoldSinceMs ?? untilMs - untoldAtStartMs;
+    const span = { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() };
+    await this.#untoldSpans.write(span);
+    this.#untoldAtMs = time.monotonicMs();
+    this.#untoldSinceMs = untilMs - untoldOverlapMs;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#sweeping;
+  }
+
+  /** What the store will never take, such as a row of a tenant that is gone, must not hold up the others for ever. */
+  async #catchUp(attempted: string, write: () => Promise<unknown>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      if (mayPass(error)) throw error;
+      this.#parts.report(attempted, error);
+    }
+  }
+
+  async #goneProcesses(): Promise<readonly string[]> {
+    const { isGone, store } = this.#parts;
+    return isGone === undefined ? [] : (await listProcesses(store)).filter(isGone);
+  }
+
+  async #preparePartitions(): Promise<void> {
+    const { time, store } = this.#parts;
+    if (time.monotonicMs() - this.#partitionsAtMs < partitionsEveryMs) return;
+    await preparePartitions(store, new Date(time.wallMs()));
+    this.#partitionsAtMs = time.monotonicMs();
+  }
+
+  #closeLater(late: Closing): void {
+    if (this.#late.size < lateMax) this.#late.set(late.row.attempt_id, late);
+  }
+}
+
+const nothing = {
+  input_tokens: 0,
+  cache_read_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+  cost: 0,
+  stop_reason: null,
+  failure: null,
+  vendor_request_id: null,
+  first_signal_ms: null,
+  duration_ms: null,
+} as const;
+
+function neverSent({ tenant_id, attempt_id, opened_at }: OpenedRow, at: Date): ClosedRow {
+  const failure = 'unavailable';
+  return {
+    ...nothing,
+    tenant_id,
+    attempt_id,
+    opened_at,
+    outcome: 'failed',
+    closed_at: at.toISOString(),
+    usage_source: 'reported',
+    failure,
+  };
+}
+
+/** Written out, since spreading objects of this size is slow. */
+function closing(row: ClosedRow, told: RecordedRow): ClosingRow {
+  return {
+    tenant_id: row.tenant_id,
+    attempt_id: row.attempt_id,
+    opened_at: row.opened_at,
+    outcome: row.outcome,
+    closed_at: row.closed_at,
+    input_tokens: row.input_tokens,
+    cache_read_tokens: row.cache_read_tokens,
+    cache_write_tokens: row.cache_write_tokens,
+    output_tokens: row.output_tokens,
+    reasoning_tokens: row.reasoning_tokens,
+    cost: row.cost,
+    usage_source: row.usage_source,
+    stop_reason: row.stop_reason,
+    failure: row.failure,
+    vendor_request_id: row.vendor_request_id,
+    first_signal_ms: row.first_signal_ms,
+    duration_ms: row.duration_ms,
+    response_time_ms: told.response_time_ms,
+    input_preview: told.input_preview,
+    output_preview: told.output_preview,
+  };
+}
+
+/** Whether the same row may be written later. */
+function mayPass(error: unknown): boolean {
+  return error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown');
+}
+
+function refusal(cause: unknown): unknown {
+  if (!(cause instanceof StoreError)) return cause;
+  return new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
+}

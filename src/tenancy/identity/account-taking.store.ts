@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+
+const tenantRow = z.object({ tenant_id: z.string(), has_other_owner: z.boolean() });
+
+export type TenantOfAccount = z.output<typeof tenantRow>;
+
+/**
+ * The tenants of an account, locked: who adds a member, a key or an invitation to one of them has committed before, or
+ * waits until this transaction ends.
+ */
+export async function lockTenantsOf(
+  tx: DirectoryTransaction,
+  userId: string,
+): Promise<readonly TenantOfAccount[]> {
+  await tx.query(
+    sql.unsafe`
+      select 1 from tenants where id in (select tenant_id from memberships where user_id = ${userId})
+      order by id for update`,
+  );
+  return tx.any(
+    sql.type(tenantRow)`
+      select m.tenant_id, exists (
+        select from memberships o where o.tenant_id = m.tenant_id and o.user_id <> m.user_id and o.role = 'owner'
+      ) as has_other_owner
+      from memberships m where m.user_id = ${userId} order by m.tenant_id`,
+  );
+}
+
+export async function leaveTenant(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`delete from memberships where tenant_id = ${tenantId} and user_id = ${userId}`,
+  );
+}
+
+const idRow = z.object({ id: z.string() });
+
+/** Answers the ids of their users. */
+export async function removeOtherMembers(
+  tx: DirectoryTransaction,
+  tenantId: string,
+  userId: string,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(idRow)`
+      delete from memberships where tenant_id = ${tenantId} and user_id <> ${userId} returning user_id as id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function revokeKeys(
+  tx: DirectoryTransaction,
+  tenantId: string,
+  at: Date,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(idRow)`
+      update api_keys set revoked_at = ${sql.timestamp(at)}
+      where tenant_id = ${tenantId} and revoked_at is null returning id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function cancelInvites(
+  tx: DirectoryTransaction,
+  tenantId: string,
+  at: Date,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(idRow)`
+      update invites set status = 'cancelled', closed_at = ${sql.timestamp(at)}
+      where tenant_id = ${tenantId} and status = 'pending' returning id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Tells all nodes of one kind of change, in one statement: a tenant may have thousands of keys. */
+export async function announceAll(
+  tx: DirectoryTransaction,
+  topic: string,
+  tenantId: string,
+  subjects: readonly string[],
+): Promise<void> {
+  if (subjects.length === 0) return;
+  await tx.query(
+    sql.unsafe`
+      select record_change(${topic}, ${tenantId}, subject)
+      from unnest(${sql.array([...subjects], 'text')}) as changed (subject)`,
+  );
+}

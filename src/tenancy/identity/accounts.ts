@@ -1,0 +1,232 @@
+import { recordAudit } from '../audit/index.js';
+import type { Role } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { announceMembership, announceUser, settled } from './changes.js';
+import { insertMembership } from './memberships.store.js';
+import type { NewTenants } from './new-tenants.js';
+import type { Passwords } from './passwords.js';
+import type { SecretRandom } from './secrets.js';
+import { localPartOf, ownTenantFrom, type SignedIn, userFrom } from './shapes.js';
+import type { SignInLimits } from './sign-in-limits.js';
+import { insertTenant, tenantsOfUser } from './tenants.store.js';
+import type { StartedFamily, TokenFamilies } from './token-families.js';
+import { endFamiliesOfUser, familyIsLive } from './token-families.store.js';
+import {
+  findUser,
+  findUserByEmail,
+  holdUser,
+  insertUser,
+  markDisabled,
+  markEmailVerified,
+  type UserRow,
+} from './users.store.js';
+
+/** Accounts: making one, and getting in by password. */
+export interface Accounts {
+  /** `address`: where the request comes from; the new tenant counts for it. */
+  register(account: NewAccount, address: string): Promise<SignedIn>;
+  signIn(email: string, password: string, address: string): Promise<SignedIn>;
+  /** The user of an address and password; `invalid_credentials` for every way in which that can be wrong. */
+  userByPassword(email: string, password: string, address: string): Promise<UserRow>;
+  findByEmail(email: string): Promise<UserRow | null>;
+  /** Hashes the password ahead of the transaction that makes the account. */
+  prepare(account: Omit<NewAccount, 'tenantName'>): Promise<PreparedAccount>;
+  /**
+   * A part of another transaction; null when the address has an account already. `provedAt` where its sender has shown
+   * that they read the mail of the address.
+   */
+  insert(tx: DirectoryTransaction, account: PreparedAccount, provedAt: Date | null): Promise<UserRow | null>;
+  /**
+   * A part of another transaction: the account as it stands now, locked. `invalid_credentials` where what was checked
+   * ahead of the transaction no longer holds: the password was taken away, the sign-in has ended, the user is disabled.
+   */
+  confirm(tx: DirectoryTransaction, shown: ShownAccount): Promise<UserRow>;
+  /** A part of another transaction: whoever shows the account also reads the mail of its address. */
+  proveAddress(tx: DirectoryTransaction, user: UserRow): Promise<UserRow>;
+  /** A part of another transaction; false when the user belongs to the tenant already. */
+  join(
+    tx: DirectoryTransaction,
+    membership: { readonly tenantId: string; readonly userId: string; readonly role: Role },
+  ): Promise<boolean>;
+  overview(userId: string): Promise<Pick<SignedIn['data'], 'user' | 'tenants'>>;
+  /** A part of another transaction that lets a user in; the answer is made after its commit. */
+  letIn(tx: DirectoryTransaction, user: UserRow): Promise<Admitted>;
+  answerFor(entry: Admitted): Promise<SignedIn>;
+  /** Tells all nodes that a user joined a tenant: the last thing of a transaction. Then see `settled`. */
+  announceJoined(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<number>;
+  /** After the commit: waits until this node acts on the change. */
+  settled(change: number): Promise<void>;
+  /** Shuts a user out on every node. False when there is no such user. */
+  disable(userId: string, actor: string): Promise<boolean>;
+}
+
+export interface NewAccount {
+  readonly email: string;
+  readonly password: string;
+  readonly name?: string | undefined;
+  readonly tenantName?: string | undefined;
+}
+
+export interface PreparedAccount {
+  readonly email: string;
+  readonly name: string;
+  readonly passwordHash: string;
+}
+
+/** An account that a request showed to be its own, by its password or by an access token. */
+export type ShownAccount =
+  | { readonly by: 'password'; readonly user: UserRow }
+  | { readonly by: 'token'; readonly userId: string; readonly familyId: string | undefined };
+
+export interface Admitted {
+  readonly user: UserRow;
+  readonly tenants: SignedIn['data']['tenants'];
+  readonly family: StartedFamily;
+}
+
+export function createAccounts(dependencies: {
+  readonly store: Store;
+  readonly changes: ChangeFeed;
+  readonly passwords: Passwords;
+  readonly limits: SignInLimits;
+  readonly families: TokenFamilies;
+  readonly newTenants: NewTenants;
+  readonly random: SecretRandom;
+  readonly nowMs: () => number;
+}): Accounts {
+  const { store, changes, passwords, limits, families, newTenants, random, nowMs } = dependencies;
+
+  async function letIn(tx: DirectoryTransaction, user: UserRow): Promise<Admitted> {
+    const tenants = await tenantsOfUser(tx, user.id);
+    return { user, tenants: tenants.map(ownTenantFrom), family: await families.start(tx, user.id) };
+  }
+
+  async function answerFor({ user, tenants, family }: Admitted): Promise<SignedIn> {
+    return { success: true, data: { user: userFrom(user), tenants, ...(await families.pairOf(family)) } };
+  }
+
+  async function userByPassword(email: string, password: string, address: string): Promise<UserRow> {
+    const user = await findByEmail(email);
+    const matches = await passwords.verify(user?.password_hash, password, () => limits.check(email, address));
+    if (user !== null && matches && !user.disabled) return user;
+    await limits.recordFailure(email, address);
+    throw new PlatformError('invalid_credentials');
+  }
+
+  const findByEmail = (email: string): Promise<UserRow | null> =>
+    store.directory((tx) => findUserByEmail(tx, email));
+
+  async function prepare({ email, password, name }: NewAccount): Promise<PreparedAccount> {
+    return { email, name: name ?? localPartOf(email), passwordHash: await passwords.hash(password) };
+  }
+
+  const insert: Accounts['insert'] = (tx, account, provedAt) =>
+    insertUser(tx, { id: random.uuid(), ...account, emailVerifiedAt: provedAt });
+
+  async function confirm(tx: DirectoryTransaction, shown: ShownAccount): Promise<UserRow> {
+    const user = await holdUser(tx, shown.by === 'password' ? shown.user.id : shown.userId);
+    if (user === null || user.disabled) throw new PlatformError('invalid_credentials');
+    const holds =
+      shown.by === 'password'
+        ? user.password_hash === shown.user.password_hash
+        : shown.familyId === undefined ||
+          (await familyIsLive(tx, shown.familyId, user.id, new Date(nowMs())));
+    if (!holds) throw new PlatformError('invalid_credentials');
+    return user;
+  }
+
+  return {
+    async register(account, address) {
+      // Only saves the cost of a hash; whether the address is free is decided by the insert.
+      if ((await findByEmail(account.email)) !== null) throw addressTaken();
+      const prepared = await prepare(account);
+      const entry = await store.directory(async (tx) => {
+        const user = await insert(tx, prepared, null);
+        if (user === null) throw addressTaken();
+        await newTenants.countForAddress(tx, address);
+        const tenant = await insertTenant(tx, {
+          id: random.uuid(),
+          name: account.tenantName ?? `${prepared.name}'s team`,
+          plan: 'free',
+          madeBy: user.id,
+        });
+        await insertMembership(tx, { tenantId: tenant.id, userId: user.id, role: 'owner' });
+        await recordAudit(tx, {
+          tenantId: tenant.id,
+          actor: `user:${user.id}`,
+          action: 'user.registered',
+          subject: `user:${user.id}`,
+        });
+        return letIn(tx, user);
+      });
+      return answerFor(entry);
+    },
+
+    async signIn(email, password, address) {
+      const shown = await userByPassword(email, password, address);
+      const entry = await store.directory(async (tx) => {
+        const user = await confirm(tx, { by: 'password', user: shown });
+        await recordAudit(tx, {
+          tenantId: null,
+          actor: `user:${user.id}`,
+          action: 'user.signed-in',
+          subject: `user:${user.id}`,
+          details: { address },
+        });
+        return letIn(tx, user);
+      });
+      return answerFor(entry);
+    },
+
+    userByPassword,
+
+    async overview(userId) {
+      const { user, tenants } = await store.directory(async (tx) => ({
+        user: await findUser(tx, userId),
+        tenants: await tenantsOfUser(tx, userId),
+      }));
+      if (user === null) throw new PlatformError('invalid_token');
+      return { user: userFrom(user), tenants: tenants.map(ownTenantFrom) };
+    },
+
+    findByEmail,
+    prepare,
+    insert,
+    confirm,
+
+    async proveAddress(tx, user) {
+      if (user.email_verified) return user;
+      await markEmailVerified(tx, user.id, new Date(nowMs()));
+      await recordAudit(tx, {
+        tenantId: null,
+        actor: `user:${user.id}`,
+        action: 'user.address-proved',
+        subject: `user:${user.id}`,
+      });
+      return { ...user, email_verified: true };
+    },
+
+    join: insertMembership,
+    letIn,
+    answerFor,
+    announceJoined: announceMembership,
+    settled: (change) => settled(changes, change),
+
+    async disable(userId, actor) {
+      const change = await store.directory(async (tx) => {
+        const now = new Date(nowMs());
+        if (!(await markDisabled(tx, userId, now))) return undefined;
+        await endFamiliesOfUser(tx, userId, 'disabled', now);
+        await recordAudit(tx, { tenantId: null, actor, action: 'user.disabled', subject: `user:${userId}` });
+        return announceUser(tx, userId);
+      });
+      await settled(changes, change);
+      return change !== undefined;
+    },
+  };
+}
+
+function addressTaken(): PlatformError {
+  return new PlatformError('conflict', { message: 'This address has an account already.' });
+}

@@ -1,0 +1,174 @@
+import type { Time } from '../../../cluster/index.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { Sealer } from '../../infra/sealing/index.js';
+import type { ChangeFeed, Store } from '../../infra/storage/index.js';
+import { accessTokenSeconds, createAccessTokens } from './access-tokens.js';
+import { type Accounts, createAccounts } from './accounts.js';
+import { topics } from './changes.js';
+import { memberOperations } from './member-operations.js';
+import { createMembers } from './members.js';
+import { createMemberships, type Memberships } from './memberships.js';
+import { identityOperations } from './operations.js';
+import { createNewTenants } from './new-tenants.js';
+import { createOutsideIssuer, type OutsideIssuerSettings } from './outside-issuer.js';
+import { createOutsideSignIn } from './outside-sign-in.js';
+import { createPasswords, type PasswordSettings } from './passwords.js';
+import { repeat } from './repeat.js';
+import type { SecretRandom } from './secrets.js';
+import { createSignInLimits } from './sign-in-limits.js';
+import { createSigningKeys, type SigningKeys } from './signing-keys.js';
+import { tenantOperations } from './tenant-operations.js';
+import { createTenants, type Tenants } from './tenants.js';
+import { createTokenFamilies } from './token-families.js';
+import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js';
+
+export type { Accounts } from './accounts.js';
+export { examineIssuer } from './outside-issuer.js';
+/** What others subscribe to in the feed who act on ends of sign-ins, memberships and plans. */
+export { topics as identityTopics } from './changes.js';
+export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
+export { signedInShape, type SignedIn } from './shapes.js';
+export type { UserRow } from './users.store.js';
+export type { PlanChange } from './tenants.js';
+export type { Membership, TenantAtWork } from './memberships.js';
+export { defaultPasswordSettings, type PasswordSettings } from './passwords.js';
+export { hashOfToken, newToken, type SecretRandom } from './secrets.js';
+export type { VerifiedUser } from './verified-tokens.js';
+
+export interface IdentityDependencies {
+  readonly store: Store;
+  readonly changes: ChangeFeed;
+  readonly sealer: Sealer;
+  readonly time: Time;
+  readonly random: SecretRandom;
+  readonly outsideIssuer?: OutsideIssuerSettings | undefined;
+  readonly passwords?: PasswordSettings | undefined;
+  /** Tenants that one address may make on a day; its own bound when left out. */
+  readonly newTenantsPerAddress?: number | undefined;
+  /** Hears what went wrong in the background. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+export interface Identity {
+  readonly operations: readonly Operation[];
+  /** The user of a bearer token; without a promise when it is in memory. */
+  readonly verifyToken: VerifiedTokens['verify'];
+  /** What a user is in a tenant; without a promise when it is in memory. */
+  readonly membershipOf: Memberships['of'];
+  /** What work for a tenant needs when nobody of it is asking. */
+  readonly tenantAtWork: Memberships['tenantAtWork'];
+  /** For whoever else lets users in (invites), and for commands. */
+  readonly accounts: Accounts;
+  /** For commands; the operations are the way for callers. */
+  readonly tenants: Pick<Tenants, 'listAll' | 'createEmpty' | 'setPlan'>;
+  /** Makes a new signing key, which takes over after ten minutes; answers its id. */
+  rotateSigningKey(): Promise<string>;
+  /** Seals the signing keys anew under the current master key. Not before every node knows it. */
+  resealSigningKeys(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const sweepEveryMs = 10 * 60_000;
+
+export async function createIdentity(dependencies: IdentityDependencies): Promise<Identity> {
+  const { store, changes, sealer, time, random, outsideIssuer, onProblem } = dependencies;
+  const nowMs = (): number => time.wallMs();
+  const isFresh = (): boolean => changes.isFresh();
+
+  const keys = createSigningKeys({
+    store,
+    changes,
+    sealer,
+    nowMs,
+    tokenLifetimeMs: accessTokenSeconds * 1_000,
+  });
+  const tokens = createAccessTokens(keys, random, nowMs);
+  const families = createTokenFamilies({ store, tokens, random, nowMs, changes });
+  const limits = createSignInLimits(store, nowMs);
+  const newTenants = createNewTenants(store, nowMs, dependencies.newTenantsPerAddress);
+  const passwords = createPasswords(dependencies.passwords);
+  const accounts = createAccounts({ store, changes, passwords, limits, families, newTenants, random, nowMs });
+  const tenants = createTenants({ store, changes, random, newTenants });
+  const members = createMembers({ store, changes });
+  const memberships = createMemberships(store, isFresh);
+  const verified = createVerifiedTokens({
+    store,
+    tokens,
+    outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, nowMs),
+    signInOutside: createOutsideSignIn({ store, changes, nowMs }),
+    nowMs,
+    isFresh,
+  });
+
+  const subscriptions = subscribe(changes, { verified, memberships, keys, onProblem });
+  const unsubscribe = (): void => {
+    for (const end of subscriptions) end();
+  };
+  await keys.open().catch((error: unknown) => {
+    unsubscribe();
+    throw error;
+  });
+  const sweeper = repeat(
+    time,
+    sweepEveryMs,
+    async () => {
+      await families.sweep();
+      await limits.sweep();
+      await newTenants.sweep();
+    },
+    onProblem,
+  );
+
+  return {
+    operations: [
+      ...identityOperations({ accounts, families, keys }),
+      ...tenantOperations(tenants),
+      ...memberOperations(members),
+    ],
+    verifyToken: verified.verify,
+    membershipOf: memberships.of,
+    tenantAtWork: memberships.tenantAtWork,
+    accounts,
+    tenants,
+    rotateSigningKey: keys.rotate,
+    resealSigningKeys: keys.reseal,
+    async close() {
+      unsubscribe();
+      await sweeper.stop();
+    },
+  };
+}
+
+/** What this node remembers is dropped as soon as it is heard to have changed. */
+function subscribe(
+  changes: ChangeFeed,
+  parts: {
+    readonly verified: VerifiedTokens;
+    readonly memberships: Memberships;
+    readonly keys: SigningKeys;
+    readonly onProblem: (error: unknown) => void;
+  },
+): readonly (() => void)[] {
+  const { verified, memberships, keys, onProblem } = parts;
+  // A key that could not be loaded now is looked for again when a token names it.
+  const reloadKeys = (): void => void keys.reload().catch(onProblem);
+  return [
+    changes.subscribe(topics.family, {
+      onChange: ({ subject }) => verified.dropFamily(subject),
+      onDropEverything: verified.dropAll,
+    }),
+    changes.subscribe(topics.user, {
+      onChange: ({ subject }) => verified.dropUser(subject),
+      onDropEverything: verified.dropAll,
+    }),
+    changes.subscribe(topics.membership, {
+      onChange: ({ tenantId, subject }) => memberships.dropMember(subject, tenantId ?? ''),
+      onDropEverything: memberships.dropAll,
+    }),
+    changes.subscribe(topics.tenant, {
+      onChange: ({ subject }) => memberships.dropTenant(subject),
+      onDropEverything: memberships.dropAll,
+    }),
+    changes.subscribe(topics.signingKey, { onChange: reloadKeys, onDropEverything: reloadKeys }),
+  ];
+}

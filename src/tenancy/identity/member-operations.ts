@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
+import {
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  tenantUserAt,
+} from '../../http/operations/index.js';
+import type { Members } from './members.js';
+import { memberFrom, memberShape } from './shapes.js';
+
+const path = '/api/tenants/:id/members';
+const memberParams = z.object({ id: z.uuid(), userId: z.uuid() });
+/** Kept as digits, with the `+` where it was given, so that it can be compared with a sender's. */
+const phone = z
+  .string()
+  .max(40)
+  .overwrite((text) => text.replaceAll(/[\s().-]/g, ''))
+  .regex(/^\+?[0-9]{3,20}$/, 'must be a phone number');
+const externalId = z.string().min(1).max(255);
+
+export function memberOperations(members: Members): readonly Operation[] {
+  return [
+    declare({
+      name: 'members.list',
+      method: 'GET',
+      path,
+      title: 'The members of a tenant',
+      access: tenantUserAt('id', 'members:read'),
+      params: z.object({ id: z.uuid() }),
+      absent: 'tenant_not_found',
+      output: listShape(memberShape),
+      handle: async ({ caller }) => list((await members.list(caller.scope)).map(memberFrom)),
+    }),
+    declare({
+      name: 'members.update',
+      method: 'PATCH',
+      path: `${path}/:userId`,
+      title: "Change a member's role, phone number or external id",
+      description:
+        'Nobody changes a member above themselves or lifts one above themselves; the last owner keeps the role.',
+      access: tenantUserAt('id', 'members:write'),
+      params: memberParams,
+      body: z.object({
+        role: z.enum(roles).optional(),
+        phone: phone.nullish(),
+        external_id: externalId.nullish(),
+      }),
+      output: oneShape(memberShape),
+      errors: ['not_found', 'conflict', 'ROLE_ESCALATION_DENIED'],
+      handle: async ({ caller, params, body }) =>
+        one(memberFrom(await members.change(caller, params.userId.toLowerCase(), body))),
+    }),
+    declare({
+      name: 'members.remove',
+      method: 'DELETE',
+      path: `${path}/:userId`,
+      title: 'Remove a member',
+      access: tenantUserAt('id', 'members:write'),
+      params: memberParams,
+      output: doneShape,
+      errors: ['not_found', 'conflict', 'ROLE_ESCALATION_DENIED'],
+      handle: async ({ caller, params }) => {
+        await members.remove(caller, params.userId.toLowerCase());
+        return done('The member was removed.');
+      },
+    }),
+  ];
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { type Role, roles } from '../../kernel/caller.js';
+import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+
+const memberRow = z.object({
+  user_id: z.string(),
+  email: z.string(),
+  name: z.string().nullable(),
+  role: z.enum(roles),
+  phone: z.string().nullable(),
+  external_id: z.string().nullable(),
+  created_at: z.date(),
+});
+
+export type MemberRow = z.output<typeof memberRow>;
+
+const roleRow = z.object({ role: z.enum(roles) });
+
+/** Whoever changes who belongs to a tenant takes this first, so that such changes happen one after the other. */
+export async function lockMembers(tx: TenantTransaction): Promise<void> {
+  await tx.query(sql.unsafe`select 1 from tenants where id = ${tx.scope.tenantId} for update`);
+}
+
+export function listMembers(tx: TenantTransaction): Promise<readonly MemberRow[]> {
+  return tx.any(
+    sql.type(memberRow)`
+      select m.user_id, u.email, u.name, m.role, m.phone, m.external_id, m.created_at
+      from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId}
+      order by m.created_at, m.user_id`,
+  );
+}
+
+export function findMember(tx: TenantTransaction, userId: string): Promise<MemberRow | null> {
+  return tx.maybeOne(
+    sql.type(memberRow)`
+      select m.user_id, u.email, u.name, m.role, m.phone, m.external_id, m.created_at
+      from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId}`,
+  );
+}
+
+export async function roleOf(tx: TenantTransaction, userId: string): Promise<Role | undefined> {
+  const row = await tx.maybeOne(
+    sql.type(roleRow)`
+      select role from memberships where tenant_id = ${tx.scope.tenantId} and user_id = ${userId}`,
+  );
+  return row?.role;
+}
+
+export function countOwners(tx: TenantTransaction): Promise<number> {
+  return tx.oneFirst(
+    sql.typeAlias('count')`
+      select count(*) as count from memberships
+      where tenant_id = ${tx.scope.tenantId} and role = 'owner'`,
+  );
+}
+
+export async function updateMember(
+  tx: TenantTransaction,
+  userId: string,
+  member: { readonly role: Role; readonly phone: string | null; readonly externalId: string | null },
+): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update memberships
+      set role = ${member.role}, phone = ${member.phone}, external_id = ${member.externalId}
+      where tenant_id = ${tx.scope.tenantId} and user_id = ${userId}`,
+  );
+}
+
+export async function deleteMember(tx: TenantTransaction, userId: string): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      delete from memberships where tenant_id = ${tx.scope.tenantId} and user_id = ${userId}`,
+  );
+}

@@ -1,0 +1,113 @@
+import { recordAudit } from '../audit/index.js';
+import { isAbove, type Role, type TenantUserCaller } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { allows } from '../../http/operations/index.js';
+import type { ChangeFeed, Store, TenantTransaction } from '../../infra/storage/index.js';
+import { announceMembership, settled } from './changes.js';
+import {
+  countOwners,
+  deleteMember,
+  findMember,
+  listMembers,
+  lockMembers,
+  type MemberRow,
+  roleOf,
+  updateMember,
+} from './members.store.js';
+
+/**
+ * Who belongs to a tenant, and as what. Changes of one tenant's members happen one after the other, under a lock of the
+ * tenant's row, and judge the caller by the role that holds then: of two owners who lower each other at once, one stays.
+ */
+export interface Members {
+  list(scope: TenantScope): Promise<readonly MemberRow[]>;
+  change(caller: TenantUserCaller, userId: string, change: MemberChange): Promise<MemberRow>;
+  remove(caller: TenantUserCaller, userId: string): Promise<void>;
+}
+
+/** What is left out stays; null removes. */
+export interface MemberChange {
+  readonly role?: Role | undefined;
+  readonly phone?: string | null | undefined;
+  readonly external_id?: string | null | undefined;
+}
+
+export function createMembers(dependencies: {
+  readonly store: Store;
+  readonly changes: ChangeFeed;
+}): Members {
+  const { store, changes } = dependencies;
+  return {
+    list: (scope) => store.inTenant(scope, listMembers),
+
+    async change({ scope, userId: callerId }, userId, change) {
+      const { member, number } = await store.inTenant(scope, async (tx) => {
+        const { target, callersRole } = await underLock(tx, callerId, userId);
+        const role = change.role ?? target.role;
+        if (isAbove(role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+        if (target.role === 'owner' && role !== 'owner') await refuseLastOwner(tx);
+        const after = {
+          ...target,
+          role,
+          phone: change.phone === undefined ? target.phone : change.phone,
+          external_id: change.external_id === undefined ? target.external_id : change.external_id,
+        };
+        await updateMember(tx, userId, { role, phone: after.phone, externalId: after.external_id });
+        if (role !== target.role) {
+          await recordAudit(tx, {
+            tenantId: scope.tenantId,
+            actor: `user:${callerId}`,
+            action: 'member.role-changed',
+            subject: `user:${userId}`,
+            details: { from: target.role, to: role },
+          });
+        }
+        return { member: after, number: await announceMembership(tx, scope.tenantId, userId) };
+      });
+      await settled(changes, number);
+      return member;
+    },
+
+    async remove({ scope, userId: callerId }, userId) {
+      const number = await store.inTenant(scope, async (tx) => {
+        const { target } = await underLock(tx, callerId, userId);
+        if (target.role === 'owner') await refuseLastOwner(tx);
+        await deleteMember(tx, userId);
+        await recordAudit(tx, {
+          tenantId: scope.tenantId,
+          actor: `user:${callerId}`,
+          action: 'member.removed',
+          subject: `user:${userId}`,
+          details: { role: target.role },
+        });
+        return announceMembership(tx, scope.tenantId, userId);
+      });
+      await settled(changes, number);
+    },
+  };
+}
+
+async function underLock(
+  tx: TenantTransaction,
+  callerId: string,
+  userId: string,
+): Promise<{ readonly target: MemberRow; readonly callersRole: Role }> {
+  await lockMembers(tx);
+  const callersRole = await roleOf(tx, callerId);
+  // The caller was removed while this request was on its way.
+  if (callersRole === undefined) throw new PlatformError('tenant_not_found');
+  // Lowered likewise: the permission that the door saw is gone.
+  if (!allows(callersRole, 'members:write')) throw new PlatformError('insufficient_permissions');
+  const target = await findMember(tx, userId);
+  if (target === null) {
+    throw new PlatformError('not_found', { message: 'The tenant has no such member.' });
+  }
+  if (isAbove(target.role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+  return { target, callersRole };
+}
+
+async function refuseLastOwner(tx: TenantTransaction): Promise<void> {
+  if ((await countOwners(tx)) > 1) return;
+  throw new PlatformError('conflict', { message: 'A tenant keeps at least one owner.' });
+}

@@ -1,0 +1,129 @@
+import { LRUCache } from 'lru-cache';
+import type { Role, TenantLimits } from '../../kernel/caller.js';
+import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { limitsOf } from '../../kernel/plans/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { findFirstMemberships, findMembership, findTenant, type MembershipRow } from './memberships.store.js';
+
+/** What a user is in a tenant. This is where a user's right to a tenant's data is made. */
+export interface Membership {
+  readonly scope: TenantScope;
+  readonly role: Role;
+  readonly limits: TenantLimits;
+}
+
+/** A tenant for which the platform works although nobody asks just now: a webhook, a schedule, a turn that goes on. */
+export interface TenantAtWork {
+  readonly scope: TenantScope;
+  readonly limits: TenantLimits;
+}
+
+export interface Memberships {
+  /**
+   * Answers without a promise when the membership is in memory. A tenant that does not exist and one that the user does
+   * not belong to are refused alike. Without a tenant the user's only one is meant.
+   */
+  of(
+    userId: string,
+    tenantId: string | undefined,
+    /** Called before the store is asked; what it throws refuses the request. */
+    beforeCheck?: () => void,
+  ): Membership | Promise<Membership>;
+  /** For work that rows stand for, whose tenant is in them. Undefined for one that is gone. */
+  tenantAtWork(tenantId: string): TenantAtWork | undefined | Promise<TenantAtWork | undefined>;
+  dropMember(userId: string, tenantId: string): void;
+  dropTenant(tenantId: string): void;
+  dropAll(): void;
+}
+
+const entriesMax = 50_000;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
+  /** By user and tenant; under an empty tenant the user's only one. */
+  const entries = new LRUCache<string, Membership>({ max: entriesMax });
+  const tenants = new LRUCache<string, TenantAtWork>({ max: entriesMax });
+  let drops = 0;
+
+  async function load(userId: string, tenantId: string): Promise<Membership> {
+    const dropsBefore = drops;
+    const row = await store.directory((tx) =>
+      tenantId === '' ? onlyMembership(tx, userId) : findMembership(tx, userId, tenantId),
+    );
+    if (row === null) throw new PlatformError('tenant_not_found');
+    const membership = membershipFrom(row);
+    // A change that came in while the query ran may be missing from its answer.
+    if (drops === dropsBefore && isFresh()) entries.set(`${userId} ${tenantId}`, membership);
+    return membership;
+  }
+
+  async function loadTenant(tenantId: string): Promise<TenantAtWork | undefined> {
+    const dropsBefore = drops;
+    const row = await store.directory((tx) => findTenant(tx, tenantId));
+    if (row === null) return undefined;
+    const tenant = { scope: tenantScope(row.tenant_id), limits: limitsOf(row.plan, row.settings) };
+    if (drops === dropsBefore && isFresh()) tenants.set(tenantId, tenant);
+    return tenant;
+  }
+
+  return {
+    tenantAtWork(tenantId) {
+      const known = tenants.get(tenantId);
+      return known !== undefined && isFresh() ? known : loadTenant(tenantId);
+    },
+
+    of(userId, tenantId, beforeCheck) {
+      if (tenantId !== undefined && !uuid.test(tenantId)) throw new PlatformError('tenant_not_found');
+      const tenant = tenantId?.toLowerCase() ?? '';
+      const known = entries.get(`${userId} ${tenant}`);
+      if (known !== undefined && isFresh()) return known;
+      beforeCheck?.();
+      return load(userId, tenant);
+    },
+
+    dropMember(userId, tenantId) {
+      drops += 1;
+      entries.delete(`${userId} ${tenantId}`);
+      // What was their only tenant may not be any more.
+      entries.delete(`${userId} `);
+    },
+
+    dropTenant(tenantId) {
+      drops += 1;
+      tenants.delete(tenantId);
+      const keys = [...entries.entries()].filter(([, { scope }]) => scope.tenantId === tenantId);
+      for (const [key] of keys) entries.delete(key);
+    },
+
+    dropAll() {
+      drops += 1;
+      entries.clear();
+      tenants.clear();
+    },
+  };
+}
+
+async function onlyMembership(
+  tx: Parameters<typeof findFirstMemberships>[0],
+  userId: string,
+): Promise<MembershipRow> {
+  const [only, another] = await findFirstMemberships(tx, userId);
+  if (only === undefined || another !== undefined) throw headerMissing();
+  return only;
+}
+
+function membershipFrom(row: MembershipRow): Membership {
+  return {
+    scope: tenantScope(row.tenant_id),
+    role: row.role,
+    limits: limitsOf(row.plan, row.settings),
+  };
+}
+
+function headerMissing(): PlatformError {
+  return new PlatformError('missing_required_field', {
+    message: 'The header x-tenant-id is required.',
+    details: { field: 'x-tenant-id', issue: 'required' },
+  });
+}

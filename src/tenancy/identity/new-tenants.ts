@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { addressGroup } from '../../kernel/address.js';
+import { PlatformError, tooMany } from '../../kernel/errors.js';
+import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { addNewTenant, lockUser, sweepNewTenants, tenantsThatCountFor } from './new-tenants.store.js';
+
+/** Every tenant has a free quota of its own, so nobody may make them without end. */
+const tenantsOfUserMax = 20;
+/**
+ * A school or a company behind one address stays below it; who registers as fast as the window of anonymous requests
+ * allows would make 172,800. Operators lower it by `TROUPE_NEW_TENANTS_PER_ADDRESS`.
+ */
+const newTenantsPerAddressDefault = 1_000;
+const dayMs = 86_400_000;
+
+/** The bounds of new tenants. Both are judged in the transaction that makes the tenant, so no race passes them. */
+export interface NewTenants {
+  /** Counts one for the address. Throws the refusal when the address has made its number of this day. */
+  countForAddress(tx: DirectoryTransaction, address: string): Promise<void>;
+  /** Throws the refusal when the user has as many as a user may have. */
+  checkUser(tx: DirectoryTransaction, userId: string): Promise<void>;
+  /** Removes counts of days that are over. */
+  sweep(): Promise<void>;
+}
+
+export function createNewTenants(
+  store: Store,
+  nowMs: () => number,
+  perAddress: number = newTenantsPerAddressDefault,
+): NewTenants {
+  return {
+    async countForAddress(tx, address) {
+      const now = nowMs();
+      const subject = createHash('sha256').update(addressGroup(address)).digest();
+      if ((await addNewTenant(tx, subject, dayOf(now))) <= perAddress) return;
+      // The count goes back with the transaction.
+      throw tooMany(perAddress, {
+        atMs: (Math.floor(now / dayMs) + 1) * dayMs,
+        nowMs: now,
+        message: `An address may make ${perAddress} tenants a day.`,
+      });
+    },
+
+    async checkUser(tx, userId) {
+      await lockUser(tx, userId);
+      if ((await tenantsThatCountFor(tx, userId)) < tenantsOfUserMax) return;
+      throw new PlatformError('conflict', {
+        message: `A user may have ${tenantsOfUserMax} tenants at most, made or owned.`,
+        details: { limit: tenantsOfUserMax },
+      });
+    },
+
+    sweep: () => store.directory((tx) => sweepNewTenants(tx, dayOf(nowMs()))),
+  };
+}
+
+function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}

@@ -1,0 +1,122 @@
+import { createRemoteJWKSet, errors as joseErrors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { PlatformError } from '../../kernel/errors.js';
+import { tokenRefusal } from './access-tokens.js';
+import { emailAddress } from './fields.js';
+
+/**
+ * JWTs of the one outside OIDC issuer that the operator may name. Its keys are found by discovery, kept, and asked for
+ * again when an unknown key id turns up (jose bounds how often). The address is the operator's, so it is not bound by
+ * the rules for addresses that tenants can aim.
+ */
+export interface OutsideIssuerSettings {
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+export interface OutsideClaims {
+  /** Who it is, for as long as the issuer exists; an address may change hands. */
+  readonly subject: string;
+  /** Only one that the issuer has verified: anybody can claim an address. */
+  readonly email: string | undefined;
+  readonly expiresAtMs: number;
+}
+
+export interface OutsideIssuer {
+  readonly issuer: string;
+  verify(token: string): Promise<OutsideClaims>;
+}
+
+/** No symmetric ones: nobody but the issuer may be able to make a token. */
+const algorithms = ['EdDSA', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'];
+const requestTimeoutMs = 5_000;
+const metadataBytesMax = 256 * 1024;
+/** An issuer that does not answer is asked again after this, not by each request. */
+const retryEveryMs = 5_000;
+const clockToleranceSeconds = 30;
+
+const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
+/** The most that OpenID Connect allows. */
+const subjectCharactersMax = 255;
+
+const claims = z.object({
+  sub: z.string().min(1).max(subjectCharactersMax),
+  // One of a form that no account can have belongs to none.
+  email: emailAddress.optional().catch(undefined),
+  email_verified: z.boolean().optional(),
+  exp: z.number(),
+});
+
+export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () => number): OutsideIssuer {
+  let keys: Promise<JWTVerifyGetKey> | undefined;
+  let failedAtMs = -Infinity;
+
+  function keySet(): Promise<JWTVerifyGetKey> {
+    if (keys === undefined) {
+      if (nowMs() - failedAtMs < retryEveryMs) return Promise.reject(unavailable());
+      keys = discover(settings.issuer).catch((cause: unknown) => {
+        keys = undefined;
+        failedAtMs = nowMs();
+        throw unavailable(cause);
+      });
+    }
+    return keys;
+  }
+
+  return {
+    issuer: settings.issuer,
+    async verify(token) {
+      const getKey = await keySet();
+      try {
+        const { payload } = await jwtVerify(token, getKey, {
+          algorithms,
+          issuer: settings.issuer,
+          audience: settings.audience,
+          requiredClaims: ['exp', 'sub'],
+          currentDate: new Date(nowMs()),
+          clockTolerance: clockToleranceSeconds,
+        });
+        const { sub, email, email_verified, exp } = claims.parse(payload);
+        return { subject: sub, email: email_verified === true ? email : undefined, expiresAtMs: exp * 1_000 };
+      } catch (cause) {
+        throw isUnreachable(cause) ? unavailable(cause) : tokenRefusal(cause);
+      }
+    },
+  };
+}
+
+/** Asks the issuer where its keys are, as the first token would; for whoever sets the product up. */
+export async function examineIssuer(issuer: string): Promise<void> {
+  await discover(issuer);
+}
+
+async function discover(issuer: string): Promise<JWTVerifyGetKey> {
+  const address = new URL(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`);
+  const response = await fetch(address, {
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(requestTimeoutMs),
+  });
+  if (!response.ok) throw new Error(`${address.href} answered ${response.status}`);
+  const text = await response.text();
+  if (text.length > metadataBytesMax)
+    throw new Error(`${address.href} answered more than ${metadataBytesMax} bytes`);
+  const metadata = discovery.parse(JSON.parse(text));
+  if (metadata.issuer !== issuer) {
+    throw new Error(`${address.href} speaks for ${metadata.issuer}, not for ${issuer}`);
+  }
+  return createRemoteJWKSet(new URL(metadata.jwks_uri), { timeoutDuration: requestTimeoutMs });
+}
+
+/** jose's general error stands for an answer other than 200 from the key address; fetch throws a TypeError. */
+function isUnreachable(cause: unknown): boolean {
+  if (cause instanceof joseErrors.JWKSTimeout || cause instanceof TypeError) return true;
+  return cause instanceof joseErrors.JOSEError && cause.code === 'ERR_JOSE_GENERIC';
+}
+
+function unavailable(cause?: unknown): PlatformError {
+  return new PlatformError('service_unavailable', {
+    message: 'The issuer of this token cannot be asked for its keys.',
+    retryAfterSeconds: retryEveryMs / 1_000,
+    cause,
+  });
+}

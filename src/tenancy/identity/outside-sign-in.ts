@@ -1,0 +1,89 @@
+import { recordAudit } from '../audit/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { giveToOwnerOfAddress } from './account-taking.js';
+import { settled } from './changes.js';
+import {
+  findLinked,
+  insertIdentity,
+  type LinkedRow,
+  type OutsideIdentity,
+} from './outside-identities.store.js';
+import type { OutsideIssuer } from './outside-issuer.js';
+import { lockUserByEmail } from './users.store.js';
+
+/**
+ * The account of somebody whom an outside issuer names. Issuer and subject say who it is. The verified address counts
+ * once, for the link to an account that is there already: addresses change hands, subjects do not.
+ */
+export type OutsideSignIn = (
+  bearer: string,
+  issuer: OutsideIssuer,
+) => Promise<{ readonly userId: string; readonly expiresAtMs: number }>;
+
+export function createOutsideSignIn(dependencies: {
+  readonly store: Store;
+  readonly changes: ChangeFeed;
+  readonly nowMs: () => number;
+}): OutsideSignIn {
+  const { store, changes, nowMs } = dependencies;
+
+  async function link(identity: OutsideIdentity, email: string): Promise<LinkedRow> {
+    const { userId, change } = await store.directory(async (tx) => {
+      const now = new Date(nowMs());
+      const user = await lockUserByEmail(tx, email);
+      if (user === null || user.disabled) throw noAccount();
+      if (!(await insertIdentity(tx, { ...identity, userId: user.id, at: now }))) {
+        return { userId: await linkedBefore(tx, identity), change: undefined };
+      }
+      await recordAudit(tx, {
+        tenantId: null,
+        actor: `user:${user.id}`,
+        action: 'user.identity-linked',
+        subject: `user:${user.id}`,
+        details: { issuer: identity.issuer, address_was_verified: user.email_verified },
+      });
+      const taken = user.email_verified ? undefined : await giveToOwnerOfAddress(tx, user.id, now);
+      return { userId: user.id, change: taken };
+    });
+    await settled(changes, change);
+    return { user_id: userId, disabled: false };
+  }
+
+  return async (bearer, issuer) => {
+    const { subject, email, expiresAtMs } = await issuer.verify(bearer);
+    const identity = { issuer: issuer.issuer, subject };
+    let linked = await store.directory((tx) => findLinked(tx, identity));
+    if (linked === null) {
+      if (email === undefined) throw notVerified();
+      linked = await link(identity, email);
+    }
+    if (linked.disabled) throw noAccount();
+    return { userId: linked.user_id, expiresAtMs };
+  };
+}
+
+/** Another request of the same person was first; or the account is another person's of the same issuer. */
+async function linkedBefore(tx: DirectoryTransaction, identity: OutsideIdentity): Promise<string> {
+  const linked = await findLinked(tx, identity);
+  if (linked === null) throw linkedToAnother();
+  if (linked.disabled) throw noAccount();
+  return linked.user_id;
+}
+
+function noAccount(): PlatformError {
+  return new PlatformError('invalid_token', { message: 'The address of this token has no account here.' });
+}
+
+function notVerified(): PlatformError {
+  return new PlatformError('invalid_token', {
+    message:
+      'The issuer has not verified the address of this token, and its subject has not signed in before.',
+  });
+}
+
+function linkedToAnother(): PlatformError {
+  return new PlatformError('invalid_token', {
+    message: 'Another person of this issuer signs in to the account of this address.',
+  });
+}

@@ -1,0 +1,34 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+
+/** Does `work` every now and then until it is stopped; never twice at once. A failure is told and tried again. */
+export function repeat(
+  time: Time,
+  everyMs: number,
+  work: () => Promise<void>,
+  onProblem: (error: unknown) => void,
+): { stop(): Promise<void> } {
+  let stopped = false;
+  let running: Promise<void> = Promise.resolve();
+  let timer: Timer;
+  const turn = async (): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      onProblem(error);
+    }
+    if (!stopped) schedule();
+  };
+  const schedule = (): void => {
+    timer = time.after(everyMs, () => {
+      running = turn();
+    });
+  };
+  schedule();
+  return {
+    async stop() {
+      stopped = true;
+      timer.cancel();
+      await running;
+    },
+  };
+}

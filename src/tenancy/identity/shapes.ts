@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
+import { oneShape } from '../../http/operations/index.js';
+import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import type { MemberRow } from './members.store.js';
+import type { OwnTenantRow, TenantRow } from './tenants.store.js';
+import type { UserRow } from './users.store.js';
+
+/** What the answers of this subject look like, and how rows become them. */
+export const userShape = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  name: z.string(),
+  email_verified: z.boolean().describe('Whether somebody has proved to read mail at this address.'),
+});
+
+export const ownTenantShape = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  role: z.enum(roles),
+  plan: z.enum(plans),
+});
+
+export const tokenPairShape = z.object({
+  access_token: z.string(),
+  refresh_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int(),
+});
+
+/** The answer to whoever signs in, in whatever way. */
+export const signedInShape = oneShape(
+  z.object({ user: userShape, tenants: z.array(ownTenantShape), ...tokenPairShape.shape }),
+);
+
+export type SignedIn = z.input<typeof signedInShape>;
+
+export const tenantShape = ownTenantShape.extend({ created_at: z.iso.datetime() });
+
+export const memberShape = z.object({
+  id: z.uuid().describe("The user's id."),
+  user_id: z.uuid().describe("The user's id."),
+  email: z.string(),
+  name: z.string(),
+  role: z.enum(roles),
+  phone: z.string().nullable(),
+  external_id: z.string().nullable(),
+  created_at: z.iso.datetime().describe('When the user joined.'),
+});
+
+export const plannedTenantShape = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  plan: z.enum(plans),
+  settings: tenantSettings.describe("What stands in place of the plan's figures."),
+  created_at: z.iso.datetime(),
+});
+
+export function userFrom(row: UserRow): z.input<typeof userShape> {
+  return { id: row.id, email: row.email, name: nameOf(row), email_verified: row.email_verified };
+}
+
+export function ownTenantFrom(row: OwnTenantRow): z.input<typeof ownTenantShape> {
+  return { id: row.id, name: row.name, role: row.role, plan: row.plan };
+}
+
+export function tenantFrom(row: OwnTenantRow): z.input<typeof tenantShape> {
+  return { ...ownTenantFrom(row), created_at: row.created_at.toISOString() };
+}
+
+export function memberFrom(row: MemberRow): z.input<typeof memberShape> {
+  return {
+    id: row.user_id,
+    user_id: row.user_id,
+    email: row.email,
+    name: nameOf(row),
+    role: row.role,
+    phone: row.phone,
+    external_id: row.external_id,
+    created_at: row.created_at.toISOString(),
+  };
+}
+
+export function plannedTenantFrom(row: TenantRow): z.input<typeof plannedTenantShape> {
+  return {
+    id: row.id,
+    name: row.name,
+    plan: row.plan,
+    settings: row.settings,
+    created_at: row.created_at.toISOString(),
+  };
+}
+
+function nameOf(row: { readonly name: string | null; readonly email: string }): string {
+  return row.name ?? localPartOf(row.email);
+}
+
+/** What somebody is called who did not say. */
+export function localPartOf(email: string): string {
+  return email.slice(0, email.lastIndexOf('@'));
+}

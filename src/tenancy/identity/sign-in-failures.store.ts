@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+
+const failures = z.object({ count: z.number(), oldest: z.date().nullable() });
+
+/** The newest failures since `since`, up to `limit`, and when the oldest of those happened. */
+export function countFailures(
+  tx: DirectoryTransaction,
+  subject: Buffer,
+  since: Date,
+  limit: number,
+): Promise<z.output<typeof failures>> {
+  return tx.one(
+    sql.type(failures)`
+      select count(*) as count, min(failed_at) as oldest
+      from (
+        select failed_at from sign_in_failures
+        where subject = ${sql.binary(subject)} and failed_at > ${sql.timestamp(since)}
+        order by failed_at desc limit ${limit}
+      ) as newest`,
+  );
+}
+
+/** Until the transaction ends nobody else counts for this subject. */
+export async function lockSubject(tx: DirectoryTransaction, subject: Buffer): Promise<void> {
+  await tx.query(sql.unsafe`select pg_advisory_xact_lock(${subject.readBigInt64BE().toString()}::bigint)`);
+}
+
+export async function insertFailure(tx: DirectoryTransaction, subject: Buffer, at: Date): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      insert into sign_in_failures (subject, failed_at) values (${sql.binary(subject)}, ${sql.timestamp(at)})`,
+  );
+}
+
+export async function sweepFailures(tx: DirectoryTransaction, before: Date, rowsMax: number): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      delete from sign_in_failures where id in (
+        select id from sign_in_failures where failed_at < ${sql.timestamp(before)} limit ${rowsMax})`,
+  );
+}

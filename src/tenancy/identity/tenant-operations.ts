@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { actorOf } from '../../kernel/caller.js';
+import {
+  declare,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  operator,
+  tenantUserAt,
+  user,
+} from '../../http/operations/index.js';
+import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import { displayName } from './fields.js';
+import { plannedTenantFrom, plannedTenantShape, tenantFrom, tenantShape } from './shapes.js';
+import type { Tenants } from './tenants.js';
+
+const oneTenant = oneShape(tenantShape);
+const params = z.object({ id: z.uuid() });
+
+/** As stored, except that null removes a figure, or all of them. */
+const settingsPatch = z.object({
+  requests_per_minute: tenantSettings.shape.requests_per_minute.nullable(),
+  requests_per_day: tenantSettings.shape.requests_per_day.nullable(),
+  monthly_tokens: tenantSettings.shape.monthly_tokens.nullable(),
+  key_rpm_max: tenantSettings.shape.key_rpm_max.nullable(),
+});
+
+export function tenantOperations(tenants: Tenants): readonly Operation[] {
+  return [
+    declare({
+      name: 'tenants.create',
+      method: 'POST',
+      path: '/api/tenants',
+      title: 'Make a tenant and own it',
+      description:
+        'A user may have 20, made or owned: then 409. An address may make so many a day: then 429.',
+      access: user(),
+      body: z.object({ name: displayName }),
+      output: oneTenant,
+      status: 201,
+      errors: ['conflict'],
+      handle: async ({ caller, body }) =>
+        one(tenantFrom(await tenants.create(caller.userId, body.name, caller.address))),
+    }),
+    declare({
+      name: 'tenants.list',
+      method: 'GET',
+      path: '/api/tenants',
+      title: 'The tenants that the user belongs to',
+      access: user(),
+      output: listShape(tenantShape),
+      handle: async ({ caller }) => list((await tenants.listOf(caller.userId)).map(tenantFrom)),
+    }),
+    declare({
+      name: 'tenants.read',
+      method: 'GET',
+      path: '/api/tenants/:id',
+      title: 'One tenant',
+      access: tenantUserAt('id', null),
+      params,
+      absent: 'tenant_not_found',
+      output: oneTenant,
+      handle: async ({ caller }) => one(tenantFrom(await tenants.read(caller.scope, caller.role))),
+    }),
+    declare({
+      name: 'tenants.update',
+      method: 'PATCH',
+      path: '/api/tenants/:id',
+      title: 'Rename a tenant',
+      access: tenantUserAt('id', 'tenants:update'),
+      params,
+      absent: 'tenant_not_found',
+      body: z.object({ name: displayName.optional() }),
+      output: oneTenant,
+      handle: async ({ caller, body }) => {
+        const tenant =
+          body.name === undefined
+            ? await tenants.read(caller.scope, caller.role)
+            : await tenants.rename(caller.scope, caller.role, body.name, actorOf(caller));
+        return one(tenantFrom(tenant));
+      },
+    }),
+    declare({
+      name: 'tenants.plan',
+      method: 'PATCH',
+      path: '/api/tenants/:id/plan',
+      title: "Change a tenant's plan, or figures in place of the plan's",
+      access: operator(),
+      params,
+      absent: 'tenant_not_found',
+      body: z.object({ plan: z.enum(plans).optional(), settings: settingsPatch.nullish() }),
+      output: oneShape(plannedTenantShape),
+      errors: ['tenant_not_found'],
+      handle: async ({ caller, params: { id }, body }) =>
+        one(plannedTenantFrom(await tenants.setPlan(id, body, actorOf(caller)))),
+    }),
+  ];
+}

@@ -1,0 +1,144 @@
+import { PlatformError } from '../../kernel/errors.js';
+import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { accessTokenSeconds, type AccessTokens } from './access-tokens.js';
+import { announceFamilyEnded, settled } from './changes.js';
+import { hashOfToken, newToken, type SecretRandom } from './secrets.js';
+import {
+  endFamily,
+  insertFamily,
+  insertRefreshToken,
+  lockRefreshToken,
+  sweepFamilies,
+  useRefreshToken,
+} from './token-families.store.js';
+import { findUser } from './users.store.js';
+
+/**
+ * Families of refresh tokens. Each token works once and is followed by the next. One that comes back after its use was
+ * copied by somebody, and nobody can tell which of the two holders is the honest one: the whole family ends, with all
+ * its access tokens. That also holds for a client that sends one token twice at once, or repeats a request whose answer
+ * got lost; it has to sign in again.
+ */
+const familyLifetimeMs = 30 * 86_400_000;
+const sweptRowsMax = 10_000;
+
+/** The part of an answer that lets a client call on. */
+export interface TokenPair {
+  readonly access_token: string;
+  readonly refresh_token: string;
+  readonly token_type: 'Bearer';
+  readonly expires_in: number;
+}
+
+export interface StartedFamily {
+  readonly userId: string;
+  readonly familyId: string;
+  readonly refreshToken: string;
+}
+
+export interface TokenFamilies {
+  /** Within the transaction that signs the user in. */
+  start(tx: DirectoryTransaction, userId: string): Promise<StartedFamily>;
+  /** After that transaction. */
+  pairOf(family: StartedFamily): Promise<TokenPair>;
+  refresh(refreshToken: string): Promise<TokenPair>;
+  end(refreshToken: string): Promise<void>;
+  sweep(): Promise<void>;
+}
+
+type Refreshed =
+  | { readonly outcome: 'refreshed'; readonly family: StartedFamily }
+  | { readonly outcome: 'refused' }
+  | { readonly outcome: 'replayed'; readonly change: number };
+
+export function createTokenFamilies(dependencies: {
+  readonly store: Store;
+  readonly tokens: AccessTokens;
+  readonly random: SecretRandom;
+  readonly nowMs: () => number;
+  readonly changes: ChangeFeed;
+}): TokenFamilies {
+  const { store, tokens, random, nowMs, changes } = dependencies;
+
+  async function pairOf({ userId, familyId, refreshToken }: StartedFamily): Promise<TokenPair> {
+    return {
+      access_token: await tokens.mint(userId, familyId),
+      refresh_token: refreshToken,
+      token_type: 'Bearer',
+      expires_in: accessTokenSeconds,
+    };
+  }
+
+  async function rotate(tx: DirectoryTransaction, refreshToken: string): Promise<Refreshed> {
+    const now = new Date(nowMs());
+    const hash = hashOfToken(refreshToken);
+    const found = await lockRefreshToken(tx, hash, now);
+    if (found === null || !found.live) return { outcome: 'refused' };
+    const { family_id: familyId, user_id: userId } = found;
+    if (found.used) {
+      await endFamily(tx, familyId, 'replayed', now);
+      return { outcome: 'replayed', change: await announceFamilyEnded(tx, familyId) };
+    }
+    if ((await findUser(tx, userId))?.disabled !== false) return { outcome: 'refused' };
+    const next = newToken(random);
+    await useRefreshToken(tx, { hash, familyId, now, expiresAt: new Date(nowMs() + familyLifetimeMs) });
+    await insertRefreshToken(tx, { hash: hashOfToken(next), familyId, issuedAt: now });
+    return { outcome: 'refreshed', family: { userId, familyId, refreshToken: next } };
+  }
+
+  return {
+    async start(tx, userId) {
+      const now = new Date(nowMs());
+      const family = { userId, familyId: random.uuid(), refreshToken: newToken(random) };
+      await insertFamily(tx, {
+        id: family.familyId,
+        userId,
+        createdAt: now,
+        expiresAt: new Date(now.getTime() + familyLifetimeMs),
+      });
+      await insertRefreshToken(tx, {
+        hash: hashOfToken(family.refreshToken),
+        familyId: family.familyId,
+        issuedAt: now,
+      });
+      return family;
+    },
+
+    pairOf,
+
+    async refresh(refreshToken) {
+      // The end of a replayed family must be committed, so the refusal is thrown after the transaction.
+      const result = await store.directory((tx) => rotate(tx, refreshToken));
+      if (result.outcome === 'replayed') await settled(changes, result.change);
+      if (result.outcome !== 'refreshed') {
+        throw new PlatformError('invalid_token', {
+          message: 'The refresh token is not valid or has expired.',
+        });
+      }
+      return pairOf(result.family);
+    },
+
+    async end(refreshToken) {
+      const result = await store.directory(async (tx) => {
+        const now = new Date(nowMs());
+        const found = await lockRefreshToken(tx, hashOfToken(refreshToken), now);
+        if (found === null) return 'unknown';
+        // Signing out twice is no fault: the end that was asked for is there.
+        if (!(await endFamily(tx, found.family_id, 'signed-out', now))) return undefined;
+        return announceFamilyEnded(tx, found.family_id);
+      });
+      if (result === 'unknown') {
+        throw new PlatformError('invalid_token', { message: 'The refresh token is unknown.' });
+      }
+      await settled(changes, result);
+    },
+
+    async sweep() {
+      const now = nowMs();
+      // Access tokens of an expired family have expired too: they live for an hour, and are made at a renewal.
+      await store.directory((tx) =>
+        sweepFamilies(tx, new Date(now - 86_400_000), new Date(now - familyLifetimeMs), sweptRowsMax),
+      );
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+import { emailKeyOf } from './fields.js';
+
+const userRow = z.object({
+  id: z.string(),
+  email: z.string(),
+  name: z.string().nullable(),
+  password_hash: z.string().nullable(),
+  disabled: z.boolean(),
+  /** Whether somebody has proved to read this address's mail. */
+  email_verified: z.boolean(),
+});
+
+export type UserRow = z.output<typeof userRow>;
+
+const columns = sql.fragment`
+  id, email, name, password_hash, disabled_at is not null as disabled, email_verified_at is not null as email_verified`;
+
+export function findUserByEmail(tx: DirectoryTransaction, email: string): Promise<UserRow | null> {
+  return tx.maybeOne(
+    sql.type(userRow)`select ${columns} from users where lower(email) = ${emailKeyOf(email)}`,
+  );
+}
+
+export function findUser(tx: DirectoryTransaction, userId: string): Promise<UserRow | null> {
+  return tx.maybeOne(sql.type(userRow)`select ${columns} from users where id = ${userId}`);
+}
+
+/** Locked against every sign-in to the account and every other change to it, until the transaction ends. */
+export function lockUserByEmail(tx: DirectoryTransaction, email: string): Promise<UserRow | null> {
+  return tx.maybeOne(
+    sql.type(userRow)`
+      select ${columns} from users where lower(email) = ${emailKeyOf(email)} for update`,
+  );
+}
+
+/** Locked against changes to the account; several sign-ins to it do not wait for each other. */
+export function holdUser(tx: DirectoryTransaction, userId: string): Promise<UserRow | null> {
+  return tx.maybeOne(sql.type(userRow)`select ${columns} from users where id = ${userId} for share`);
+}
+
+/** Null when the address has an account already, also one that another transaction is making just now. */
+export function insertUser(
+  tx: DirectoryTransaction,
+  user: {
+    readonly id: string;
+    readonly email: string;
+    readonly name: string;
+    readonly passwordHash: string | null;
+    readonly emailVerifiedAt: Date | null;
+  },
+): Promise<UserRow | null> {
+  return tx.maybeOne(
+    sql.type(userRow)`
+      insert into users (id, email, name, password_hash, email_verified_at)
+      values (${user.id}, ${user.email}, ${user.name}, ${user.passwordHash},
+        ${user.emailVerifiedAt === null ? null : sql.timestamp(user.emailVerifiedAt)})
+      on conflict (lower(email)) do nothing
+      returning ${columns}`,
+  );
+}
+
+/** False when there is no such user. */
+export async function markDisabled(tx: DirectoryTransaction, userId: string, at: Date): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    sql.typeAlias('nothing')`
+      update users set disabled_at = coalesce(disabled_at, ${sql.timestamp(at)}) where id = ${userId}`,
+  );
+  return rowCount === 1;
+}
+
+/** The moment of the first proof stays. */
+export async function markEmailVerified(tx: DirectoryTransaction, userId: string, at: Date): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update users set email_verified_at = coalesce(email_verified_at, ${sql.timestamp(at)}) where id = ${userId}`,
+  );
+}
+
+export async function removePassword(tx: DirectoryTransaction, userId: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`update users set password_hash = null where id = ${userId}`);
+}

@@ -1,0 +1,164 @@
+import { hash } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Store } from '../../infra/storage/index.js';
+import { accessTokenIssuer, type AccessTokens, tokenRefusal } from './access-tokens.js';
+import type { OutsideIssuer } from './outside-issuer.js';
+import type { OutsideSignIn } from './outside-sign-in.js';
+import { familyIsLive } from './token-families.store.js';
+import { findUser } from './users.store.js';
+
+/**
+ * Which user a bearer token stands for. Checking a signature and asking the store costs some hundred times more than
+ * remembering the answer, so answers are kept by the token's hash until the token expires, and dropped when its family
+ * ends or its user is disabled. While this node cannot be sure that it hears of such ends, it asks the store.
+ */
+export interface VerifiedUser {
+  readonly userId: string;
+  /** Absent for a token of an outside issuer. */
+  readonly familyId: string | undefined;
+  readonly expiresAtMs: number;
+}
+
+export interface VerifiedTokens {
+  /**
+   * Answers without a promise when the token is in memory. Throws or rejects with the refusal. `beforeCheck` may refuse
+   * a token that is not in memory, whose check costs a signature and a question to the store.
+   */
+  verify(bearer: string, beforeCheck?: () => void): VerifiedUser | Promise<VerifiedUser>;
+  dropFamily(familyId: string): void;
+  dropUser(userId: string): void;
+  dropAll(): void;
+}
+
+const entriesMax = 50_000;
+/** Far above any honest access token, far below what a header may hold. */
+const tokenCharactersMax = 8_192;
+/** The issuer may take a token back without telling us; so it is looked at anew now and then. */
+const outsideRememberedMs = 5 * 60_000;
+
+interface Entry {
+  readonly user: VerifiedUser;
+  readonly rememberedUntilMs: number;
+}
+
+export function createVerifiedTokens(dependencies: {
+  readonly store: Store;
+  readonly tokens: AccessTokens;
+  readonly outsideIssuer: OutsideIssuer | undefined;
+  readonly signInOutside: OutsideSignIn;
+  readonly nowMs: () => number;
+  /** Whether this node hears of every change. */
+  readonly isFresh: () => boolean;
+}): VerifiedTokens {
+  const { store, tokens, outsideIssuer, signInOutside, nowMs, isFresh } = dependencies;
+  const hashesOfFamily = new Map<string, Set<string>>();
+  const entries = new LRUCache<string, Entry>({
+    max: entriesMax,
+    // However an entry goes, its family forgets it too; unless it is only renewed.
+    dispose: ({ user }, key, reason) => {
+      if (reason !== 'set') forgetKey(user.familyId, key);
+    },
+  });
+  /** Counts the drops, so that an answer which was under way during one is not remembered. */
+  let drops = 0;
+
+  function forgetKey(familyId: string | undefined, key: string): void {
+    if (familyId === undefined) return;
+    const keys = hashesOfFamily.get(familyId);
+    keys?.delete(key);
+    if (keys?.size === 0) hashesOfFamily.delete(familyId);
+  }
+
+  function remember(key: string, entry: Entry): void {
+    entries.set(key, entry);
+    const { familyId } = entry.user;
+    if (familyId === undefined) return;
+    const keys = hashesOfFamily.get(familyId);
+    if (keys === undefined) hashesOfFamily.set(familyId, new Set([key]));
+    else keys.add(key);
+  }
+
+  async function verifyAnew(bearer: string, key: string): Promise<VerifiedUser> {
+    const dropsBefore = drops;
+    const outside = isOutside(bearer, outsideIssuer);
+    const user = outside === undefined ? await ownUser(bearer) : await outsideUser(bearer, outside);
+    if (drops === dropsBefore && isFresh()) {
+      const rememberedUntilMs =
+        user.familyId === undefined
+          ? Math.min(user.expiresAtMs, nowMs() + outsideRememberedMs)
+          : user.expiresAtMs;
+      remember(key, { user, rememberedUntilMs });
+    }
+    return user;
+  }
+
+  async function ownUser(bearer: string): Promise<VerifiedUser> {
+    const { userId, familyId, expiresAtMs } = await tokens.verify(bearer);
+    const live =
+      familyId !== undefined &&
+      (await store.directory((tx) => familyIsLive(tx, familyId, userId, new Date(nowMs()))));
+    if (!live) throw new PlatformError('invalid_token');
+    return { userId, familyId, expiresAtMs };
+  }
+
+  async function outsideUser(bearer: string, issuer: OutsideIssuer): Promise<VerifiedUser> {
+    return { ...(await signInOutside(bearer, issuer)), familyId: undefined };
+  }
+
+  /** What is in memory may be out of date: only what can have changed is asked for. */
+  async function verifyWithStore({ user }: Entry): Promise<VerifiedUser> {
+    const { userId, familyId } = user;
+    const good = await store.directory(async (tx) => {
+      if (familyId !== undefined) return familyIsLive(tx, familyId, userId, new Date(nowMs()));
+      return (await findUser(tx, userId))?.disabled === false;
+    });
+    if (!good) throw new PlatformError('invalid_token');
+    return user;
+  }
+
+  return {
+    verify(bearer, beforeCheck) {
+      if (bearer.length > tokenCharactersMax) throw new PlatformError('invalid_token');
+      const key = hash('sha256', bearer, 'base64');
+      const entry = entries.get(key);
+      if (entry === undefined) {
+        beforeCheck?.();
+        return verifyAnew(bearer, key);
+      }
+      if (entry.rememberedUntilMs <= nowMs()) {
+        entries.delete(key);
+        return verifyAnew(bearer, key);
+      }
+      return isFresh() ? entry.user : verifyWithStore(entry);
+    },
+
+    dropFamily(familyId) {
+      drops += 1;
+      for (const key of hashesOfFamily.get(familyId) ?? []) entries.delete(key);
+    },
+
+    dropUser(userId) {
+      drops += 1;
+      const keys = [...entries.entries()].filter(([, { user }]) => user.userId === userId);
+      for (const [key] of keys) entries.delete(key);
+    },
+
+    dropAll() {
+      drops += 1;
+      entries.clear();
+    },
+  };
+}
+
+/** The outside issuer, if the token names it. What the token says is not believed before its signature is checked. */
+function isOutside(bearer: string, outsideIssuer: OutsideIssuer | undefined): OutsideIssuer | undefined {
+  if (outsideIssuer === undefined) return undefined;
+  try {
+    const { iss } = decodeJwt(bearer);
+    return iss !== accessTokenIssuer && iss === outsideIssuer.issuer ? outsideIssuer : undefined;
+  } catch (cause) {
+    throw tokenRefusal(cause);
+  }
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { recordAudit } from '../audit/index.js';
+import type { AnonymousCaller, UserCaller } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { type Accounts, hashOfToken, newPassword, type SignedIn, type UserRow } from '../identity/index.js';
+import { validate } from '../../http/operations/index.js';
+import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { findByToken, type InviteRow, lockByToken, markAccepted } from './invites.store.js';
+
+/**
+ * Accepting an invitation. The token shows that somebody reads the invited address's mail; an address with an account
+ * also has to show that the account is theirs. Without an account the token is enough to make one. Either way the
+ * account's address is proved: nobody else registered it, or they could not have shown both.
+ */
+export interface Acceptance {
+  readonly token: string;
+  readonly name?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+export type Accept = (caller: AnonymousCaller | UserCaller, acceptance: Acceptance) => Promise<SignedIn>;
+
+const passwordBody = z.object({ password: newPassword });
+
+/** Who joins: judged ahead of the transaction, since that takes a password hash, and confirmed in it. */
+type FindUser = (tx: DirectoryTransaction) => Promise<UserRow>;
+
+export function createAccept(dependencies: {
+  readonly store: Store;
+  readonly accounts: Accounts;
+  readonly nowMs: () => number;
+}): Accept {
+  const { store, accounts, nowMs } = dependencies;
+
+  async function whoJoins(
+    caller: AnonymousCaller | UserCaller,
+    invite: InviteRow,
+    { name, password }: Acceptance,
+  ): Promise<FindUser> {
+    const account = await accounts.findByEmail(invite.email);
+    if (account === null) {
+      validate(passwordBody, password === undefined ? {} : { password });
+      const prepared = await accounts.prepare({ email: invite.email, name, password: password ?? '' });
+      return async (tx) =>
+        (await accounts.insert(tx, prepared, new Date(nowMs()))) ?? raiseConflict(registeredMeanwhile);
+    }
+    if (caller.kind === 'user' && caller.userId === account.id) {
+      const { userId, familyId } = caller;
+      return (tx) => accounts.confirm(tx, { by: 'token', userId, familyId });
+    }
+    if (password === undefined) throw new PlatformError('invalid_credentials', { message: needsAccount });
+    const user = await accounts.userByPassword(invite.email, password, caller.address);
+    return (tx) => accounts.confirm(tx, { by: 'password', user });
+  }
+
+  return async (caller, acceptance) => {
+    const tokenHash = hashOfToken(acceptance.token);
+    const seen = await store.directory((tx) => findByToken(tx, tokenHash, new Date(nowMs())));
+    if (seen === null) throw unknownToken();
+    const findUser = await whoJoins(caller, seen, acceptance);
+    const { entry, change } = await store.directory(async (tx) => {
+      const now = new Date(nowMs());
+      // Seen again under its lock: somebody else may have accepted or cancelled it meanwhile.
+      const invite = await lockByToken(tx, tokenHash, now);
+      if (invite === null) throw unknownToken();
+      const user = await accounts.proveAddress(tx, await findUser(tx));
+      const { tenant_id: tenantId, role } = invite;
+      if (!(await accounts.join(tx, { tenantId, userId: user.id, role }))) raiseConflict(memberAlready);
+      await markAccepted(tx, invite, user.id, now);
+      await recordAudit(tx, {
+        tenantId,
+        actor: `user:${user.id}`,
+        action: 'member.joined',
+        subject: `user:${user.id}`,
+        details: { invite: invite.id, role, invited_by: invite.invited_by },
+      });
+      const letIn = await accounts.letIn(tx, user);
+      return { entry: letIn, change: await accounts.announceJoined(tx, tenantId, user.id) };
+    });
+    await accounts.settled(change);
+    return accounts.answerFor(entry);
+  };
+}
+
+const needsAccount = 'This address has an account: sign in, or give its password.';
+const registeredMeanwhile = 'This address has an account now: sign in, or give its password.';
+const memberAlready = 'This account belongs to the tenant already.';
+
+function raiseConflict(message: string): never {
+  throw new PlatformError('conflict', { message });
+}
+
+/** Used, cancelled, expired and never made look alike. */
+function unknownToken(): PlatformError {
+  return new PlatformError('not_found', { message: 'This invitation is not, or no longer, valid.' });
+}

@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import { type Role, roles } from '../../kernel/caller.js';
+import { emailKeyOf } from '../identity/index.js';
+import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
+
+const inviteRow = z.object({
+  tenant_id: z.string(),
+  id: z.string(),
+  email: z.string(),
+  role: z.enum(roles),
+  invited_by: z.string(),
+  created_at: z.date(),
+  expires_at: z.date(),
+});
+
+export type InviteRow = z.output<typeof inviteRow>;
+
+const columns = sql.fragment`tenant_id, id, email, role, invited_by, created_at, expires_at`;
+
+/** Closes what ran out, so that the address can be invited anew. */
+export async function closeExpired(tx: TenantTransaction, now: Date): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update invites set status = 'expired', closed_at = ${sql.timestamp(now)}
+      where tenant_id = ${tx.scope.tenantId} and status = 'pending' and expires_at <= ${sql.timestamp(now)}`,
+  );
+}
+
+export function isMember(tx: TenantTransaction, email: string): Promise<boolean> {
+  return tx.exists(
+    sql.unsafe`
+      select 1 from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId} and lower(u.email) = ${emailKeyOf(email)}`,
+  );
+}
+
+export function countSince(tx: TenantTransaction, since: Date): Promise<number> {
+  return tx.oneFirst(
+    sql.typeAlias('count')`
+      select count(*) as count from invites
+      where tenant_id = ${tx.scope.tenantId} and created_at > ${sql.timestamp(since)}`,
+  );
+}
+
+/** Null when the address has a pending invitation, also one that is being made just now. */
+export function insertInvite(
+  tx: TenantTransaction,
+  invite: {
+    readonly id: string;
+    readonly email: string;
+    readonly role: Role;
+    readonly tokenHash: Buffer;
+    readonly invitedBy: string;
+    readonly createdAt: Date;
+    readonly expiresAt: Date;
+  },
+): Promise<InviteRow | null> {
+  return tx.maybeOne(
+    sql.type(inviteRow)`
+      insert into invites (tenant_id, id, email, role, token_hash, invited_by, created_at, expires_at)
+      values (${tx.scope.tenantId}, ${invite.id}, ${invite.email}, ${invite.role},
+        ${sql.binary(invite.tokenHash)}, ${invite.invitedBy}, ${sql.timestamp(invite.createdAt)},
+        ${sql.timestamp(invite.expiresAt)})
+      on conflict (tenant_id, lower(email)) where status = 'pending' do nothing
+      returning ${columns}`,
+  );
+}
+
+/**
+ * Whether the sign-in that an invitation was made with still holds, and its user still belongs to the tenant. Asked
+ * after the invitation was written: whoever ends sign-ins has locked the tenant by then and cancels it, or has committed
+ * and is seen here.
+ */
+export function isStillSignedIn(
+  tx: TenantTransaction,
+  userId: string,
+  familyId: string | undefined,
+): Promise<boolean> {
+  const signIn =
+    familyId === undefined ? sql.fragment`true` : sql.fragment`sign_in_is_live(${familyId}, ${userId})`;
+  return tx.exists(
+    sql.unsafe`
+      select 1 from memberships m
+      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId} and ${signIn}`,
+  );
+}
+
+/** Oldest first. */
+export function listPending(tx: TenantTransaction, now: Date): Promise<readonly InviteRow[]> {
+  return tx.any(
+    sql.type(inviteRow)`
+      select ${columns} from invites
+      where tenant_id = ${tx.scope.tenantId} and status = 'pending' and expires_at > ${sql.timestamp(now)}
+      order by created_at, id`,
+  );
+}
+
+/** The invitation if it is pending, locked against whoever accepts it now. */
+export function lockPending(tx: TenantTransaction, id: string, now: Date): Promise<InviteRow | null> {
+  return tx.maybeOne(
+    sql.type(inviteRow)`
+      select ${columns} from invites
+      where tenant_id = ${tx.scope.tenantId} and id = ${id} and status = 'pending'
+        and expires_at > ${sql.timestamp(now)}
+      for update`,
+  );
+}
+
+export async function cancelInvite(tx: TenantTransaction, id: string, now: Date): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update invites set status = 'cancelled', closed_at = ${sql.timestamp(now)}
+      where tenant_id = ${tx.scope.tenantId} and id = ${id}`,
+  );
+}
+
+const pendingByToken = (tokenHash: Buffer, now: Date) => sql.fragment`
+  select ${columns} from invites
+  where token_hash = ${sql.binary(tokenHash)} and status = 'pending' and expires_at > ${sql.timestamp(now)}`;
+
+/** The pending invitation of a token. */
+export function findByToken(
+  tx: DirectoryTransaction,
+  tokenHash: Buffer,
+  now: Date,
+): Promise<InviteRow | null> {
+  return tx.maybeOne(sql.type(inviteRow)`${pendingByToken(tokenHash, now)}`);
+}
+
+/** As `findByToken`, locked: of two who accept at once the second finds nothing. */
+export function lockByToken(
+  tx: DirectoryTransaction,
+  tokenHash: Buffer,
+  now: Date,
+): Promise<InviteRow | null> {
+  return tx.maybeOne(sql.type(inviteRow)`${pendingByToken(tokenHash, now)} for update`);
+}
+
+export async function markAccepted(
+  tx: DirectoryTransaction,
+  invite: Pick<InviteRow, 'tenant_id' | 'id'>,
+  userId: string,
+  now: Date,
+): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update invites set status = 'accepted', closed_at = ${sql.timestamp(now)}, accepted_by = ${userId}
+      where tenant_id = ${invite.tenant_id} and id = ${invite.id}`,
+  );
+}
+
+const introduction = z.object({ tenant: z.string(), inviter: z.string() });
+
+/** What the invited person should read of who invites them, and where to. */
+export function readIntroduction(
+  tx: TenantTransaction,
+  inviterId: string,
+): Promise<z.output<typeof introduction>> {
+  return tx.one(
+    sql.type(introduction)`
+      select t.name as tenant, coalesce(u.name, u.email) as inviter
+      from tenants t, users u
+      where t.id = ${tx.scope.tenantId} and u.id = ${inviterId}`,
+  );
+}

@@ -1,0 +1,108 @@
+import { recordAudit } from '../audit/index.js';
+import { isAbove, type Role, type TenantUserCaller } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { hashOfToken, newToken, type SecretRandom } from '../identity/index.js';
+import type { Mail } from '../../infra/mail/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { joinMail } from './join-mail.js';
+import {
+  cancelInvite,
+  closeExpired,
+  countSince,
+  insertInvite,
+  type InviteRow,
+  isMember,
+  isStillSignedIn,
+  listPending,
+  lockPending,
+  readIntroduction,
+} from './invites.store.js';
+
+const lifetimeMs = 7 * 86_400_000;
+/** Each one sends a mail to an address of the caller's choice. */
+const perDayMax = 1_000;
+const dayMs = 86_400_000;
+
+export interface Invites {
+  create(caller: TenantUserCaller, email: string, role: Role): Promise<InviteRow>;
+  list(scope: TenantScope): Promise<readonly InviteRow[]>;
+  cancel(caller: TenantUserCaller, inviteId: string): Promise<void>;
+}
+
+export function createInviteBook(dependencies: {
+  readonly store: Store;
+  readonly mail: Mail;
+  readonly random: SecretRandom;
+  readonly nowMs: () => number;
+  readonly publicUrl: () => string;
+}): Invites {
+  const { store, mail, random, nowMs, publicUrl } = dependencies;
+  return {
+    async create({ scope, role: callersRole, userId, familyId }, email, role) {
+      if (isAbove(role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+      const token = newToken(random);
+      const invite = await store.inTenant(scope, async (tx) => {
+        const now = nowMs();
+        await closeExpired(tx, new Date(now));
+        if (await isMember(tx, email)) throw conflict('This address belongs to the tenant already.');
+        if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooManyInvites(now);
+        const made = await insertInvite(tx, {
+          id: random.uuid(),
+          email,
+          role,
+          tokenHash: hashOfToken(token),
+          invitedBy: userId,
+          createdAt: new Date(now),
+          expiresAt: new Date(now + lifetimeMs),
+        });
+        if (made === null) throw conflict('This address has a pending invitation.');
+        if (!(await isStillSignedIn(tx, userId, familyId))) throw new PlatformError('invalid_token');
+        const introduction = await readIntroduction(tx, userId);
+        await mail.queue(tx, {
+          tenantId: scope.tenantId,
+          to: email,
+          ...joinMail({ ...introduction, role, token, publicUrl: publicUrl(), expiresAt: made.expires_at }),
+        });
+        await recordAudit(tx, {
+          tenantId: scope.tenantId,
+          actor: `user:${userId}`,
+          action: 'invite.created',
+          subject: `invite:${made.id}`,
+          details: { email, role },
+        });
+        return made;
+      });
+      mail.wake();
+      return invite;
+    },
+
+    list: (scope) => store.inTenant(scope, (tx) => listPending(tx, new Date(nowMs()))),
+
+    cancel: ({ scope, userId, role }, inviteId) =>
+      store.inTenant(scope, async (tx) => {
+        const now = new Date(nowMs());
+        const invite = await lockPending(tx, inviteId, now);
+        if (invite === null)
+          throw new PlatformError('not_found', { message: 'There is no such invitation.' });
+        if (isAbove(invite.role, role)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+        await cancelInvite(tx, inviteId, now);
+        await recordAudit(tx, {
+          tenantId: scope.tenantId,
+          actor: `user:${userId}`,
+          action: 'invite.cancelled',
+          subject: `invite:${inviteId}`,
+          details: { email: invite.email, role: invite.role },
+        });
+      }),
+  };
+}
+
+function conflict(message: string): PlatformError {
+  return new PlatformError('conflict', { message });
+}
+
+function tooManyInvites(now: number): PlatformError {
+  const message = `A tenant may send ${perDayMax} invitations a day.`;
+  return tooMany(perDayMax, { atMs: now + 3_600_000, nowMs: now, message });
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
+import { displayName, emailAddress, givenPassword, signedInShape } from '../identity/index.js';
+import {
+  anyone,
+  anyoneOrUser,
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  RawReply,
+  tenantUserAt,
+} from '../../http/operations/index.js';
+import type { Accept } from './accept.js';
+import type { InviteRow } from './invites.store.js';
+import type { Invites } from './invites.js';
+import { joinPage, joinPageHeaders } from './join-page.js';
+
+const path = '/api/tenants/:id/invites';
+/** Far above what is ever issued. */
+const token = z.string().min(1).max(512);
+
+const inviteShape = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  role: z.enum(roles),
+  status: z.literal('pending'),
+  invited_by: z.uuid().describe('The id of the user who sent it.'),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime(),
+});
+
+export function inviteOperations(invites: Invites, accept: Accept): readonly Operation[] {
+  return [
+    declare({
+      name: 'invites.create',
+      method: 'POST',
+      path,
+      title: 'Invite somebody by mail',
+      description: 'The join link is in the mail alone. It works once, for seven days.',
+      access: tenantUserAt('id', 'members:write'),
+      params: z.object({ id: z.uuid() }),
+      absent: 'tenant_not_found',
+      body: z.object({ email: emailAddress, role: z.enum(roles) }),
+      output: oneShape(inviteShape),
+      status: 201,
+      errors: ['conflict', 'ROLE_ESCALATION_DENIED'],
+      handle: async ({ caller, body }) =>
+        one(inviteFrom(await invites.create(caller, body.email, body.role))),
+    }),
+    declare({
+      name: 'invites.list',
+      method: 'GET',
+      path,
+      title: 'Invitations that are pending',
+      access: tenantUserAt('id', 'members:read'),
+      params: z.object({ id: z.uuid() }),
+      absent: 'tenant_not_found',
+      output: listShape(inviteShape),
+      handle: async ({ caller }) => list((await invites.list(caller.scope)).map(inviteFrom)),
+    }),
+    declare({
+      name: 'invites.cancel',
+      method: 'DELETE',
+      path: `${path}/:inviteId`,
+      title: 'Cancel an invitation',
+      access: tenantUserAt('id', 'members:write'),
+      params: z.object({ id: z.uuid(), inviteId: z.uuid() }),
+      output: doneShape,
+      errors: ['not_found', 'ROLE_ESCALATION_DENIED'],
+      handle: async ({ caller, params }) => {
+        await invites.cancel(caller, params.inviteId);
+        return done('The invitation was cancelled.');
+      },
+    }),
+    declare({
+      name: 'invites.accept',
+      method: 'POST',
+      path: '/api/invites/accept',
+      title: 'Join a tenant with the token of an invitation',
+      description:
+        'An address with an account gives its access token or its password; for any other an account is made.',
+      access: anyoneOrUser(),
+      body: z.object({ token, name: displayName.optional(), password: givenPassword.optional() }),
+      output: signedInShape,
+      status: 201,
+      errors: ['not_found', 'invalid_credentials', 'conflict', 'rate_limit_exceeded', 'service_unavailable'],
+      handle: ({ caller, body }) => accept(caller, body),
+    }),
+    declare({
+      name: 'invites.join-page',
+      method: 'GET',
+      path: '/join',
+      title: 'The page behind a join link',
+      access: anyone(),
+      query: z.object({ token: z.string().optional() }),
+      output: z.string(),
+      contentType: 'text/html',
+      handle: () => new RawReply('text/html; charset=utf-8', joinPage, { headers: joinPageHeaders }),
+    }),
+  ];
+}
+
+function inviteFrom(row: InviteRow): z.input<typeof inviteShape> {
+  return {
+    id: row.id,
+    email: row.email,
+    role: row.role,
+    status: 'pending',
+    invited_by: row.invited_by,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at.toISOString(),
+  };
+}

@@ -1,0 +1,285 @@
+import type { Random, Time } from '../../../cluster/index.js';
+import { recordAudit } from '../audit/index.js';
+import type { Role } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { decodeCursor, encodeCursor } from '../../http/operations/index.js';
+import { limitsOf } from '../../kernel/plans/index.js';
+import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
+import { changeTopics } from './changes.js';
+import { type KeyPrefix, makeKey } from './key-text.js';
+import {
+  countUnrevoked,
+  findKey,
+  findTenant,
+  insertKey,
+  isStillSignedIn,
+  type KeyRow,
+  listKeys,
+  lockKey,
+  markRevoked,
+  readTotals,
+  type TenantRow,
+  updateRate,
+} from './keys.store.js';
+import type { KeyStatus } from './shapes.js';
+import { type Tier, tierOf } from './tiers.js';
+
+/** A list of more would be no list any more; nobody who works by hand or by machine needs so many at once. */
+const unrevokedMax = 10_000;
+const dayMs = 86_400_000;
+
+export interface KeyRequest {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  readonly prefix: KeyPrefix;
+  readonly role: Role;
+  readonly rateLimitPerMinute?: number | null | undefined;
+  readonly quotaLimit?: number | null | undefined;
+  readonly expiresInDays?: number | null | undefined;
+}
+
+export interface KeySignIn {
+  readonly userId: string;
+  readonly familyId: string;
+}
+
+/** A key as its tenant sees it. */
+export interface KeyView {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: KeyPrefix;
+  readonly suffix: string;
+  readonly status: KeyStatus;
+  readonly role: Role;
+  /** What is in force: never above what the plan allows today. */
+  readonly requestsPerMinute: number;
+  readonly tier: Tier;
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly totalRequests: number;
+}
+
+export interface CreatedKey extends KeyView {
+  readonly apiKey: string;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Null at the end of the list. */
+  readonly nextCursor: string | null;
+}
+
+/** Everything that is done to keys. Who may do it is judged by whoever calls. */
+export class KeyAdministration {
+  readonly #store: Store;
+  readonly #time: Time;
+  readonly #random: Random;
+
+  constructor(parts: { readonly store: Store; readonly time: Time; readonly random: Random }) {
+    this.#store = parts.store;
+    this.#time = parts.time;
+    this.#random = parts.random;
+  }
+
+  /** `signIn`: the user's whose key it will be, where they signed in here. A key must not outlive its end. */
+  create(scope: TenantScope, actor: string, wish: KeyRequest, signIn?: KeySignIn): Promise<CreatedKey> {
+    const made = makeKey(wish.prefix, this.#random);
+    return this.#store.inTenant(scope, async (tx) => {
+      const max = rateMaxOf(await tenantOf(tx));
+      const rpm = withinPlan(wish.rateLimitPerMinute ?? max, max);
+      if ((await countUnrevoked(tx)) >= unrevokedMax) {
+        throw new PlatformError('conflict', { message: `A tenant has at most ${unrevokedMax} keys.` });
+      }
+      const now = new Date(this.#time.wallMs());
+      const days = wish.expiresInDays ?? null;
+      const row = {
+        ...made,
+        id: uuidFrom(this.#random),
+        prefix: wish.prefix,
+        name: wish.name,
+        description: wish.description ?? null,
+        role: wish.role,
+        requestsPerMinute: rpm,
+        quotaLimit: wish.quotaLimit ?? null,
+        createdBy: actor,
+        createdAt: now,
+        expiresAt: days === null ? null : new Date(Math.ceil(now.getTime() + days * dayMs)),
+      };
+      await insertKey(tx, row);
+      if (signIn !== undefined && !(await isStillSignedIn(tx, signIn))) {
+        throw new PlatformError('invalid_token');
+      }
+      await this.#audit(tx, actor, 'key.created', row.id, {
+        name: row.name,
+        role: row.role,
+        rate_limit_per_minute: rpm,
+        expires_at: row.expiresAt?.toISOString() ?? null,
+      });
+      const { id, name, prefix, suffix, role, expiresAt } = row;
+      return {
+        id,
+        name,
+        prefix,
+        suffix,
+        role,
+        expiresAt,
+        apiKey: made.apiKey,
+        status: 'active',
+        requestsPerMinute: rpm,
+        tier: tierOf(rpm),
+        lastUsedAt: null,
+        totalRequests: 0,
+      };
+    });
+  }
+
+  /** All keys, newest first, or a page of them when a limit or a cursor is given. */
+  list(
+    scope: TenantScope,
+    page: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
+  ): Promise<Page<KeyView>> {
+    const paged = page.limit !== undefined || page.cursor !== undefined;
+    const limit = paged ? (page.limit ?? pageDefault) : undefined;
+    const behind = page.cursor === undefined ? undefined : decodeCursor(page.cursor);
+    return this.#store.inTenant(scope, async (tx) => {
+      const max = rateMaxOf(await tenantOf(tx));
+      // One more than asked for tells whether there is a next page.
+      const rows = await listKeys(tx, { behind, limit: limit === undefined ? undefined : limit + 1 });
+      const shown = limit === undefined ? rows : rows.slice(0, limit);
+      const last = shown.at(-1);
+      return {
+        items: shown.map((row) => this.#view(row, max)),
+        nextCursor:
+          last === undefined || shown.length === rows.length
+            ? null
+            : encodeCursor({ at: last.created_at, id: last.id }),
+      };
+    });
+  }
+
+  totals(scope: TenantScope): ReturnType<typeof readTotals> {
+    return this.#store.inTenant(scope, (tx) => readTotals(tx, new Date(this.#time.wallMs())));
+  }
+
+  detail(scope: TenantScope, keyId: string): Promise<KeyView & { readonly tenantName: string }> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const tenant = await tenantOf(tx);
+      const row = await findKey(tx, keyId);
+      if (row === null) throw new PlatformError('not_found');
+      return { ...this.#view(row, rateMaxOf(tenant)), tenantName: tenant.name };
+    });
+  }
+
+  /** The rates before and after, and the number of the change that nodes hear of. */
+  changeRate(
+    scope: TenantScope,
+    actor: string,
+    keyId: string,
+    rpm: number,
+  ): Promise<{ readonly before: number; readonly after: number; readonly change: number }> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const max = rateMaxOf(await tenantOf(tx));
+      const row = await lockKey(tx, keyId);
+      if (row === null) throw new PlatformError('not_found');
+      if (row.revoked_at !== null) {
+        throw new PlatformError('validation_error', { message: 'The key is revoked.' });
+      }
+      const before = Math.min(row.rate_limit_per_minute, max);
+      const after = withinPlan(rpm, max);
+      await updateRate(tx, keyId, after);
+      await this.#audit(tx, actor, 'key.rate_changed', keyId, { before, after });
+      const change = await recordChange(tx, {
+        topic: changeTopics.changed,
+        tenantId: scope.tenantId,
+        subject: keyId,
+      });
+      return { before, after, change };
+    });
+  }
+
+  revoke(
+    scope: TenantScope,
+    actor: string,
+    keyId: string,
+  ): Promise<{ readonly revokedAt: Date; readonly change: number }> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const revokedAt = new Date(this.#time.wallMs());
+      if (!(await markRevoked(tx, keyId, revokedAt))) {
+        throw new PlatformError((await findKey(tx, keyId)) === null ? 'not_found' : 'revocation_failed');
+      }
+      await this.#audit(tx, actor, 'key.revoked', keyId, {});
+      const change = await recordChange(tx, {
+        topic: changeTopics.revoked,
+        tenantId: scope.tenantId,
+        subject: keyId,
+      });
+      return { revokedAt, change };
+    });
+  }
+
+  #view(row: KeyRow, rateMax: number): KeyView {
+    const rpm = Math.min(row.rate_limit_per_minute, rateMax);
+    return {
+      id: row.id,
+      name: row.name,
+      prefix: row.prefix,
+      suffix: row.suffix,
+      status: statusOf(row, this.#time.wallMs()),
+      role: row.role,
+      requestsPerMinute: rpm,
+      tier: tierOf(rpm),
+      expiresAt: row.expires_at,
+      lastUsedAt: row.last_used_at,
+      totalRequests: row.total_requests,
+    };
+  }
+
+  #audit(
+    tx: TenantTransaction,
+    actor: string,
+    action: string,
+    keyId: string,
+    details: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    return recordAudit(tx, {
+      tenantId: tx.scope.tenantId,
+      actor,
+      action,
+      subject: `key:${keyId}`,
+      details,
+    });
+  }
+}
+
+const pageDefault = 50;
+
+function statusOf(row: KeyRow, wallMs: number): KeyStatus {
+  if (row.revoked_at !== null) return 'revoked';
+  return row.expires_at !== null && row.expires_at.getTime() <= wallMs ? 'expired' : 'active';
+}
+
+async function tenantOf(tx: TenantTransaction): Promise<TenantRow> {
+  const tenant = await findTenant(tx);
+  if (tenant === null) throw new PlatformError('tenant_not_found');
+  return tenant;
+}
+
+function rateMaxOf({ plan, settings }: TenantRow): number {
+  return limitsOf(plan, settings).keyRpmMax;
+}
+
+function withinPlan(rpm: number, max: number): number {
+  if (rpm <= max) return rpm;
+  throw new PlatformError('plan_limit_exceeded', {
+    message: `The plan allows a key at most ${max} requests per minute.`,
+    details: { limit: max, requested: rpm },
+  });
+}
+
+/** 128 bits of chance in the form of a UUID of version 4. */
+function uuidFrom(random: Random): string {
+  const id = random.id();
+  const variant = ((parseInt(id.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  return `${id.slice(0, 8)}-${id.slice(8, 12)}-4${id.slice(13, 16)}-${variant}${id.slice(17, 20)}-${id.slice(20, 32)}`;
+}

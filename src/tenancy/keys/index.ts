@@ -1,0 +1,106 @@
+// Keys' face: API keys, who they are, and what is done to them.
+import type { Random, Time } from '../../../cluster/index.js';
+import type { KeyCaller } from '../../kernel/caller.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { FailedCredentials } from '../quota/index.js';
+import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
+import { KeyAdministration } from './administration.js';
+import { KnownKeys } from './known-keys.js';
+import { KeyLookUps } from './look-ups.js';
+import { findRevoked } from './lookup.store.js';
+import { keyOperations } from './operations.js';
+import { type EndedKeyListener, Revocations } from './revocations.js';
+import { KeyUse } from './use.js';
+import { addUses, forgetOldBatches } from './use.store.js';
+
+export {
+  type CreatedKey,
+  KeyAdministration,
+  type KeyView,
+  type KeyRequest,
+  type Page,
+} from './administration.js';
+export { type KeyPrefix, keyPrefixes } from './key-text.js';
+export type { EndedKey, EndedKeyListener } from './revocations.js';
+export { type KeyStatus, operatorKey } from './shapes.js';
+export { type Tier, tierOf } from './tiers.js';
+
+export interface KeysDependencies {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly feed: ChangeFeed;
+  readonly time: Time;
+  readonly random: Random;
+  /** Told of failures that no request waits for. */
+  readonly report: (attempted: string, error: unknown) => void;
+  /** The bound of keys remembered in memory. */
+  readonly keysMax?: number;
+  /** Wrong keys by address; counted nowhere when left out. */
+  readonly failures?: FailedCredentials;
+}
+
+export interface Keys {
+  readonly operations: readonly Operation[];
+  readonly administration: KeyAdministration;
+  /** Throws `invalid_api_key`. Without a promise when the key is in memory. Counts one request of the key. */
+  authenticateKey(apiKey: string, address: string): KeyCaller | Promise<KeyCaller>;
+  /**
+   * Hears within a second of each key that was revoked anywhere, and of each that expired after it was used here: to
+   * close what was opened with it. The returned function ends it.
+   */
+  onRevoked(listener: EndedKeyListener): () => void;
+  /** Adds up the uses that are not yet in the store. To be called before the store is closed. */
+  stop(): Promise<void>;
+}
+
+/** Longer than the feed counts as fresh without reading: after that, this node trusts its memory no more. */
+const settledWithinMs = 2_500;
+
+export function createKeys(dependencies: KeysDependencies): Keys {
+  const { store, reads, feed, time, random, report, keysMax = 100_000, failures } = dependencies;
+  const administration = new KeyAdministration({ store, time, random });
+  const use = new KeyUse({
+    add: (batchId, rows) => addUses(store, batchId, rows),
+    forgetOldBatches: () => forgetOldBatches(store),
+    time,
+    report,
+  });
+  const lookUps = new KeyLookUps(reads, time);
+  const known = new KnownKeys({
+    find: (hash, behindOthers) => lookUps.find(hash, behindOthers),
+    failures,
+    isFresh: () => feed.isFresh(),
+    time,
+    keysMax,
+    onUse(key) {
+      use.count(key);
+      revocations.noteUse(key);
+    },
+  });
+  const revocations = new Revocations({
+    feed,
+    known,
+    findRevoked: (hashes) => findRevoked(store, hashes),
+    time,
+    report,
+    keysMax,
+  });
+  return {
+    administration,
+    operations: keyOperations({
+      administration,
+      // Figures that lack the last seconds are better than none.
+      flushUse: () => use.flush().catch((error: unknown) => report('add up the use of keys', error)),
+      report,
+      settled: async (change) => {
+        await feed.reached(change, settledWithinMs);
+      },
+    }),
+    authenticateKey: (apiKey, address) => known.authenticate(apiKey, address),
+    onRevoked: (listener) => revocations.onEnded(listener),
+    async stop() {
+      await revocations.stop();
+      await use.stop();
+    },
+  };
+}

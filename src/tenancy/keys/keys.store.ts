@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
+import type { Position } from '../../http/operations/index.js';
+import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { keyPrefixes } from './key-text.js';
+
+const keyRow = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  prefix: z.enum(keyPrefixes),
+  suffix: z.string(),
+  role: z.enum(roles),
+  rate_limit_per_minute: z.number(),
+  created_at: z.date(),
+  expires_at: z.date().nullable(),
+  revoked_at: z.date().nullable(),
+  total_requests: z.number(),
+  last_used_at: z.date().nullable(),
+});
+export type KeyRow = z.output<typeof keyRow>;
+
+const tenantRow = z.object({ name: z.string(), plan: z.enum(plans), settings: tenantSettings });
+export type TenantRow = z.output<typeof tenantRow>;
+
+export interface NewKeyRow {
+  readonly id: string;
+  /** Hexadecimal. */
+  readonly hash: string;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly role: string;
+  readonly requestsPerMinute: number;
+  readonly quotaLimit: number | null;
+  readonly createdBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+}
+
+const columns = sql.fragment`
+  k.id, k.name, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.created_at, k.expires_at, k.revoked_at,
+  u.total_requests, u.last_used_at`;
+const withUse = sql.fragment`
+  from api_keys k join api_key_use u on u.tenant_id = k.tenant_id and u.key_id = k.id`;
+
+export function findTenant(tx: TenantTransaction): Promise<TenantRow | null> {
+  return tx.maybeOne(
+    sql.type(tenantRow)`select name, plan, settings from tenants where id = ${tx.scope.tenantId}`,
+  );
+}
+
+export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<void> {
+  const { tenantId } = tx.scope;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into api_keys (tenant_id, id, hash, prefix, suffix, name, description, role, rate_limit_per_minute,
+      quota_limit, created_by, created_at, expires_at)
+    values (${tenantId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.prefix}, ${key.suffix}, ${key.name},
+      ${key.description}, ${key.role}, ${key.requestsPerMinute}, ${key.quotaLimit}, ${key.createdBy},
+      ${key.createdAt.toISOString()}, ${key.expiresAt?.toISOString() ?? null})`);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into api_key_use (tenant_id, key_id) values (${tenantId}, ${key.id})`);
+}
+
+/**
+ * Whether the sign-in that a key was made with still holds, and its user still belongs to the tenant. Asked after the
+ * key was written: whoever ends sign-ins has locked the tenant by then and revokes the key with the others, or has
+ * committed and is seen here.
+ */
+export function isStillSignedIn(
+  tx: TenantTransaction,
+  { userId, familyId }: { readonly userId: string; readonly familyId: string },
+): Promise<boolean> {
+  return tx.exists(sql.unsafe`
+    select 1 from memberships m
+    where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId}
+      and sign_in_is_live(${familyId}, ${userId})`);
+}
+
+export function countUnrevoked(tx: TenantTransaction): Promise<number> {
+  return tx.oneFirst(sql.typeAlias('count')`
+    select count(*) as count from api_keys where tenant_id = ${tx.scope.tenantId} and revoked_at is null`);
+}
+
+export function findKey(tx: TenantTransaction, keyId: string): Promise<KeyRow | null> {
+  return tx.maybeOne(sql.type(keyRow)`
+    select ${columns} ${withUse} where k.tenant_id = ${tx.scope.tenantId} and k.id = ${keyId}`);
+}
+
+/** Newest first. */
+export function listKeys(
+  tx: TenantTransaction,
+  page: { readonly behind: Position | undefined; readonly limit: number | undefined },
+): Promise<readonly KeyRow[]> {
+  const { behind, limit } = page;
+  const after =
+    behind === undefined
+      ? sql.fragment``
+      : sql.fragment`and (k.created_at, k.id) < (${behind.at.toISOString()}::timestamptz, ${behind.id}::uuid)`;
+  return tx.any(sql.type(keyRow)`
+    select ${columns} ${withUse}
+    where k.tenant_id = ${tx.scope.tenantId} ${after}
+    order by k.created_at desc, k.id desc
+    limit ${limit ?? null}`);
+}
+
+const totals = z.object({
+  total: z.number(),
+  active: z.number(),
+  revoked: z.number(),
+  expired: z.number(),
+  total_requests: z.number(),
+});
+
+export function readTotals(tx: TenantTransaction, now: Date): Promise<z.output<typeof totals>> {
+  const expired = sql.fragment`k.expires_at <= ${now.toISOString()}::timestamptz`;
+  return tx.one(sql.type(totals)`
+    select count(*) as total,
+      count(*) filter (where k.revoked_at is null and (${expired}) is not true) as active,
+      count(*) filter (where k.revoked_at is not null) as revoked,
+      count(*) filter (where k.revoked_at is null and ${expired}) as expired,
+      coalesce(sum(u.total_requests), 0)::bigint as total_requests
+    ${withUse} where k.tenant_id = ${tx.scope.tenantId}`);
+}
+
+const rate = z.object({ rate_limit_per_minute: z.number(), revoked_at: z.date().nullable() });
+
+/** Locked until the transaction ends, so that what was read of it stays true. */
+export function lockKey(tx: TenantTransaction, keyId: string): Promise<z.output<typeof rate> | null> {
+  return tx.maybeOne(sql.type(rate)`
+    select rate_limit_per_minute, revoked_at from api_keys
+    where tenant_id = ${tx.scope.tenantId} and id = ${keyId} for update`);
+}
+
+export async function updateRate(tx: TenantTransaction, keyId: string, rpm: number): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update api_keys set rate_limit_per_minute = ${rpm}
+    where tenant_id = ${tx.scope.tenantId} and id = ${keyId}`);
+}
+
+/** False when it was revoked before: of several at once only one revokes. */
+export async function markRevoked(tx: TenantTransaction, keyId: string, at: Date): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    update api_keys set revoked_at = ${at.toISOString()}
+    where tenant_id = ${tx.scope.tenantId} and id = ${keyId} and revoked_at is null`);
+  return rowCount === 1;
+}

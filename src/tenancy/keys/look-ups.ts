@@ -1,0 +1,30 @@
+import type { Time } from '../../../cluster/index.js';
+import { type HotReads, LookUps } from '../../infra/storage/index.js';
+import { findByHashes, type FoundKey } from './lookup.store.js';
+
+/** Hashes of one question; PostgreSQL looks each of them up in the index. */
+const perQuestionMax = 500;
+const waitingMax = 10_000;
+/** Ten questions a second for all addresses together that have sent too many wrong keys. */
+const behindOthersEveryMs = 100;
+
+/**
+ * Keys that this node has not seen, looked up together. Two lines: wrong keys of an address that sends many wait for
+ * their own, so that they delay no first request of others. A right key among them waits for a tenth of a second once,
+ * and is remembered then.
+ */
+export class KeyLookUps {
+  readonly #promptly: LookUps<FoundKey>;
+  readonly #behindOthers: LookUps<FoundKey>;
+
+  constructor(reads: HotReads, time: Time) {
+    const find = (hashes: readonly string[]) => findByHashes(reads, hashes);
+    const bounds = { find, time, perQuestionMax, waitingMax };
+    this.#promptly = new LookUps({ ...bounds, everyMs: 0 });
+    this.#behindOthers = new LookUps({ ...bounds, everyMs: behindOthersEveryMs });
+  }
+
+  find(hash: string, behindOthers: boolean): Promise<FoundKey | undefined> {
+    return (behindOthers ? this.#behindOthers : this.#promptly).get(hash);
+  }
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
+import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import { type HotReads, type HotStatement, sql, type Store } from '../../infra/storage/index.js';
+
+const foundKey = z.object({
+  tenant_id: z.uuid(),
+  id: z.uuid(),
+  role: z.enum(roles),
+  rate_limit_per_minute: z.number(),
+  quota_limit: z.number().nullable(),
+  expires_at: z.date().nullable(),
+  plan: z.enum(plans),
+  settings: tenantSettings,
+});
+export type FoundKey = z.output<typeof foundKey>;
+
+const hashedKey = foundKey.extend({ hash: z.instanceof(Buffer) });
+
+const byHash: HotStatement<z.output<typeof hashedKey>> = {
+  name: 'keys_by_hash',
+  text: `select k.hash, k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at, t.plan, t.settings
+    from api_keys k join tenants t on t.id = k.tenant_id
+    where k.hash in (select decode(given.hash, 'hex') from unnest($1::text[]) as given (hash))
+      and k.revoked_at is null`,
+  row: hashedKey,
+};
+
+/** The keys of these hashes that were not revoked. The only look-up in which a key names its tenant. */
+export async function findByHashes(
+  reads: HotReads,
+  hashes: readonly string[],
+): Promise<ReadonlyMap<string, FoundKey>> {
+  const found = await reads.directory(byHash, [hashes]);
+  return new Map(found.map(({ hash, ...key }) => [hash.toString('hex'), key]));
+}
+
+export async function findByHash(reads: HotReads, hash: string): Promise<FoundKey | undefined> {
+  return (await findByHashes(reads, [hash])).get(hash);
+}
+
+const revoked = z.object({ tenant_id: z.uuid(), id: z.uuid() });
+
+/** Which of the keys of these hashes are revoked. */
+export function findRevoked(
+  store: Store,
+  hashes: readonly string[],
+): Promise<readonly z.output<typeof revoked>[]> {
+  return store.directory((tx) =>
+    tx.any(sql.type(revoked)`
+      select tenant_id, id from api_keys
+      where hash in (select decode(given.hash, 'hex') from unnest(${sql.array([...hashes], 'text')}) as given (hash))
+        and revoked_at is not null`),
+  );
+}

@@ -1,0 +1,245 @@
+import { z } from 'zod';
+import { actorOf, isAbove } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import {
+  allows,
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  pageQuery,
+  tenantUser,
+} from '../../http/operations/index.js';
+import { StoreError } from '../../infra/storage/index.js';
+import type { KeyAdministration } from './administration.js';
+import {
+  changedRate,
+  createdKey,
+  keyDetail,
+  keyParams,
+  keyStats,
+  listedKey,
+  newKey,
+  newRate,
+} from './shapes.js';
+import { tierOf } from './tiers.js';
+
+export interface KeyOperationParts {
+  readonly administration: KeyAdministration;
+  /** Adds up what this node has counted, so that an answer includes it. */
+  readonly flushUse: () => Promise<void>;
+  /** Waits until this node has acted on a change. */
+  readonly settled: (change: number) => Promise<void>;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+const warning = 'Keep this key now: it is shown only once and cannot be read again.';
+
+export function keyOperations(parts: KeyOperationParts): readonly Operation[] {
+  return [
+    createKey(parts),
+    listKeys(parts),
+    keyTotals(parts),
+    getKey(parts),
+    changeRate(parts),
+    revokeKey(parts),
+  ];
+}
+
+function createKey({ administration, report }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.create',
+    method: 'POST',
+    path: '/api/keys',
+    title: 'Create an API key',
+    description:
+      'For owners, admins and editors (keys:create). The answer is the only place where the whole key is shown. ' +
+      "Nobody creates a key above their own role; a role of owner is refused before the caller's right is judged.",
+    // Judged in the handler: what is asked for is refused before who asks.
+    access: tenantUser(null, 'required-header'),
+    dialect: 'keys',
+    body: newKey,
+    output: oneShape(createdKey).extend({ warning: z.string() }),
+    status: 201,
+    errors: [
+      'insufficient_permissions',
+      'ROLE_ESCALATION_DENIED',
+      'plan_limit_exceeded',
+      'conflict',
+      'creation_failed',
+    ],
+    async handle({ caller, body }) {
+      if (!allows(caller.role, 'keys:create')) {
+        throw new PlatformError('insufficient_permissions', {
+          message: `The role ${caller.role} does not hold the permission keys:create.`,
+          details: { permission: 'keys:create', role: caller.role },
+        });
+      }
+      if (isAbove(body.role, caller.role)) {
+        throw new PlatformError('ROLE_ESCALATION_DENIED', {
+          message: `The role ${caller.role} cannot create a key with the role ${body.role}.`,
+          details: { role: body.role, caller_role: caller.role },
+        });
+      }
+      const { scope, userId, familyId } = caller;
+      const signIn = familyId === undefined ? undefined : { userId, familyId };
+      const key = await administration
+        .create(scope, actorOf(caller), body, signIn)
+        .catch((error: unknown) => creationFailed(error, report));
+      const shown = {
+        id: key.id,
+        api_key: key.apiKey,
+        prefix: key.prefix,
+        suffix: key.suffix,
+        name: key.name,
+        role: key.role,
+        rate_limit_per_minute: key.requestsPerMinute,
+        calculated_tier: key.tier,
+        expires_at: key.expiresAt?.toISOString() ?? null,
+      };
+      return { ...one(shown), warning };
+    },
+  });
+}
+
+/** Refusals go on as they are; what nobody foresaw is reported and has a name of its own in the key endpoints. */
+function creationFailed(error: unknown, report: KeyOperationParts['report']): never {
+  if (error instanceof PlatformError) throw error;
+  report('create a key', error);
+  if (error instanceof StoreError && error.retryable) {
+    throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
+  }
+  throw new PlatformError('creation_failed', { cause: error });
+}
+
+function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.list',
+    method: 'GET',
+    path: '/api/keys',
+    title: 'List API keys, newest first',
+    description: 'All of them, or a page when limit or cursor is given.',
+    access: tenantUser('keys:read', 'required-header'),
+    dialect: 'keys',
+    query: pageQuery,
+    output: listShape(listedKey).extend({ next_cursor: z.string().nullable().optional() }),
+    async handle({ caller, query }) {
+      await flushUse();
+      const { items, nextCursor } = await administration.list(caller.scope, query);
+      const paged = query.limit !== undefined || query.cursor !== undefined;
+      const shown = items.map((key) => ({
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        suffix: key.suffix,
+        status: key.status,
+        role: key.role,
+        rate_limit_per_minute: key.requestsPerMinute,
+        last_used_at: key.lastUsedAt?.toISOString() ?? null,
+      }));
+      return { ...list(shown), ...(paged ? { next_cursor: nextCursor } : {}) };
+    },
+  });
+}
+
+function keyTotals({ administration, flushUse }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.stats',
+    method: 'GET',
+    path: '/api/keys/stats',
+    title: 'Count API keys by status, and their requests',
+    access: tenantUser('keys:read', 'required-header'),
+    dialect: 'keys',
+    output: oneShape(keyStats),
+    async handle({ caller }) {
+      await flushUse();
+      return one(await administration.totals(caller.scope));
+    },
+  });
+}
+
+function getKey({ administration, flushUse }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.get',
+    method: 'GET',
+    path: '/api/keys/:keyId',
+    title: 'Show one API key, without the key itself',
+    access: tenantUser('keys:read', 'required-header'),
+    dialect: 'keys',
+    params: keyParams,
+    output: oneShape(keyDetail),
+    errors: ['not_found'],
+    async handle({ caller, params }) {
+      await flushUse();
+      const key = await administration.detail(caller.scope, params.keyId);
+      return one({
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        suffix: key.suffix,
+        status: key.status,
+        role: key.role,
+        rate_limit_per_minute: key.requestsPerMinute,
+        calculated_tier: key.tier,
+        expires_at: key.expiresAt?.toISOString() ?? null,
+        total_requests: key.totalRequests,
+        tenant: { id: caller.scope.tenantId, name: key.tenantName },
+      });
+    },
+  });
+}
+
+function changeRate({ administration, settled }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.change_rate',
+    method: 'PATCH',
+    path: '/api/keys/:keyId/rpm',
+    title: "Change an API key's requests per minute",
+    description: "In force on every node within a second. At most the plan's maximum.",
+    access: tenantUser('keys:write', 'required-header'),
+    dialect: 'keys',
+    params: keyParams,
+    body: newRate,
+    output: oneShape(changedRate),
+    errors: ['not_found', 'plan_limit_exceeded'],
+    async handle({ caller, params, body }) {
+      const { before, after, change } = await administration.changeRate(
+        caller.scope,
+        actorOf(caller),
+        params.keyId,
+        body.rateLimitPerMinute,
+      );
+      await settled(change);
+      return one({
+        key_id: params.keyId,
+        old_rpm: before,
+        new_rpm: after,
+        calculated_tier: tierOf(after),
+      });
+    },
+  });
+}
+
+function revokeKey({ administration, settled }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.revoke',
+    method: 'DELETE',
+    path: '/api/keys/:keyId',
+    title: 'Revoke an API key for good',
+    description: 'In force on every node within a second; open streams of the key are closed.',
+    access: tenantUser('keys:write', 'required-header'),
+    dialect: 'keys',
+    params: keyParams,
+    output: doneShape.extend({ revoked_at: z.iso.datetime() }),
+    errors: ['not_found', 'revocation_failed'],
+    async handle({ caller, params }) {
+      const { revokedAt, change } = await administration.revoke(caller.scope, actorOf(caller), params.keyId);
+      await settled(change);
+      return { ...done('The API key is revoked.'), revoked_at: revokedAt.toISOString() };
+    },
+  });
+}

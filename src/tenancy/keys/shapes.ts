@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
+import { keyPrefixes } from './key-text.js';
+import { tiers } from './tiers.js';
+
+const daysMax = 36_500;
+
+const storable = (text: z.ZodString) =>
+  text.refine(
+    (value) => !value.includes('\0') && value.isWellFormed(),
+    'holds characters that cannot be stored',
+  );
+
+const requestsPerMinute = z.int().min(1).max(1_000_000_000);
+
+/** What a new key may be asked to be. A key of an owner is not made over REST. */
+export const newKey = z.object({
+  name: storable(z.string().trim().min(1).max(200)),
+  description: storable(z.string().max(2_000)).nullish(),
+  prefix: z.enum(keyPrefixes).default('svc_live_'),
+  role: z.enum(['admin', 'editor', 'member']).default('admin'),
+  rateLimitPerMinute: requestsPerMinute.nullish(),
+  quotaLimit: z.int().min(1).nullish(),
+  expiresInDays: z.number().positive().max(daysMax).nullish(),
+});
+
+/** What the operator may ask a key to be: also an owner's. */
+export const operatorKey = newKey.extend({ role: z.enum(roles).default('admin') });
+
+export const newRate = z.object({ rateLimitPerMinute: requestsPerMinute });
+
+export const keyParams = z.object({ keyId: z.uuid() });
+
+export const statuses = ['active', 'revoked', 'expired'] as const;
+export type KeyStatus = (typeof statuses)[number];
+
+const moment = z.iso.datetime();
+const role = z.enum(roles);
+
+export const createdKey = z.object({
+  id: z.uuid(),
+  api_key: z.string(),
+  prefix: z.enum(keyPrefixes),
+  suffix: z.string(),
+  name: z.string(),
+  role,
+  rate_limit_per_minute: z.number(),
+  calculated_tier: z.enum(tiers),
+  expires_at: moment.nullable(),
+});
+
+export const listedKey = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  prefix: z.enum(keyPrefixes),
+  suffix: z.string(),
+  status: z.enum(statuses),
+  role,
+  rate_limit_per_minute: z.number(),
+  last_used_at: moment.nullable(),
+});
+
+export const keyDetail = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  prefix: z.enum(keyPrefixes),
+  suffix: z.string(),
+  status: z.enum(statuses),
+  role,
+  rate_limit_per_minute: z.number(),
+  calculated_tier: z.enum(tiers),
+  expires_at: moment.nullable(),
+  total_requests: z.number(),
+  tenant: z.object({ id: z.uuid(), name: z.string() }),
+});
+
+export const keyStats = z.object({
+  total: z.number(),
+  active: z.number(),
+  revoked: z.number(),
+  expired: z.number(),
+  total_requests: z.number(),
+});
+
+export const changedRate = z.object({
+  key_id: z.uuid(),
+  old_rpm: z.number(),
+  new_rpm: z.number(),
+  calculated_tier: z.enum(tiers),
+});

@@ -1,0 +1,16 @@
+// Domains that tenants prove, to send mail from their own addresses.
+import type { Operation } from '../../http/operations/index.js';
+import { MailDomains, type MailDomainsParts } from './mail-domains.js';
+import { mailDomainOperations } from './operations.js';
+
+export type { MailDomains } from './mail-domains.js';
+
+export interface MailDomainsSubject {
+  readonly operations: readonly Operation[];
+  readonly domains: MailDomains;
+}
+
+export function createMailDomains(parts: MailDomainsParts): MailDomainsSubject {
+  const domains = new MailDomains(parts);
+  return { operations: mailDomainOperations(domains), domains };
+}

@@ -1,0 +1,170 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import { recordAudit } from '../audit/index.js';
+import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { LookUpRecords } from '../../infra/egress/index.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import {
+  type HotReads,
+  isUniqueViolation,
+  type Store,
+  type TenantTransaction,
+} from '../../infra/storage/index.js';
+import {
+  countMailDomains,
+  deleteMailDomain,
+  findMailDomain,
+  insertMailDomain,
+  listMailDomains,
+  type MailDomainRow,
+  markVerified,
+  tenantOfDomain,
+} from './mail-domains.store.js';
+
+/** Of one tenant, proved or not. */
+const domainsMax = 50;
+/** Somebody waits for the answer. */
+const lookUpMs = 5_000;
+const tokenBytes = 20;
+/** A domain with more TXT records than this at that name is not looked through. */
+const recordsMax = 100;
+
+export interface MailDomainsParts {
+  readonly store: Store;
+  readonly reads: HotReads;
+  readonly lookUp: LookUpRecords;
+  /** The operator's own domain for triggers, which no tenant can have. */
+  readonly operatorDomain: string | undefined;
+  readonly time: Time;
+  readonly newId: () => string;
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
+/** The TXT record that proves a domain. */
+export interface ProofRecord {
+  readonly type: 'TXT';
+  readonly name: string;
+  readonly value: string;
+}
+
+export function proofOf({ domain, token }: Pick<MailDomainRow, 'domain' | 'token'>): ProofRecord {
+  return { type: 'TXT', name: `_troupe.${domain}`, value: `troupe-domain-verification=${token}` };
+}
+
+/** Domains that tenants may send mail from, each proved by a record that only its owner can set. */
+export class MailDomains {
+  readonly #parts: MailDomainsParts;
+
+  constructor(parts: MailDomainsParts) {
+    this.#parts = parts;
+  }
+
+  add(caller: TenantCaller, domain: string): Promise<MailDomainRow> {
+    const { store, newId, randomBytes, time, operatorDomain } = this.#parts;
+    if (domain === operatorDomain) throw invalidField('domain', 'is the domain of this installation');
+    return store.inTenant(caller.scope, async (tx) => {
+      if ((await countMailDomains(caller.scope, tx)) >= domainsMax) {
+        throw new PlatformError('conflict', {
+          message: `A tenant holds at most ${domainsMax} mail domains.`,
+        });
+      }
+      const row = await insertMailDomain(caller.scope, tx, {
+        id: newId(),
+        domain,
+        token: Buffer.from(randomBytes(tokenBytes)).toString('hex'),
+        createdBy: actorOf(caller),
+        createdAt: new Date(time.wallMs()),
+      });
+      if (row === null) {
+        throw new PlatformError('conflict', { message: `The tenant has the mail domain ${domain} already.` });
+      }
+      await audit(tx, caller, 'mail-domain.added', row);
+      return row;
+    });
+  }
+
+  list(scope: TenantScope): Promise<readonly MailDomainRow[]> {
+    return this.#parts.store.inTenant(scope, (tx) => listMailDomains(scope, tx));
+  }
+
+  /** Looks the record up outside the transaction, since name servers take their time. */
+  async verify(caller: TenantCaller, id: string): Promise<MailDomainRow> {
+    const { store, time } = this.#parts;
+    const { scope } = caller;
+    const wanted = present(await store.inTenant(scope, (tx) => findMailDomain(scope, tx, id)));
+    if (wanted.verified_at !== null) return wanted;
+    await this.#requireProof(wanted);
+    try {
+      return await store.inTenant(scope, async (tx) => {
+        const row = present(await markVerified(scope, tx, id, new Date(time.wallMs())));
+        await audit(tx, caller, 'mail-domain.verified', row);
+        return row;
+      });
+    } catch (cause) {
+      if (!isUniqueViolation(cause, 'mail_domains_proved')) throw cause;
+      const message = `Another tenant has proved ${wanted.domain}; it has to give the domain up first.`;
+      throw new PlatformError('conflict', { message, cause });
+    }
+  }
+
+  remove(caller: TenantCaller, id: string): Promise<void> {
+    return this.#parts.store.inTenant(caller.scope, async (tx) => {
+      await audit(tx, caller, 'mail-domain.removed', present(await deleteMailDomain(caller.scope, tx, id)));
+    });
+  }
+
+  /** The tenant that has proved the domain. */
+  tenantOf(domain: string): Promise<string | undefined> {
+    return tenantOfDomain(this.#parts.reads, domain.toLowerCase());
+  }
+
+  async #requireProof(row: MailDomainRow): Promise<void> {
+    const { name, value } = proofOf(row);
+    const found = await this.#textsAt(name);
+    if (found.includes(value)) return;
+    const message = `No TXT record at ${name} says ${value}. Set it, wait until DNS has spread it, and verify again.`;
+    throw new PlatformError('conflict', { message, details: { record: { type: 'TXT', name, value } } });
+  }
+
+  /** Texts of the TXT records; none where the name has none. */
+  async #textsAt(name: string): Promise<readonly string[]> {
+    const { lookUp, time } = this.#parts;
+    let timer: Timer | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = time.after(lookUpMs, () => reject(new Error('not in time')));
+    });
+    try {
+      const records = await Promise.race([lookUp(name, 'TXT'), late]);
+      if (!Array.isArray(records)) return [];
+      // Long texts come in several pieces.
+      return records.slice(0, recordsMax).map((pieces: unknown) => [pieces].flat().join('').trim());
+    } catch (cause) {
+      const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+      if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
+      const message = `The name servers of ${name} did not answer; try again later.`;
+      throw new PlatformError('provider_error', { message, cause });
+    } finally {
+      timer?.cancel();
+    }
+  }
+}
+
+function present(row: MailDomainRow | null): MailDomainRow {
+  if (row === null) throw new PlatformError('not_found', { message: 'The mail domain was not found.' });
+  return row;
+}
+
+function audit(
+  tx: TenantTransaction,
+  caller: TenantCaller,
+  action: string,
+  { id, domain }: MailDomainRow,
+): Promise<void> {
+  return recordAudit(tx, {
+    tenantId: caller.scope.tenantId,
+    actor: actorOf(caller),
+    action,
+    subject: `mail-domain:${id}`,
+    details: { domain },
+  });
+}

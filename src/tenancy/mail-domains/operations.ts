@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import {
+  declare,
+  done,
+  doneShape,
+  list,
+  listShape,
+  one,
+  oneShape,
+  type Operation,
+  tenantUser,
+} from '../../http/operations/index.js';
+import { domainName } from './domain-name.js';
+import { type MailDomains, proofOf } from './mail-domains.js';
+import type { MailDomainRow } from './mail-domains.store.js';
+
+const params = z.object({ id: z.uuid() });
+const moment = z.iso.datetime();
+
+const answer = z.object({
+  id: z.uuid(),
+  domain: z.string(),
+  status: z.enum(['pending', 'verified']),
+  record: z
+    .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
+    .describe('The record to set in the DNS of the domain.'),
+  created_at: moment,
+  verified_at: moment.nullable(),
+});
+
+export function mailDomainOperations(domains: MailDomains): readonly Operation[] {
+  return [
+    declare({
+      name: 'mail-domains.list',
+      method: 'GET',
+      path: '/api/mail-domains',
+      title: 'List the domains that the tenant sends mail from',
+      description: 'Newest first, proved or not.',
+      access: tenantUser('mail_domains:read'),
+      output: listShape(answer),
+      handle: async ({ caller }) => list((await domains.list(caller.scope)).map(answerOf)),
+    }),
+    declare({
+      name: 'mail-domains.create',
+      method: 'POST',
+      path: '/api/mail-domains',
+      title: 'Add a domain to send mail from',
+      description:
+        'Answers the TXT record to set. Email triggers may use addresses of the domain once it is verified.',
+      access: tenantUser('mail_domains:write'),
+      body: z.object({ domain: domainName }),
+      output: oneShape(answer),
+      status: 201,
+      errors: ['conflict'],
+      handle: async ({ caller, body: { domain } }) => one(answerOf(await domains.add(caller, domain))),
+    }),
+    declare({
+      name: 'mail-domains.verify',
+      method: 'POST',
+      path: '/api/mail-domains/:id/verify',
+      title: 'Look up the TXT record of a mail domain',
+      description:
+        'Refused with `conflict` while the record is not there, or where another tenant has proved the domain, and with `provider_error` when the name servers do not answer.',
+      access: tenantUser('mail_domains:write'),
+      params,
+      output: oneShape(answer),
+      errors: ['not_found', 'conflict', 'provider_error'],
+      handle: async ({ caller, params: { id } }) => one(answerOf(await domains.verify(caller, id))),
+    }),
+    declare({
+      name: 'mail-domains.delete',
+      method: 'DELETE',
+      path: '/api/mail-domains/:id',
+      title: 'Give a mail domain up',
+      description: 'Triggers with an address in it send from their own address again.',
+      access: tenantUser('mail_domains:write'),
+      params,
+      output: doneShape,
+      errors: ['not_found'],
+      handle: async ({ caller, params: { id } }) => {
+        await domains.remove(caller, id);
+        return done('The mail domain was given up.');
+      },
+    }),
+  ];
+}
+
+function answerOf(row: MailDomainRow): z.input<typeof answer> {
+  return {
+    id: row.id,
+    domain: row.domain,
+    status: row.verified_at === null ? 'pending' : 'verified',
+    record: { ...proofOf(row) },
+    created_at: row.created_at.toISOString(),
+    verified_at: row.verified_at?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,262 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import { addressGroup } from '../../kernel/address.js';
+import type { Caller, KeyCaller, TenantLimits } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Admission, Admitted, RateClass, RateFigures } from '../../http/operations/index.js';
+import { dayMs, dayOf, nextDayMs } from './calendar.js';
+import type { Countable, Grants } from './grants.js';
+import { figuresOf, type Now, quotaExceeded, rateLimited, windowFull } from './refusals.js';
+import { WindowSet } from './window-set.js';
+
+/** Requests of one user in one tenant, in every plan. */
+const userRequestsPerMinute = 300;
+const addressRequestsPerMinute = 120;
+
+/** The clocks of two nodes differ by no more. */
+const clockSkewMs = 5_000;
+
+/** A store that takes longer to book a block is away for whoever waits. */
+const patienceMs = 3_000;
+
+export interface AdmissionOptions {
+  readonly time: Time;
+  /** Each tenant's model work of each day. */
+  readonly days: Grants;
+  /** Each key's model work over its life. */
+  readonly lives: Grants;
+  /** False where the operator has switched daily limits off. */
+  readonly dailyLimits: boolean;
+  /** Of each of the four kinds of window. */
+  readonly windowsMax: number;
+}
+
+/** A window in words that another process understands. */
+export interface WindowHistory {
+  readonly keyId: string;
+  readonly agesMs: readonly number[];
+  readonly counts: readonly number[];
+}
+
+/** The figures that model work is held to. */
+export type WorkLimits = Pick<TenantLimits, 'requestsPerMinute' | 'requestsPerDay'>;
+
+/** Of a caller's key, what is counted. */
+export interface CountedKey extends Pick<KeyCaller, 'keyId' | 'requestsPerMinute' | 'quotaLimit'> {
+  readonly scope: TenantScope;
+}
+
+/**
+ * The counts of one process: of users and addresses, which each process counts for itself, and of the tenants and keys
+ * that it counts for all, because their quota actor lives here.
+ */
+export class LocalAdmission implements Admission {
+  readonly #time: Time;
+  readonly #days: Grants;
+  readonly #lives: Grants;
+  readonly #dailyLimits: boolean;
+  readonly #keys: WindowSet;
+  readonly #tenants: WindowSet;
+  readonly #users: WindowSet;
+  readonly #addresses: WindowSet;
+
+  constructor(options: AdmissionOptions) {
+    this.#time = options.time;
+    this.#days = options.days;
+    this.#lives = options.lives;
+    this.#dailyLimits = options.dailyLimits;
+    this.#keys = new WindowSet(options.windowsMax);
+    this.#tenants = new WindowSet(options.windowsMax);
+    this.#users = new WindowSet(options.windowsMax);
+    this.#addresses = new WindowSet(options.windowsMax);
+  }
+
+  admitRequest(caller: Caller, rate: RateClass): Admitted {
+    const now = this.#now();
+    if (rate === 'uncounted') return { figures: this.#addressFigures(caller.address, now) };
+    switch (caller.kind) {
+      case 'key':
+        return this.admitKey(caller, now);
+      case 'tenant-user':
+        if (rate === 'model-work') return this.lookAtTenant(caller.scope, caller.limits, now);
+        return count(this.#users, `${caller.scope.tenantId}/${caller.userId}`, userRequestsPerMinute, now);
+      case 'user':
+        return count(this.#users, caller.userId, userRequestsPerMinute, now);
+      case 'anonymous':
+        // Model work without a credential is a webhook's, and counts for the tenant that it turns out to be for.
+        if (rate === 'model-work') return { figures: this.#addressFigures(caller.address, now) };
+        return count(this.#addresses, addressGroup(caller.address), addressRequestsPerMinute, now);
+      case 'operator':
+        return { figures: this.#addressFigures(caller.address, now) };
+    }
+  }
+
+  admitModelWork(caller: Caller): Admitted | Promise<Admitted> {
+    if (caller.kind !== 'key' && caller.kind !== 'tenant-user') {
+      return { figures: this.figuresOfAddress(caller.address) };
+    }
+    return this.admitTenantWork(caller.scope, caller.limits, caller.kind === 'key' ? caller : undefined);
+  }
+
+  admitKey({ keyId, requestsPerMinute }: CountedKey, now = this.#now()): Admitted {
+    return count(this.#keys, keyId, requestsPerMinute, now);
+  }
+
+  lookAtTenant({ tenantId }: TenantScope, limits: WorkLimits, now = this.#now()): Admitted {
+    return look(this.#tenants, tenantId, limits, now);
+  }
+
+  /** Model work that was admitted and did not begin. */
+  takeBackWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey, agoMs = 0): void {
+    const now = this.#now();
+    this.#tenants.peek(scope.tenantId)?.takeBack();
+    const day = this.#dayOf(scope, limits, now);
+    // Around midnight nobody knows in which day it was counted; it stays counted there.
+    const isOfToday = dayOf(now.wallMs - agoMs - clockSkewMs) === day?.subject;
+    if (day !== undefined && isOfToday) this.#days.takeBack(day);
+    const life = lifeOf(key);
+    if (life !== undefined) this.#lives.takeBack(life);
+  }
+
+  /** The windows of a tenant and its keys; the tenant's own has no key. */
+  windowsOf({ tenantId }: TenantScope, keyIds: Iterable<string>): readonly WindowHistory[] {
+    const { monotonicMs } = this.#now();
+    const histories: WindowHistory[] = [];
+    const own = this.#tenants.peek(tenantId);
+    if (own !== undefined) histories.push({ keyId: '', ...own.history(monotonicMs) });
+    for (const keyId of keyIds) {
+      const window = this.#keys.peek(keyId);
+      if (window !== undefined) histories.push({ keyId, ...window.history(monotonicMs) });
+    }
+    return histories.filter(({ counts }) => counts.length > 0);
+  }
+
+  mergeWindows({ tenantId }: TenantScope, histories: readonly WindowHistory[]): void {
+    const { monotonicMs } = this.#now();
+    for (const { keyId, agesMs, counts } of histories) {
+      const window = keyId === '' ? this.#tenants.window(tenantId) : this.#keys.window(keyId);
+      window.merge(monotonicMs, agesMs, counts);
+    }
+  }
+
+  /** Another process counts from now on. */
+  forgetTenant(scope: TenantScope, keyIds: Iterable<string>, rest: 'given back' | 'spent'): void {
+    const { wallMs } = this.#now();
+    this.#tenants.drop(scope.tenantId);
+    for (const subject of [dayOf(wallMs), dayOf(wallMs - dayMs)]) this.#days.drop(scope, subject, rest);
+    for (const keyId of keyIds) {
+      this.#keys.drop(keyId);
+      this.#lives.drop(scope, keyId, rest);
+    }
+  }
+
+  /** Model work of a tenant, also where nobody signed in asked for it. */
+  admitTenantWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey): Admitted | Promise<Admitted> {
+    return this.tryTenantWork(scope, limits, key) ?? this.#afterPreparing(scope, limits, key);
+  }
+
+  figuresOfAddress(address: string): RateFigures {
+    return this.#addressFigures(address, this.#now());
+  }
+
+  dropIdle(): void {
+    const nowMs = this.#time.monotonicMs();
+    for (const windows of [this.#keys, this.#tenants, this.#users, this.#addresses]) windows.dropIdle(nowMs);
+    this.#days.dropIdle();
+    this.#lives.dropIdle();
+  }
+
+  /** Judges and counts in one tick, so that nothing comes in between; undefined when a block must be taken first. */
+  tryTenantWork(scope: TenantScope, limits: WorkLimits, key: CountedKey | undefined): Admitted | undefined {
+    const now = this.#now();
+    const window = this.#tenants.window(scope.tenantId);
+    if (window.used(now.monotonicMs) >= limits.requestsPerMinute) {
+      return windowFull(window, limits.requestsPerMinute, now);
+    }
+    const day = this.#dayOf(scope, limits, now);
+    const dayStanding = day === undefined ? 'has-room' : this.#days.standing(day);
+    if (dayStanding === 'used-up') return rateLimited(limits.requestsPerDay, nextDayMs(now.wallMs), now);
+    const life = lifeOf(key);
+    const lifeStanding = life === undefined ? 'has-room' : this.#lives.standing(life);
+    if (life !== undefined && lifeStanding === 'used-up') {
+      return quotaExceeded({ limit: life.limit, used: this.#lives.used(life) }, null, now);
+    }
+    if (dayStanding === 'unknown' || lifeStanding === 'unknown') return undefined;
+    window.add(now.monotonicMs);
+    if (day !== undefined) this.#days.grant(day);
+    if (life !== undefined) this.#lives.grant(life);
+    return key === undefined
+      ? { figures: figuresOf(window, limits.requestsPerMinute, now) }
+      : { figures: figuresOf(this.#keys.peek(key.keyId), key.requestsPerMinute, now) };
+  }
+
+  async #afterPreparing(
+    scope: TenantScope,
+    limits: WorkLimits,
+    key: CountedKey | undefined,
+  ): Promise<Admitted> {
+    for (;;) {
+      await this.#prepare(scope, limits, key);
+      // Whoever resumed earlier may have taken the whole block; each round grants at least one or finds the end.
+      const admitted = this.tryTenantWork(scope, limits, key);
+      if (admitted !== undefined) return admitted;
+    }
+  }
+
+  async #prepare(scope: TenantScope, limits: WorkLimits, key: CountedKey | undefined): Promise<void> {
+    const now = this.#now();
+    const day = this.#dayOf(scope, limits, now);
+    const life = lifeOf(key);
+    let patience: Timer | undefined;
+    const tooLong = new Promise<never>((_, reject) => {
+      patience = this.#time.after(patienceMs, () => reject(new Error('no block was booked in time')));
+    });
+    try {
+      const blocks = Promise.all([
+        day !== undefined && this.#days.standing(day) === 'unknown' ? this.#days.prepare(day) : undefined,
+        life !== undefined && this.#lives.standing(life) === 'unknown'
+          ? this.#lives.prepare(life)
+          : undefined,
+      ]);
+      // A block that comes later is for those who come later.
+      await Promise.race([blocks, tooLong]);
+    } catch (cause) {
+      // A count that cannot be kept admits nothing.
+      throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
+    } finally {
+      patience?.cancel();
+    }
+  }
+
+  #dayOf(scope: TenantScope, limits: WorkLimits, now: Now): Countable | undefined {
+    if (!this.#dailyLimits) return undefined;
+    return { scope, subject: dayOf(now.wallMs), limit: limits.requestsPerDay };
+  }
+
+  #addressFigures(address: string, now: Now): RateFigures {
+    return figuresOf(this.#addresses.peek(addressGroup(address)), addressRequestsPerMinute, now);
+  }
+
+  #now(): Now {
+    return { monotonicMs: this.#time.monotonicMs(), wallMs: this.#time.wallMs() };
+  }
+}
+
+function count(windows: WindowSet, name: string, limit: number, now: Now): Admitted {
+  const window = windows.window(name);
+  if (window.used(now.monotonicMs) >= limit) return windowFull(window, limit, now);
+  window.add(now.monotonicMs);
+  return { figures: figuresOf(window, limit, now) };
+}
+
+function look(windows: WindowSet, tenantId: string, limits: WorkLimits, now: Now): Admitted {
+  const window = windows.peek(tenantId);
+  const limit = limits.requestsPerMinute;
+  if (window !== undefined && window.used(now.monotonicMs) >= limit) return windowFull(window, limit, now);
+  return { figures: figuresOf(window, limit, now) };
+}
+
+function lifeOf(key: CountedKey | undefined): Countable | undefined {
+  if (key === undefined || key.quotaLimit === null) return undefined;
+  return { scope: key.scope, subject: key.keyId, limit: key.quotaLimit };
+}

@@ -1,0 +1,160 @@
+// Quota's face: admission of requests and model work, and the tokens of the month.
+import type { Time } from '../../../cluster/index.js';
+import type { Actors } from '../../infra/runtime/index.js';
+import type { TenantLimits } from '../../kernel/caller.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { Admission, Admitted, Operation } from '../../http/operations/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import { type CountedKey, LocalAdmission } from './admission.js';
+import { monthOf, nextMonthMs } from './calendar.js';
+import { countTogether } from './count-together.js';
+import { Grants } from './grants.js';
+import { addToMonth } from './monthly-usage.store.js';
+import { MonthlyUsage } from './monthly-usage.js';
+import { quotaOperations } from './operations.js';
+import type { QuotaCommits } from './quota.actor.js';
+import { quotaTables } from './quota-actor.store.js';
+import type { QuotaActors } from './quota-host.js';
+import { postgresRows, type QuotaRows } from './quota-rows.store.js';
+import { quotaExceeded } from './refusals.js';
+import { FencedGrants, Residents } from './residents.js';
+import type { Reserved } from './token-ledger.js';
+import { OwnTokens, type Tokens, type TokenSettlement, type TokenRequest } from './tokens.js';
+
+export { monthOf } from './calendar.js';
+export { FailedCredentials } from './failed-credentials.js';
+export { SlidingWindow } from './sliding-window.js';
+export { monthsAddedFrom } from './monthly-usage.store.js';
+export type { TokenSettlement, TokenRequest } from './tokens.js';
+
+interface CountingSettings {
+  readonly time: Time;
+  readonly dailyLimits: boolean;
+  /** Told of failures that no request waits for. */
+  readonly report: (attempted: string, error: unknown) => void;
+  /** The bound of each kind of window and count in memory. */
+  readonly tenantsMax?: number;
+}
+
+export interface QuotaDependencies extends CountingSettings {
+  readonly store: Store;
+  /** With them, tenants and keys are counted in one place for all nodes; else this process counts for itself. */
+  readonly actors?: Actors;
+}
+
+/** The same over whatever keeps the rows. */
+export interface QuotaParts extends CountingSettings {
+  readonly rows: QuotaRows;
+  readonly together?: { readonly actors: QuotaActors; readonly commits: QuotaCommits };
+}
+
+export interface Quota {
+  readonly operations: readonly Operation[];
+  readonly admission: Admission;
+  /** Model work that no caller asked for, such as a webhook's: counts the tenant's windows, and the life of its key. */
+  admitTenantWork(scope: TenantScope, limits: TenantLimits, key?: CountedKey): Ready<Admitted>;
+  /** The refusal of a tenant whose tokens of the month are used up. Nothing is counted. */
+  monthlyRefusal(scope: TenantScope, limits: TenantLimits): Ready<PlatformError | undefined>;
+  /**
+   * Reserves tokens of the month before a vendor is asked, and gives the refusal of a tenant that has none left.
+   * Ends by `settleTokens`, at its deadline, or with this process.
+   */
+  reserveTokens(scope: TenantScope, wish: TokenRequest): Ready<PlatformError | undefined>;
+  /** After the attempt's row was closed and committed. */
+  settleTokens(scope: TenantScope, settlement: TokenSettlement): void;
+  /** Books tokens in the transaction that records what they were used for; `tokensBooked` follows its commit. */
+  bookTokens(tx: TenantTransaction, at: Date, tokens: number): Promise<void>;
+  tokensBooked(scope: TenantScope): void;
+  /** Says what waits to be said to other nodes; to be called while they can still be reached. */
+  flush(): Promise<void>;
+  /** Gives back what was booked ahead. */
+  stop(): Promise<void>;
+}
+
+const tidyEveryMs = 10_000;
+
+export function createQuota({ store, actors, ...settings }: QuotaDependencies): Quota {
+  return countOver({
+    ...settings,
+    rows: postgresRows(store),
+    ...(actors !== undefined && { together: { actors, commits: actors.commits(quotaTables) } }),
+  });
+}
+
+export function countOver(parts: QuotaParts): Quota {
+  const { rows, time, dailyLimits, report, tenantsMax = 100_000 } = parts;
+  const residents = new Residents();
+  const grants = (kind: 'day' | 'key'): Grants => {
+    const own = rows.grants(kind);
+    return new Grants(parts.together === undefined ? own : new FencedGrants(residents, own, kind), {
+      time,
+      report,
+      countsMax: tenantsMax,
+    });
+  };
+  const days = grants('day');
+  const lives = grants('key');
+  const counts = new LocalAdmission({ time, days, lives, dailyLimits, windowsMax: tenantsMax });
+  const usage = new MonthlyUsage((scope, month) => rows.readMonth(scope, month), {
+    time,
+    tenantsMax,
+    freshMs: parts.together === undefined ? 1_000 : freshElsewhereMs,
+  });
+  const tidy = (): void => {
+    counts.dropIdle();
+    timer = time.after(tidyEveryMs, tidy);
+  };
+  let timer = time.after(tidyEveryMs, tidy);
+
+  const together =
+    parts.together === undefined
+      ? undefined
+      : countTogether({ ...parts.together, counts, residents, rows, time, report });
+  const tokens: Tokens = together?.tokens ?? new OwnTokens({ rows, time, tenantsMax });
+  const used = (scope: TenantScope): Ready<number> =>
+    residents.get(scope)?.tokens.used() ?? usage.used(scope);
+  const usedUp = (limits: TenantLimits, tokensUsed: number): PlatformError | undefined => {
+    const limit = limits.monthlyTokens;
+    if (tokensUsed < limit) return undefined;
+    const now = { monotonicMs: time.monotonicMs(), wallMs: time.wallMs() };
+    return quotaExceeded({ limit, used: tokensUsed }, nextMonthMs(now.wallMs), now).refusal;
+  };
+  const refusalOf = (limits: TenantLimits, reserved: Reserved): PlatformError | undefined => {
+    if (reserved.outcome === 'used up') return usedUp(limits, reserved.used);
+    return reserved.outcome === 'busy' ? restIsReserved() : undefined;
+  };
+
+  return {
+    operations: quotaOperations(used, time),
+    admission: together?.admission ?? counts,
+    admitTenantWork: (scope, limits, key) =>
+      (together?.admission ?? counts).admitTenantWork(scope, limits, key),
+    monthlyRefusal: (scope, limits) => whenReady(used(scope), (tokensUsed) => usedUp(limits, tokensUsed)),
+    reserveTokens: (scope, wish) =>
+      whenReady(tokens.reserve(scope, wish), (reserved) => refusalOf(wish.limits, reserved)),
+    settleTokens(scope, settlement) {
+      usage.changed(scope);
+      tokens.settle(scope, settlement);
+    },
+    bookTokens: (tx, at, booked) => addToMonth(tx, monthOf(at.getTime()), booked),
+    tokensBooked: (scope) => usage.changed(scope),
+    flush: async () => together?.flush(),
+    async stop() {
+      timer.cancel();
+      await together?.stop();
+      await Promise.all([days.stop(), lives.stop()]);
+    },
+  };
+}
+
+/** Of tenants that another node counts: a look at the store, which has what every answer before has used. */
+const freshElsewhereMs = 200;
+
+function restIsReserved(): PlatformError {
+  return new PlatformError('service_unavailable', {
+    message: 'Calls under way have reserved what is left of the month; one of them must end first.',
+    retryAfterSeconds: 2,
+  });
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
+
+/** Tokens of the month that begins on `month`, `2026-11-01`. */
+export async function readMonth(store: Store, scope: TenantScope, month: string): Promise<number> {
+  const used = await store.inTenant(scope, (tx) =>
+    tx.maybeOneFirst(sql.type(z.object({ used: z.number() }))`
+      select used from quota_months where tenant_id = ${scope.tenantId} and month = ${month}::date`),
+  );
+  return used ?? 0;
+}
+
+/** Adds tokens within the transaction that records what they were used for. */
+export async function addToMonth(tx: TenantTransaction, month: string, tokens: number): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    insert into quota_months as months (tenant_id, month, used)
+    values (${tx.scope.tenantId}, ${month}::date, ${tokens}::bigint)
+    on conflict (tenant_id, month) do update set used = months.used + excluded.used`);
+}
+
+/**
+ * The same for rows of many tenants at once, as a part of the statement that writes them: `rows` names a relation with
+ * `tenant_id`, `month` and `tokens`. In the order of their keys, so that two batches never wait for each other
+ * crosswise.
+ */
+export function monthsAddedFrom(rows: string): string {
+  return `insert into quota_months as months (tenant_id, month, used)
+    select tenant_id, month, sum(tokens)::bigint from ${rows}
+    group by tenant_id, month having sum(tokens) > 0 order by tenant_id, month
+    on conflict (tenant_id, month) do update set used = months.used + excluded.used`;
+}

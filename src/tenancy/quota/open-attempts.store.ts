@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type Store, sql } from '../../infra/storage/index.js';
+import type { Reservation } from './token-ledger.js';
+
+const attempt = z.object({
+  attempt_id: z.string(),
+  process: z.string(),
+  tokens: z.number(),
+  within_ms: z.number(),
+});
+
+/** More attempts than one tenant can have under way. */
+const attemptsMax = 20_000;
+
+/**
+ * What of a tenant's attempts is under way, by the rows that are open. A member's row names its process with a word
+ * before, by which other processes are told apart from members.
+ */
+export async function listOpenAttempts(store: Store, scope: TenantScope): Promise<readonly Reservation[]> {
+  const rows = await store.inTenant(scope, (tx) =>
+    tx.any(sql.type(attempt)`
+      select attempt_id::text, coalesce(regexp_replace(process_id, '^member-', ''), '') as process,
+        input_estimate + output_estimate as tokens,
+        ceil(greatest(0, extract(epoch from deadline_at - clock_timestamp()) * 1000))::float8 as within_ms
+      from usage_rows
+      where tenant_id = ${scope.tenantId} and outcome is null and payer = 'platform'
+      order by deadline_at limit ${attemptsMax}`),
+  );
+  return rows.map(({ attempt_id: attemptId, process, tokens, within_ms: withinMs }) => ({
+    attemptId,
+    process,
+    tokens,
+    withinMs,
+  }));
+}

@@ -1,0 +1,136 @@
+import { type EndReason, processId, type Time } from '../../../cluster/index.js';
+import type { Actors } from '../../infra/runtime/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { LocalAdmission } from './admission.js';
+import { type QuotaHost, type QuotaKind, quotaActor, type QuotaCommits } from './quota.actor.js';
+import type { QuotaReference } from './quota-requests.js';
+import type { QuotaRows } from './quota-rows.store.js';
+import { type QuotaActivation, Resident, type Residents } from './residents.js';
+import { TokenLedger } from './token-ledger.js';
+
+/** What of a node's actors quota needs. */
+export type QuotaActors = Pick<Actors, 'register' | 'references' | 'process' | 'surelyGone' | 'owns'>;
+
+export interface QuotaHostParts {
+  readonly actors: QuotaActors;
+  readonly commits: QuotaCommits;
+  readonly counts: LocalAdmission;
+  readonly residents: Residents;
+  readonly rows: QuotaRows;
+  readonly time: Time;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+/** A tenant has one quota actor. */
+const key = 'quota';
+const handOverMs = 5_000;
+/** How often reservations are looked at whose deadline has passed or whose process is gone. */
+const sweepEveryMs = 2_000;
+
+/** The quota actors of this node: how they come into its memory, and what becomes of their figures when they go. */
+export class NodeQuotas implements QuotaHost {
+  readonly kind: QuotaKind;
+  readonly counts: LocalAdmission;
+  readonly #parts: QuotaHostParts;
+  readonly #references: (group: string, key: string) => QuotaReference;
+  readonly #leaving = new Set<Promise<unknown>>();
+  #timer: { cancel(): void };
+
+  constructor(parts: QuotaHostParts) {
+    this.#parts = parts;
+    this.counts = parts.counts;
+    this.kind = quotaActor(parts.commits, this);
+    parts.actors.register(this.kind);
+    this.#references = parts.actors.references(this.kind);
+    this.#timer = parts.time.after(sweepEveryMs, () => this.#sweep());
+  }
+
+  quotaOf(tenantId: string): QuotaReference {
+    return this.#references(tenantId, key);
+  }
+
+  enter(scope: TenantScope, activation: QuotaActivation): Resident {
+    const { rows, time, residents } = this.#parts;
+    const { tenantId } = scope;
+    const tokens: TokenLedger = new TokenLedger({
+      time,
+      read: (month) => rows.readMonth(scope, month),
+      hold: async (held, forMs) => {
+        await resident.write({ what: 'hold', tenantId, tokens: held, forMs, epoch: activation.epoch });
+      },
+      inherited: { tokens: activation.loaded.held, forMs: activation.loaded.heldForMs },
+    });
+    const resident: Resident = new Resident(scope, activation, tokens, time);
+    residents.enter(resident);
+    return resident;
+  }
+
+  leave(resident: Resident, reason: EndReason): void {
+    const { residents, counts } = this.#parts;
+    const { scope, tokens, keyIds, activation } = resident;
+    residents.leave(resident);
+    tokens.close();
+    const isOrderly = reason !== 'lease_lost' && reason !== 'failed';
+    const isElsewhere = !this.#parts.actors.owns(activation.slot);
+    if (isOrderly && isElsewhere) this.#handOver(resident);
+    if (isOrderly && tokens.isIdle) {
+      this.#follow('letting go of a hold', this.#parts.rows.dropHold(scope, activation.epoch));
+    }
+    counts.forgetTenant(scope, keyIds, isOrderly ? 'given back' : 'spent');
+  }
+
+  /** Waits until what was given back and handed over has arrived. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#leaving);
+  }
+
+  async stop(): Promise<void> {
+    this.#timer.cancel();
+    await this.flush();
+  }
+
+  /** To the next owner, which the view names already. Unheard, the windows begin anew, and a bound stands for calls. */
+  #handOver({ scope, activation, keyIds, tokens }: Resident): void {
+    const windows = this.counts.windowsOf(scope, keyIds).map(({ keyId, agesMs, counts }) => ({
+      keyId,
+      agesMs: agesMs.map((ageMs) => Math.max(0, Math.round(ageMs))),
+      counts: [...counts],
+    }));
+    const reservations = tokens.leftovers().map((one) => ({ ...one, withinMs: Math.round(one.withinMs) }));
+    if (windows.length === 0 && reservations.length === 0) return;
+    const { knowsAll } = tokens;
+    const told = this.quotaOf(scope.tenantId).handOver(
+      { epoch: activation.epoch, windows, reservations, knowsAll },
+      { deadlineMs: handOverMs },
+    );
+    this.#follow('handing a quota over', told);
+  }
+
+  #follow(attempted: string, done: Promise<unknown>): void {
+    const { report } = this.#parts;
+    const over = done
+      .catch((error: unknown) => report(attempted, error))
+      .finally(() => this.#leaving.delete(over));
+    this.#leaving.add(over);
+  }
+
+  /** A bound that a lost owner has left gives way to the rows of what is really under way. */
+  #recover({ scope, tokens }: Resident): void {
+    const read = this.#parts.rows.openAttempts(scope).then((open) => tokens.takeOver(open, true));
+    this.#follow('reading which attempts a lost owner has left', read);
+  }
+
+  #sweep(): void {
+    const { residents, actors, time } = this.#parts;
+    const isGone = (process: string): boolean => isGoneFrom(actors, process);
+    for (const resident of residents.all()) {
+      resident.tokens.sweep(isGone);
+      if (resident.tokens.mayRecover) this.#recover(resident);
+    }
+    this.#timer = time.after(sweepEveryMs, () => this.#sweep());
+  }
+}
+
+function isGoneFrom(actors: QuotaActors, process: string): boolean {
+  return process !== actors.process && actors.surelyGone(processId(process));
+}

@@ -1,0 +1,30 @@
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Store } from '../../infra/storage/index.js';
+import { dropHold, PostgresGrants } from './grants.store.js';
+import type { GrantStore } from './grants.js';
+import { readMonth } from './monthly-usage.store.js';
+import { listOpenAttempts } from './open-attempts.store.js';
+import type { Reservation } from './token-ledger.js';
+
+/** What quota reads and books beside its fence. */
+export interface QuotaRows {
+  grants(kind: 'day' | 'key'): GrantRows;
+  /** Used in the month that begins on `month`. */
+  readMonth(scope: TenantScope, month: string): Promise<number>;
+  dropHold(scope: TenantScope, epoch: number): Promise<void>;
+  /** Attempts under way that the platform pays, each with what was reserved for it. */
+  openAttempts(scope: TenantScope): Promise<readonly Reservation[]>;
+}
+
+export interface GrantRows extends GrantStore {
+  clearDaysBefore(scope: TenantScope, day: string): Promise<void>;
+}
+
+export function postgresRows(store: Store): QuotaRows {
+  return {
+    grants: (kind) => new PostgresGrants(store, kind),
+    readMonth: (scope, month) => readMonth(store, scope, month),
+    dropHold: (scope, epoch) => dropHold(store, scope, epoch),
+    openAttempts: (scope) => listOpenAttempts(store, scope),
+  };
+}

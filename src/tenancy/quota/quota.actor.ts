@@ -1,0 +1,151 @@
+import {
+  type Call,
+  type DurableActivation,
+  deactivated,
+  durableActor,
+  type EndReason,
+  type GroupCommit,
+} from '../../../cluster/index.js';
+import {
+  type AdmitAnswer,
+  type AdmitEntry,
+  type AdmitRequest,
+  type HandOverRequest,
+  QuotaServiceDefinition,
+  type ReserveRequest,
+  type ReserveResponse,
+  type SettleRequest,
+  type TakeBackRequest,
+} from '../../../generated/troupe/actors/v1/quota.js';
+import type { Ready } from '../../kernel/ready.js';
+import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
+import type { LocalAdmission } from './admission.js';
+import type { QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten } from './quota-actor.store.js';
+import { directForMs, type Resident } from './residents.js';
+import type { Reserved } from './token-ledger.js';
+import { keyOf, limitsOf, unavailable, verdictOf } from './verdicts.js';
+
+/**
+ * What a tenant may do, counted in one place for all nodes. The figures are in the memory of the node that the actor
+ * lives on (`LocalAdmission`, `TokenBook`); the actor brings the questions of other nodes to them, owns the right to
+ * book blocks and holds ahead (its fence), and takes the figures along when it moves.
+ */
+export type QuotaCommits = GroupCommit<QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten>;
+export type QuotaKind = ReturnType<typeof quotaActor>;
+
+export interface QuotaHost {
+  readonly counts: LocalAdmission;
+  /** Makes the tenant one that this node counts. */
+  enter(scope: TenantScope, activation: DurableActivation<QuotaLoaded, QuotaWrite, QuotaWritten>): Resident;
+  /** The actor has left memory: nothing is counted for it here any more. */
+  leave(resident: Resident, reason: EndReason): void;
+}
+
+export function quotaActor(commits: QuotaCommits, host: QuotaHost) {
+  return durableActor({
+    service: QuotaServiceDefinition,
+    commits,
+    // Not idle where requests of its node pass the mailbox by, nor before a lost owner's bound has given way.
+    idleMs: 4 * directForMs,
+    // Counted twice after a lost link is a little early, and never too late.
+    methods: {
+      admit: { idempotent: true },
+      reserve: { idempotent: true },
+      settle: { idempotent: true },
+      takeBack: {},
+      handOver: {},
+    },
+    load: ({ group }) => ({ tenantId: group }),
+    // The group is the tenant of whoever called, whose credential the calling node has verified.
+    create: (activation) =>
+      new QuotaActor(host, host.enter(tenantScope(activation.address.group), activation)),
+  });
+}
+
+class QuotaActor {
+  readonly #host: QuotaHost;
+  readonly #resident: Resident;
+
+  constructor(host: QuotaHost, resident: Resident) {
+    this.#host = host;
+    this.#resident = resident;
+  }
+
+  admit({ entries }: AdmitRequest, call: Call) {
+    this.#resident.called();
+    const answers = entries.map((entry) => this.#judge(entry));
+    if (areThere(answers)) return { answers };
+    // A block is on its way; others may find room without it.
+    call.letNextIn();
+    return Promise.all(answers.map((answer) => Promise.resolve(answer))).then((settled) => ({
+      answers: settled,
+    }));
+  }
+
+  takeBack({ entries, agesMs }: TakeBackRequest) {
+    const { scope } = this.#resident;
+    for (const [index, entry] of entries.entries()) {
+      this.#host.counts.takeBackWork(scope, limitsOf(entry), keyOf(scope, entry), agesMs[index] ?? 0);
+    }
+    return {};
+  }
+
+  reserve(request: ReserveRequest, call: Call): ReserveResponse | Promise<ReserveResponse> {
+    this.#resident.called();
+    const reserved = this.#resident.tokens.reserve(request);
+    if (!(reserved instanceof Promise)) return answerOf(reserved);
+    call.letNextIn();
+    return reserved.then(answerOf);
+  }
+
+  settle({ settlements }: SettleRequest) {
+    for (const { attemptId, reserved, tokens } of settlements) {
+      this.#resident.tokens.settle(attemptId, reserved, tokens);
+    }
+    return {};
+  }
+
+  handOver({ windows, reservations, knowsAll }: HandOverRequest) {
+    this.#host.counts.mergeWindows(this.#resident.scope, windows);
+    this.#resident.tokens.takeOver(reservations, knowsAll);
+    return {};
+  }
+
+  [deactivated](reason: EndReason): void {
+    this.#host.leave(this.#resident, reason);
+  }
+
+  #judge(entry: AdmitEntry): Ready<AdmitAnswer> {
+    const { scope, keyIds } = this.#resident;
+    const { counts } = this.#host;
+    const key = keyOf(scope, entry);
+    const limits = limitsOf(entry);
+    if (key !== undefined) keyIds.add(key.keyId);
+    const first = !entry.enters
+      ? undefined
+      : key === undefined
+        ? counts.lookAtTenant(scope, limits)
+        : counts.admitKey(key);
+    const shown = first === undefined ? undefined : verdictOf(first);
+    if (first?.refusal !== undefined || !entry.works) return { entry: shown, work: undefined };
+    const work = counts.admitTenantWork(scope, limits, key);
+    if (!(work instanceof Promise)) return { entry: shown, work: verdictOf(work) };
+    return work.then(
+      (admitted) => ({ entry: shown, work: verdictOf(admitted) }),
+      // Counts that cannot be kept admit nothing; the node that asked says so.
+      () => ({ entry: shown, work: unavailable }),
+    );
+  }
+}
+
+function areThere(answers: Ready<AdmitAnswer>[]): answers is AdmitAnswer[] {
+  return !answers.some((answer) => answer instanceof Promise);
+}
+
+function answerOf(reserved: Reserved): ReserveResponse {
+  return {
+    refused: reserved.outcome === 'used up',
+    busy: reserved.outcome === 'busy',
+    used: reserved.outcome === 'used up' ? reserved.used : 0,
+  };
+}

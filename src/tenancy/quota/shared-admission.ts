@@ -1,0 +1,87 @@
+import type { Caller, TenantCaller, TenantLimits } from '../../kernel/caller.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Admission, Admitted, RateClass, RateFigures, WorkAhead } from '../../http/operations/index.js';
+import type { CountedKey, LocalAdmission } from './admission.js';
+import type { QuotaRequests } from './quota-requests.js';
+import type { Resident, Residents } from './residents.js';
+import { admittedOf, entryOf } from './verdicts.js';
+
+/**
+ * Admission with one truth for all nodes: tenants and their keys are counted where their quota actor lives, users and
+ * addresses by each node for itself. On the owner's node a request is judged within its tick; elsewhere one question
+ * answers for the request and for its model work, whose count is taken back if the request turns out to be bad.
+ */
+export class SharedAdmission implements Admission {
+  readonly #counts: LocalAdmission;
+  readonly #residents: Residents;
+  readonly #questions: QuotaRequests;
+
+  constructor(counts: LocalAdmission, residents: Residents, questions: QuotaRequests) {
+    this.#counts = counts;
+    this.#residents = residents;
+    this.#questions = questions;
+  }
+
+  admitRequest(caller: Caller, rate: RateClass): Ready<Admitted> {
+    const isTenants =
+      rate !== 'uncounted' &&
+      (caller.kind === 'key' || (caller.kind === 'tenant-user' && rate === 'model-work'));
+    if (!isTenants) return this.#counts.admitRequest(caller, rate);
+    const resident = this.#counting(caller);
+    if (resident === undefined) return this.#ask(caller, rate);
+    if (caller.kind === 'key') resident.keyIds.add(caller.keyId);
+    return this.#counts.admitRequest(caller, rate);
+  }
+
+  admitModelWork(caller: Caller, ahead?: WorkAhead): Ready<Admitted> {
+    if (ahead !== undefined) return ahead.admitted;
+    if (caller.kind !== 'key' && caller.kind !== 'tenant-user') return this.#counts.admitModelWork(caller);
+    return this.admitTenantWork(caller.scope, caller.limits, keyOf(caller));
+  }
+
+  /** Model work of a tenant, also where nobody signed in asked for it. */
+  admitTenantWork(scope: TenantScope, limits: TenantLimits, key?: CountedKey): Ready<Admitted> {
+    const resident = this.#residents.get(scope);
+    if (resident?.mayCount !== true) return this.#askForWork(scope, limits, key);
+    if (key !== undefined) resident.keyIds.add(key.keyId);
+    // Where a block must be taken first the actor itself is asked: while it waits for one it does not leave, and what a
+    // block has brought is not lost with it.
+    return this.#counts.tryTenantWork(scope, limits, key) ?? this.#askForWork(scope, limits, key);
+  }
+
+  figuresOfAddress(address: string): RateFigures {
+    return this.#counts.figuresOfAddress(address);
+  }
+
+  #counting(caller: TenantCaller): Resident | undefined {
+    const resident = this.#residents.get(caller.scope);
+    return resident?.mayCount === true ? resident : undefined;
+  }
+
+  async #ask(caller: TenantCaller, rate: RateClass): Promise<Admitted> {
+    const works = rate === 'model-work';
+    const entry = entryOf(caller.limits, keyOf(caller), { enters: true, works });
+    const askedAtMs = this.#questions.nowMs();
+    const answer = await this.#questions.ask(caller.scope, entry);
+    const first = admittedOf(answer.entry);
+    if (first.refusal !== undefined || !works) return first;
+    const takeBack = (): void => this.#questions.takeBack(caller.scope, entry, askedAtMs);
+    const admitted = admittedOf(answer.work);
+    return {
+      ...first,
+      ahead: { admitted, takeBack: admitted.refusal === undefined ? takeBack : nothingCounted },
+    };
+  }
+
+  #askForWork(scope: TenantScope, limits: TenantLimits, key: CountedKey | undefined): Promise<Admitted> {
+    const entry = entryOf(limits, key, { enters: false, works: true });
+    return this.#questions.ask(scope, entry).then(({ work }) => admittedOf(work));
+  }
+}
+
+function keyOf(caller: TenantCaller): CountedKey | undefined {
+  return caller.kind === 'key' ? caller : undefined;
+}
+
+function nothingCounted(): void {}

@@ -1,0 +1,133 @@
+import { LRUCache } from 'lru-cache';
+import type { Time } from '../../../cluster/index.js';
+import { toPlatformError } from '../../infra/runtime/index.js';
+import type { TenantLimits } from '../../kernel/caller.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { PlatformError } from '../../kernel/errors.js';
+import type { NodeQuotas } from './quota-host.js';
+import type { QuotaRequests } from './quota-requests.js';
+import type { QuotaRows } from './quota-rows.store.js';
+import type { Residents } from './residents.js';
+import { type Reserved, TokenLedger, type TokenClaim } from './token-ledger.js';
+
+/** An attempt at a vendor that the platform pays. */
+export interface TokenRequest {
+  readonly attemptId: string;
+  /** What it may use, at most as far as anybody can tell. */
+  readonly tokens: number;
+  /** It lasts no longer. */
+  readonly withinMs: number;
+  readonly limits: TenantLimits;
+  /** Part of work that was let in before, which is served whole. */
+  readonly letIn: boolean;
+}
+
+export interface TokenSettlement {
+  readonly attemptId: string;
+  /** What was reserved for it. */
+  readonly reserved: number;
+  /** What its closed row says. */
+  readonly tokens: number;
+}
+
+/** Reservations of the tokens of a month, wherever they are counted. */
+export interface Tokens {
+  reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved>;
+  settle(scope: TenantScope, settlement: TokenSettlement): void;
+}
+
+/** Counted by this process for itself. */
+export class OwnTokens implements Tokens {
+  readonly #rows: QuotaRows;
+  readonly #time: Time;
+  readonly #books: LRUCache<string, TokenLedger>;
+
+  constructor(parts: { readonly rows: QuotaRows; readonly time: Time; readonly tenantsMax: number }) {
+    this.#rows = parts.rows;
+    this.#time = parts.time;
+    this.#books = new LRUCache({ max: parts.tenantsMax });
+  }
+
+  reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved> {
+    return this.#bookOf(scope).reserve(wishOf(wish, 'here'));
+  }
+
+  settle(scope: TenantScope, { attemptId, reserved, tokens }: TokenSettlement): void {
+    this.#books.peek(scope.tenantId)?.settle(attemptId, reserved, tokens);
+  }
+
+  #bookOf(scope: TenantScope): TokenLedger {
+    let book = this.#books.get(scope.tenantId);
+    if (book === undefined) {
+      book = new TokenLedger({
+        time: this.#time,
+        read: (month) => this.#rows.readMonth(scope, month),
+        hold: () => Promise.resolve(),
+        inherited: { tokens: 0, forMs: 0 },
+      });
+      this.#books.set(scope.tenantId, book);
+    }
+    return book;
+  }
+}
+
+/** Longer than a call waits for another one's end. */
+const reserveMs = 15_000;
+
+/** Counted where the tenant's quota actor lives. */
+export class SharedTokens implements Tokens {
+  readonly #quotas: NodeQuotas;
+  readonly #residents: Residents;
+  readonly #questions: QuotaRequests;
+  readonly #process: string;
+
+  constructor(quotas: NodeQuotas, residents: Residents, questions: QuotaRequests, process: string) {
+    this.#quotas = quotas;
+    this.#residents = residents;
+    this.#questions = questions;
+    this.#process = process;
+  }
+
+  reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved> {
+    const resident = this.#residents.get(scope);
+    const asked = wishOf(wish, this.#process);
+    if (resident?.mayCount !== true) return this.#ask(scope, asked);
+    const reserved = resident.tokens.reserve(asked);
+    if (!(reserved instanceof Promise)) return reserved;
+    return reserved.catch((error: unknown) => {
+      if (resident.ended) return this.#ask(scope, asked);
+      throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
+    });
+  }
+
+  settle(scope: TenantScope, settlement: TokenSettlement): void {
+    const resident = this.#residents.get(scope);
+    if (resident === undefined) this.#questions.settle(scope, settlement);
+    else resident.tokens.settle(settlement.attemptId, settlement.reserved, settlement.tokens);
+  }
+
+  async #ask(scope: TenantScope, wish: TokenClaim): Promise<Reserved> {
+    try {
+      const quota = this.#quotas.quotaOf(scope.tenantId);
+      const { refused, busy, used } = await quota.reserve({ ...wish }, { deadlineMs: reserveMs });
+      if (refused) return { outcome: 'used up', used };
+      return { outcome: busy ? 'busy' : 'reserved' };
+    } catch (error) {
+      // It may have been reserved all the same, for an attempt that is not made now.
+      this.#questions.settle(scope, { attemptId: wish.attemptId, reserved: 0, tokens: 0 });
+      throw toPlatformError(error) ?? error;
+    }
+  }
+}
+
+function wishOf({ attemptId, tokens, withinMs, limits, letIn }: TokenRequest, process: string): TokenClaim {
+  return {
+    attemptId,
+    process,
+    tokens: Math.max(0, Math.ceil(tokens)),
+    withinMs: Math.max(0, Math.ceil(withinMs)),
+    monthlyLimit: limits.monthlyTokens,
+    letIn,
+  };
+}

@@ -1,0 +1,101 @@
+import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
+import {
+  findDataKey,
+  holdActiveMasterKey,
+  holdCurrentDataKey,
+  insertDataKey,
+  retireCurrentDataKey,
+} from './data-keys.store.js';
+import { open, type Place, seal } from './envelope.js';
+import { type MasterKey, type MasterKeys } from './master-keys.js';
+import { VaultError } from './vault-error.js';
+
+export interface DataKey {
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+const dataKeyBytes = 32;
+/** Of the tenants that were here lately; a key weighs some hundred bytes. */
+const cachedMax = 4_096;
+const cachedForMs = 10 * 60_000;
+
+/**
+ * The data keys of tenants, unwrapped when first needed. A data key never changes under its id, so what is cached is
+ * right for as long as it is there; it is forgotten after a while so that a leaving tenant's keys leave this memory.
+ */
+export class DataKeys {
+  readonly #masterKeys: MasterKeys;
+  readonly #cache = new LRUCache<string, DataKey>({ max: cachedMax, ttl: cachedForMs });
+
+  constructor(masterKeys: MasterKeys) {
+    this.#masterKeys = masterKeys;
+  }
+
+  /** The key of that id, for opening. */
+  async get(scope: TenantScope, tx: TenantTransaction, id: string): Promise<DataKey> {
+    const cached = this.#cache.get(cacheKey(scope.tenantId, id));
+    if (cached !== undefined) return cached;
+    const row = await findDataKey(scope, tx, id);
+    if (row === null) throw new VaultError('unreadable', `The data key ${id} is gone`);
+    return this.#unwrapped(scope.tenantId, row);
+  }
+
+  /** The key for sealing. The tenant's first call makes it; of two at once both get the same one. */
+  async current(scope: TenantScope, tx: TenantTransaction): Promise<DataKey> {
+    for (let attempt = 1; attempt <= 5; attempt += 1) {
+      const row = await holdCurrentDataKey(scope, tx);
+      if (row !== null) return this.#unwrapped(scope.tenantId, row);
+      // None yet, or it was retired while we waited for its lock; the next look sees its successor.
+      await this.#insert(scope, tx);
+    }
+    throw new VaultError('unreadable', 'The tenant has no current data key');
+  }
+
+  /** Retires the current key and makes the next one. */
+  async replace(scope: TenantScope, tx: TenantTransaction): Promise<DataKey> {
+    await retireCurrentDataKey(scope, tx);
+    return this.current(scope, tx);
+  }
+
+  async #insert(scope: TenantScope, tx: TenantTransaction): Promise<void> {
+    const active = await holdActiveMasterKey(tx);
+    if (active === null)
+      throw new VaultError('wrong-master-key', 'The vault has not been prepared: no master key is active');
+    const id = randomUUID();
+    const bytes = randomBytes(dataKeyBytes);
+    const wrapped = wrap(this.#masterKeys.get(active), bytes, scope.tenantId, id);
+    bytes.fill(0);
+    await insertDataKey(scope, tx, { id, wrapped, wrapped_by: active });
+  }
+
+  #unwrapped(tenantId: string, row: { id: string; wrapped: Buffer; wrapped_by: string }): DataKey {
+    const cached = this.#cache.get(cacheKey(tenantId, row.id));
+    if (cached !== undefined) return cached;
+    const bytes = unwrap(this.#masterKeys.get(row.wrapped_by), row.wrapped, tenantId, row.id);
+    const dataKey = { id: row.id, key: createSecretKey(bytes) };
+    bytes.fill(0);
+    this.#cache.set(cacheKey(tenantId, row.id), dataKey);
+    return dataKey;
+  }
+}
+
+export function wrap(master: MasterKey, dataKey: Uint8Array, tenantId: string, id: string): Buffer {
+  return seal(master.key, dataKey, placeOf(master, tenantId, id));
+}
+
+export function unwrap(master: MasterKey, wrapped: Uint8Array, tenantId: string, id: string): Buffer {
+  return open(master.key, wrapped, placeOf(master, tenantId, id));
+}
+
+function placeOf(master: MasterKey, tenantId: string, id: string): Place {
+  return ['data key', tenantId.toLowerCase(), id, 'under', master.id];
+}
+
+/** A tenant may be named in either case; the database answers in lower case. */
+function cacheKey(tenantId: string, id: string): string {
+  return `${tenantId.toLowerCase()} ${id}`;
+}

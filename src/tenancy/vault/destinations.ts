@@ -1,0 +1,77 @@
+// Where tenants send their secrets. Owners and admins decide it; an editor may send a secret only to the hosts that it
+// allows by itself, and to the places that were approved before.
+import type { Role } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { isReadable, isUsualPlace, namedPlace, type Place, textOfPlace } from './places.js';
+import type { SecretRef } from './secrets.js';
+
+/** A secret of the tenant, and the place that something sends it to. */
+export interface Destination extends Place {
+  readonly secret: SecretRef;
+  /** The field that names the secret. */
+  readonly field: string;
+}
+
+/** How a reference is kept beside what uses the secret, to find it by and to compare. */
+export function referenceOf(secret: SecretRef): string {
+  return typeof secret === 'string' ? `name:${secret}` : `id:${secret.vault_secret_id.toLowerCase()}`;
+}
+
+export function approvalOf(destination: Destination): string {
+  return `${referenceOf(destination.secret)} ${textOfPlace(destination)}`;
+}
+
+/**
+ * Whether one of the kept approvals is for this. Those that were given when only hosts were named hold for TLS on the
+ * usual port alone: nobody knows which other ways were meant.
+ */
+export function isApproved(approved: readonly string[], destination: Destination): boolean {
+  if (approved.includes(approvalOf(destination))) return true;
+  const { secret, host } = destination;
+  return isUsualPlace(destination) && approved.includes(`${referenceOf(secret)} ${host}`);
+}
+
+/** What owners and admins write is approved. */
+export function approves(role: Role): boolean {
+  return role === 'owner' || role === 'admin';
+}
+
+export function mayNotSend(destination: Destination): PlatformError {
+  const { field, host } = destination;
+  const why = isReadable(destination)
+    ? 'allowed_hosts allow a host over TLS alone'
+    : 'Its allowed_hosts do not name the host';
+  return new PlatformError('insufficient_permissions', {
+    message: `${field}: this secret may not be sent to ${namedPlace(destination)}. ${why}, and no owner or admin approved this scheme, host and port here.`,
+    details: {
+      field,
+      issue: 'neither allowed by the secret nor approved',
+      host,
+      place: textOfPlace(destination),
+    },
+  });
+}
+
+/** The given secrets by the references that may be kept of them: by id, and by name where they have one. */
+export class SecretsByReference {
+  readonly #ids: ReadonlyMap<string, string>;
+
+  constructor(secrets: readonly { readonly id: string; readonly name: string }[]) {
+    this.#ids = new Map(
+      secrets.flatMap(({ id, name }) => [
+        [referenceOf({ vault_secret_id: id }), id] as const,
+        ...(name === '' ? [] : [[referenceOf(name), id] as const]),
+      ]),
+    );
+  }
+
+  get references(): string[] {
+    return [...this.#ids.keys()];
+  }
+
+  /** The ids of those that are named, each once. */
+  named(references: readonly string[]): string[] {
+    const ids = references.map((reference) => this.#ids.get(reference)).filter((id) => id !== undefined);
+    return [...new Set(ids)];
+  }
+}

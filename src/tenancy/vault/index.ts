@@ -1,0 +1,92 @@
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { ChangeFeed, Store } from '../../infra/storage/index.js';
+import { DataKeys } from './data-keys.js';
+import { MasterKeys } from './master-keys.js';
+import { secretOperations } from './operations.js';
+import { ProviderKeyChanges } from './provider-key-changes.js';
+import { type ReferenceFinder, References } from './references.js';
+import {
+  checkMasterKeys,
+  rotateDataKey,
+  rotateMasterKey,
+  type RotationOptions,
+  type RotationProgress,
+} from './rotation.js';
+import { Secrets } from './secrets.js';
+
+export { allowsHost } from './allowed-hosts.js';
+export {
+  allowsPlace,
+  isReadable,
+  isUsualPlace,
+  namedPlace,
+  type Place,
+  placeOfUrl,
+  textOfPlace,
+} from './places.js';
+export {
+  approvalOf,
+  approves,
+  type Destination,
+  isApproved,
+  mayNotSend,
+  referenceOf,
+  SecretsByReference,
+} from './destinations.js';
+export type { ReferenceFinder, SecretReference } from './references.js';
+export type { RotationOptions, RotationProgress } from './rotation.js';
+export { type ProviderKey, providerKeyTopic, readProviderKeys } from './provider-keys.store.js';
+export { SecretValue } from './secret-value.js';
+export type { ResolvedSecret, SecretInfo, SecretRef } from './secrets.js';
+export { VaultError, type VaultFailure } from './vault-error.js';
+
+export interface VaultParts {
+  readonly store: Store;
+  /** 32 bytes. */
+  readonly masterKey: Uint8Array;
+  /** Accepted for what is still under them, while a rotation is going on. */
+  readonly previousMasterKeys?: readonly Uint8Array[];
+  /** The vendors that a secret of kind `llm_key` may be for. */
+  readonly providers: () => readonly string[];
+  /** So that this node uses a changed key for a vendor from the next call on. */
+  readonly feed?: Pick<ChangeFeed, 'reached'>;
+}
+
+/** The secrets of tenants. Other subjects hold references; only what runs with a secret asks for its value. */
+export interface Vault extends Pick<
+  Secrets,
+  'find' | 'keep' | 'resolve' | 'resolveAll' | 'providerKeys' | 'putOwned' | 'deleteOwned'
+> {
+  readonly operations: readonly Operation[];
+  /** Refuses master keys that do not fit the database. Before this nothing can be stored. */
+  prepare(): Promise<void>;
+  /** Tells the vault how to find out what a subject uses secrets for. */
+  addReferenceFinder(finder: ReferenceFinder): void;
+  /** Wraps all data keys with this node's master key. */
+  rotateMasterKey(actor: string, options?: RotationOptions): Promise<RotationProgress>;
+  /** Seals a tenant's secrets with a new data key. */
+  rotateDataKey(scope: TenantScope, actor: string): Promise<{ readonly sealed: number }>;
+}
+
+export function createVault(parts: VaultParts): Vault {
+  const { store } = parts;
+  const masterKeys = new MasterKeys(parts.masterKey, parts.previousMasterKeys);
+  const keys = new DataKeys(masterKeys);
+  const references = new References();
+  const secrets = new Secrets(store, keys, references, new ProviderKeyChanges(store, parts.feed));
+  return {
+    operations: secretOperations(secrets, parts.providers),
+    prepare: () => checkMasterKeys(store, masterKeys),
+    addReferenceFinder: (finder) => references.add(finder),
+    rotateMasterKey: (actor, options) => rotateMasterKey(store, masterKeys, actor, options),
+    rotateDataKey: (scope, actor) => rotateDataKey(store, keys, scope, actor),
+    find: (where, ref) => secrets.find(where, ref),
+    keep: (tx, ref) => secrets.keep(tx, ref),
+    resolve: (where, ref) => secrets.resolve(where, ref),
+    resolveAll: (where, ref) => secrets.resolveAll(where, ref),
+    providerKeys: (where) => secrets.providerKeys(where),
+    putOwned: (tx, owner, actor, value, graceMs) => secrets.putOwned(tx, owner, actor, value, graceMs),
+    deleteOwned: (tx, owner) => secrets.deleteOwned(tx, owner),
+  };
+}

@@ -1,0 +1,247 @@
+import { z } from 'zod';
+import { actorOf } from '../../kernel/caller.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { declare, type Operation, pageQuery, tenantUser } from '../../http/operations/index.js';
+import { normalHost } from './allowed-hosts.js';
+import {
+  graceMsDefault,
+  namePattern,
+  publicReference,
+  refuseOddValue,
+  type SecretDetails,
+  type Secrets,
+  secretsMax,
+  valueBytesMax,
+} from './secrets.js';
+import { secretKinds } from './secrets.store.js';
+
+const secretShape = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  kind: z.enum(secretKinds),
+  provider: z.string().nullable(),
+  allowed_hosts: z.array(z.string()).nullable(),
+  version: z.int().describe('Rises with each new value.'),
+  created_by: z.string(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+  value_changed_at: z.iso.datetime(),
+  previous_value_accepted_until: z.iso
+    .datetime()
+    .nullable()
+    .describe('Until then the value before is still accepted from those who show it.'),
+  references: z
+    .array(z.object({ type: z.string(), id: z.string(), name: z.string() }))
+    .describe('What uses the secret.'),
+});
+
+const oneSecret = z.object({ success: z.literal(true), data: secretShape });
+
+const value = z
+  .string()
+  .describe(`1 to ${valueBytesMax} bytes. Never answered by any operation.`)
+  .meta({ writeOnly: true });
+
+const allowedHosts = z
+  .array(z.string().max(255))
+  .max(50)
+  .nullable()
+  .describe(
+    'Where editors may send the secret: hosts, or `*.` and a domain for all names below it. Over TLS, on any port; in ' +
+      'the clear only to this machine.',
+  );
+
+const params = z.object({ id: z.uuid() });
+
+export function secretOperations(secrets: Secrets, providers: () => readonly string[]): readonly Operation[] {
+  return [
+    declare({
+      name: 'secrets.create',
+      method: 'POST',
+      path: '/api/secrets',
+      title: 'Store a secret or a vendor key',
+      access: tenantUser('secrets:write'),
+      body: z.object({
+        name: z
+          .string()
+          .regex(namePattern, 'must have 1 to 64 letters, digits, "_", "." or "-"')
+          .describe('Unique in the tenant; how other resources refer to the secret.'),
+        value,
+        kind: z.enum(secretKinds),
+        provider: z.string().nullish().describe('The vendor of an `llm_key`.'),
+        allowed_hosts: allowedHosts.optional(),
+      }),
+      output: oneSecret,
+      status: 201,
+      errors: ['conflict', 'invalid_provider'],
+      handle: async ({ caller, body }) => {
+        refuseOddValue(body.value);
+        const created = await secrets.create(caller.scope, actorOf(caller), {
+          name: body.name,
+          value: body.value,
+          kind: body.kind,
+          provider: providerOf(body.kind, body.provider ?? null, providers()),
+          allowedHosts: hostsOf(body.allowed_hosts ?? null),
+        });
+        return { success: true, data: publicSecret(created) } as const;
+      },
+    }),
+    declare({
+      name: 'secrets.list',
+      method: 'GET',
+      path: '/api/secrets',
+      title: 'Names, kinds, ages and users of secrets',
+      description: 'All secrets, or a page of them where `limit` or `cursor` is given.',
+      access: tenantUser('secrets:read'),
+      query: z.object({
+        limit: pageQuery.shape.limit,
+        cursor: z.string().max(200).optional(),
+      }),
+      output: z.object({
+        success: z.literal(true),
+        data: z.array(secretShape),
+        count: z.int(),
+        next_cursor: z.string().nullable(),
+      }),
+      handle: async ({ caller, query }) => {
+        const whole = query.limit === undefined && query.cursor === undefined;
+        const limit = whole ? secretsMax : (query.limit ?? 50);
+        const after = query.cursor === undefined ? null : nameOfCursor(query.cursor);
+        // One more than asked for tells whether there is a next page.
+        const found = await secrets.list(caller.scope, { after, limit: limit + 1 });
+        const page = found.slice(0, limit);
+        const last = found.length > limit ? page.at(-1) : undefined;
+        return {
+          success: true,
+          data: page.map(publicSecret),
+          count: page.length,
+          next_cursor: last === undefined ? null : Buffer.from(last.row.name).toString('base64url'),
+        } as const;
+      },
+    }),
+    declare({
+      name: 'secrets.get',
+      method: 'GET',
+      path: '/api/secrets/:id',
+      title: 'Metadata of one secret and where it is referenced',
+      access: tenantUser('secrets:read'),
+      params,
+      output: oneSecret,
+      errors: ['not_found'],
+      handle: async ({ caller, params: { id } }) =>
+        ({ success: true, data: publicSecret(await secrets.get(caller.scope, id)) }) as const,
+    }),
+    declare({
+      name: 'secrets.set-value',
+      method: 'PUT',
+      path: '/api/secrets/:id/value',
+      title: 'Rotate a value; the old one stays valid for a grace time',
+      description:
+        'From now on the new value is used. Where a caller proves itself with the secret, the old value is accepted too until the grace time has passed.',
+      access: tenantUser('secrets:write'),
+      params,
+      body: z.object({
+        value,
+        grace_seconds: z
+          .int()
+          .min(0)
+          .max(7 * 86_400)
+          .default(graceMsDefault / 1_000),
+      }),
+      output: oneSecret,
+      errors: ['not_found'],
+      handle: async ({ caller, params: { id }, body }) => {
+        refuseOddValue(body.value);
+        const graceMs = body.grace_seconds * 1_000;
+        const changed = await secrets.setValue(caller.scope, actorOf(caller), id, body.value, graceMs);
+        return { success: true, data: publicSecret(changed) } as const;
+      },
+    }),
+    declare({
+      name: 'secrets.update',
+      method: 'PATCH',
+      path: '/api/secrets/:id',
+      title: 'Change where editors may send a secret',
+      access: tenantUser('secrets:write'),
+      params,
+      body: z.object({ allowed_hosts: allowedHosts.optional() }),
+      output: oneSecret,
+      errors: ['not_found'],
+      handle: async ({ caller, params: { id }, body }) => {
+        const { scope } = caller;
+        const secret =
+          body.allowed_hosts === undefined
+            ? await secrets.get(scope, id)
+            : await secrets.setAllowedHosts(scope, actorOf(caller), id, hostsOf(body.allowed_hosts));
+        return { success: true, data: publicSecret(secret) } as const;
+      },
+    }),
+    declare({
+      name: 'secrets.delete',
+      method: 'DELETE',
+      path: '/api/secrets/:id',
+      title: 'Delete a secret; refused while referenced unless forced',
+      access: tenantUser('secrets:write'),
+      params,
+      query: z.object({ force: z.enum(['true', 'false']).optional() }),
+      output: z.object({ success: z.literal(true), message: z.string() }),
+      errors: ['not_found', 'conflict'],
+      handle: async ({ caller, params: { id }, query }) => {
+        await secrets.delete(caller.scope, actorOf(caller), id, query.force === 'true');
+        return { success: true, message: 'The secret was deleted.' } as const;
+      },
+    }),
+  ];
+}
+
+function providerOf(kind: string, provider: string | null, known: readonly string[]): string | null {
+  if (kind !== 'llm_key') {
+    if (provider === null) return null;
+    throw invalidField('provider', 'belongs to secrets of kind llm_key only');
+  }
+  if (provider === null) {
+    throw new PlatformError('missing_required_field', {
+      message: 'provider is required.',
+      details: { field: 'provider', issue: 'required' },
+    });
+  }
+  if (known.includes(provider)) return provider;
+  throw new PlatformError('invalid_provider', {
+    message: `provider must be one of ${known.join(', ')}.`,
+    details: { field: 'provider', issue: `must be one of ${known.join(', ')}` },
+  });
+}
+
+function hostsOf(hosts: readonly string[] | null): readonly string[] | null {
+  if (hosts === null) return null;
+  const normal = hosts.map((host, index) => {
+    const found = normalHost(host);
+    if (found === undefined)
+      throw invalidField(`allowed_hosts.${index}`, 'must be a host such as api.example.com');
+    return found;
+  });
+  return [...new Set(normal)];
+}
+
+function nameOfCursor(cursor: string): string {
+  const name = Buffer.from(cursor, 'base64url').toString('utf8');
+  if (!namePattern.test(name)) throw invalidField('cursor', 'is not one that this list gave');
+  return name;
+}
+
+function publicSecret({ row, references }: SecretDetails): z.input<typeof secretShape> {
+  return {
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    provider: row.provider,
+    allowed_hosts: row.allowed_hosts,
+    version: row.version,
+    created_by: row.created_by,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    value_changed_at: row.value_changed_at.toISOString(),
+    previous_value_accepted_until: row.previous_accepted_until?.toISOString() ?? null,
+    references: references.map(publicReference),
+  };
+}

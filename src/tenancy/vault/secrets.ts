@@ -1,0 +1,395 @@
+import { randomUUID } from 'node:crypto';
+import { recordAudit } from '../audit/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { isUniqueViolation, type Store, type TenantTransaction } from '../../infra/storage/index.js';
+import type { DataKeys } from './data-keys.js';
+import { open, type Place, seal } from './envelope.js';
+import type { ProviderKeyChanges } from './provider-key-changes.js';
+import type { References, SecretReference } from './references.js';
+import { SecretValue } from './secret-value.js';
+import {
+  advanceVersion,
+  countSecrets,
+  deleteSecret,
+  findSecret,
+  insertSecret,
+  insertVersion,
+  listAcceptedVersions,
+  listProviderKeys,
+  listSecrets,
+  lockSecret,
+  type SecretIdentity,
+  type SecretKind,
+  type SecretRow,
+  updateAllowedHosts,
+  type VersionRow,
+} from './secrets.store.js';
+
+export const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const valueBytesMax = 16 * 1024;
+/** Of one tenant. A list of all is answered in one piece, and a data key is replaced in one go. */
+export const secretsMax = 1_000;
+export const graceMsDefault = 24 * 3_600_000;
+
+/** How other subjects name a secret in what they store: by its name, or by its id. */
+export type SecretRef = string | { readonly vault_secret_id: string };
+
+/** A scope, or a transaction of that scope that is open already. */
+export type Where = TenantScope | TenantTransaction;
+
+export interface NewSecret {
+  readonly name: string;
+  readonly value: string;
+  readonly kind: SecretKind;
+  readonly provider: string | null;
+  readonly allowedHosts: readonly string[] | null;
+}
+
+export interface SecretInfo {
+  readonly id: string;
+  /** Empty for a secret that another subject keeps for itself. */
+  readonly name: string;
+  readonly kind: SecretKind;
+  readonly provider: string | null;
+  readonly allowedHosts: readonly string[] | null;
+  readonly version: number;
+}
+
+export interface ResolvedSecret extends SecretInfo {
+  readonly value: SecretValue;
+}
+
+export interface SecretDetails {
+  readonly row: SecretRow & { readonly name: string };
+  readonly references: readonly SecretReference[];
+}
+
+/** The secrets of tenants: made, read, changed and deleted, with an audit entry for each change by people. */
+export class Secrets {
+  readonly #store: Store;
+  readonly #keys: DataKeys;
+  readonly #references: References;
+  readonly #changes: ProviderKeyChanges;
+
+  constructor(store: Store, keys: DataKeys, references: References, changes: ProviderKeyChanges) {
+    this.#changes = changes;
+    this.#store = store;
+    this.#keys = keys;
+    this.#references = references;
+  }
+
+  async create(scope: TenantScope, actor: string, secret: NewSecret): Promise<SecretDetails> {
+    try {
+      return await this.#changes.around(scope, async (tx, told) => {
+        const { name, kind, provider } = secret;
+        if ((await countSecrets(scope, tx)) >= secretsMax) {
+          throw new PlatformError('conflict', { message: `A tenant holds at most ${secretsMax} secrets.` });
+        }
+        const id = randomUUID();
+        await insertSecret(scope, tx, {
+          id,
+          name,
+          owner: null,
+          kind,
+          provider,
+          allowed_hosts: secret.allowedHosts === null ? null : [...secret.allowedHosts],
+          created_by: actor,
+        });
+        await this.#insertVersion(scope, tx, id, 1, secret.value);
+        await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
+        const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
+        await told(details.row);
+        return details;
+      });
+    } catch (error) {
+      if (!isUniqueViolation(error, 'secrets_name')) throw error;
+      const message = `A secret with the name ${secret.name} exists already.`;
+      throw new PlatformError('conflict', { message, details: { field: 'name' }, cause: error });
+    }
+  }
+
+  list(
+    scope: TenantScope,
+    page: { readonly after: string | null; readonly limit: number },
+  ): Promise<readonly SecretDetails[]> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const rows = (await listSecrets(scope, tx, page)).filter(isNamed);
+      const references = await this.#references.of(scope, tx, rows);
+      return rows.map((row) => ({ row, references: references.get(row.id) ?? [] }));
+    });
+  }
+
+  get(scope: TenantScope, id: string): Promise<SecretDetails> {
+    return this.#store.inTenant(scope, async (tx) =>
+      this.#details(scope, tx, await this.#named(scope, tx, id)),
+    );
+  }
+
+  /** A new value. The one before stays accepted by those who verify, for the grace time. */
+  setValue(
+    scope: TenantScope,
+    actor: string,
+    id: string,
+    value: string,
+    graceMs = graceMsDefault,
+  ): Promise<SecretDetails> {
+    return this.#changes.around(scope, async (tx, told) => {
+      const row = await this.#named(scope, tx, id, 'change');
+      const version = await this.#advance(scope, tx, row, value, graceMs);
+      await this.#audit(scope, tx, actor, 'secret.value-changed', id, { name: row.name, version });
+      const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
+      await told(row);
+      return details;
+    });
+  }
+
+  setAllowedHosts(
+    scope: TenantScope,
+    actor: string,
+    id: string,
+    hosts: readonly string[] | null,
+  ): Promise<SecretDetails> {
+    return this.#changes.around(scope, async (tx, told) => {
+      const row = await this.#named(scope, tx, id, 'change');
+      await updateAllowedHosts(scope, tx, id, hosts);
+      const details = { name: row.name, from: row.allowed_hosts, to: hosts };
+      await this.#audit(scope, tx, actor, 'secret.hosts-changed', id, details);
+      const changed = await this.#details(scope, tx, await this.#named(scope, tx, id));
+      await told(row);
+      return changed;
+    });
+  }
+
+  /** Refused while something uses the secret, unless forced. */
+  delete(scope: TenantScope, actor: string, id: string, force: boolean): Promise<void> {
+    return this.#changes.around(scope, async (tx, told) => {
+      const row = await this.#named(scope, tx, id, 'change');
+      const references = (await this.#references.of(scope, tx, [row])).get(row.id) ?? [];
+      if (references.length > 0 && !force) {
+        throw new PlatformError('conflict', {
+          message: `The secret ${row.name} is in use; delete it with force=true if it must go.`,
+          details: { references: references.slice(0, 20).map(publicReference), count: references.length },
+        });
+      }
+      await deleteSecret(scope, tx, id);
+      const used = references.slice(0, 20).map(publicReference);
+      await this.#audit(scope, tx, actor, 'secret.deleted', id, { name: row.name, forced: force, used });
+      await told(row);
+    });
+  }
+
+  /** What is known of the secret beside its value; undefined when there is none. */
+  find(where: Where, ref: SecretRef): Promise<SecretInfo | undefined> {
+    return this.#in(where, async (scope, tx) => {
+      const row = await findSecret(scope, tx, identityOf(ref));
+      return row === null ? undefined : infoOf(row);
+    });
+  }
+
+  /**
+   * Like `find`, for a transaction that stores a reference: the secret cannot be deleted before it ends, and a deletion
+   * that waits for it will see the reference.
+   */
+  async keep(tx: TenantTransaction, ref: SecretRef): Promise<SecretInfo | undefined> {
+    const row = await lockSecret(tx.scope, tx, identityOf(ref), 'keep');
+    return row === null ? undefined : infoOf(row);
+  }
+
+  /** The secret with its current value. `not_found` when it is not there. */
+  resolve(where: Where, ref: SecretRef): Promise<ResolvedSecret> {
+    return this.#in(where, async (scope, tx) => {
+      const row = await this.#present(scope, tx, ref);
+      const [current] = await listAcceptedVersions(scope, tx, row.id);
+      if (current === undefined) throw absent(ref);
+      return { ...infoOf(row), value: await this.#opened(scope, tx, current) };
+    });
+  }
+
+  /** Every value that is accepted now, the current one first: for those who verify what somebody else shows. */
+  resolveAll(where: Where, ref: SecretRef): Promise<readonly SecretValue[]> {
+    return this.#in(where, async (scope, tx) => {
+      const row = await this.#present(scope, tx, ref);
+      const values: SecretValue[] = [];
+      for (const version of await listAcceptedVersions(scope, tx, row.id)) {
+        values.push(await this.#opened(scope, tx, version));
+      }
+      return values;
+    });
+  }
+
+  /** The tenant's own keys for vendors, without their values; of several for one vendor the latest comes first. */
+  providerKeys(where: Where): Promise<readonly SecretInfo[]> {
+    return this.#in(where, async (scope, tx) => (await listProviderKeys(scope, tx)).map(infoOf));
+  }
+
+  /**
+   * Keeps a secret for a thing of another subject, such as `database:<id>`; a second call replaces the value, which
+   * stays accepted for the grace time. It is in no list and cannot be reached by name. Answers the id.
+   */
+  async putOwned(
+    tx: TenantTransaction,
+    owner: string,
+    actor: string,
+    value: string,
+    graceMs = 0,
+  ): Promise<string> {
+    const { scope } = tx;
+    refuseOddValue(value);
+    const row = await lockSecret(scope, tx, { owner }, 'change');
+    if (row !== null) {
+      await this.#advance(scope, tx, row, value, graceMs);
+      return row.id;
+    }
+    const id = randomUUID();
+    const plain = { name: null, provider: null, allowed_hosts: null, kind: 'generic' } as const;
+    await insertSecret(scope, tx, { ...plain, id, owner, created_by: actor });
+    await this.#insertVersion(scope, tx, id, 1, value);
+    return id;
+  }
+
+  async deleteOwned(tx: TenantTransaction, owner: string): Promise<void> {
+    const row = await findSecret(tx.scope, tx, { owner });
+    if (row !== null) await deleteSecret(tx.scope, tx, row.id);
+  }
+
+  async #advance(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    row: SecretRow,
+    value: string,
+    graceMs: number,
+  ): Promise<number> {
+    const version = row.version + 1;
+    await this.#insertVersion(scope, tx, row.id, version, value);
+    await advanceVersion(scope, tx, { id: row.id, version, graceMs });
+    return version;
+  }
+
+  async #insertVersion(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    id: string,
+    version: number,
+    value: string,
+  ): Promise<void> {
+    const { id: dataKeyId, key } = await this.#keys.current(scope, tx);
+    const place = placeOf(scope, { secret_id: id, version, data_key_id: dataKeyId });
+    const plain = Buffer.from(value, 'utf8');
+    const sealed = seal(key, plain, place);
+    plain.fill(0);
+    await insertVersion(scope, tx, { secret_id: id, version, data_key_id: dataKeyId, sealed });
+  }
+
+  async #opened(scope: TenantScope, tx: TenantTransaction, row: VersionRow): Promise<SecretValue> {
+    const { key } = await this.#keys.get(scope, tx, row.data_key_id);
+    const plain = open(key, row.sealed, placeOf(scope, row));
+    const value = new SecretValue(plain.toString('utf8'));
+    plain.fill(0);
+    return value;
+  }
+
+  async #present(scope: TenantScope, tx: TenantTransaction, ref: SecretRef): Promise<SecretRow> {
+    const row = await findSecret(scope, tx, identityOf(ref));
+    if (row === null) throw absent(ref);
+    return row;
+  }
+
+  /** A secret that people made, by its id. Others do not exist for them. */
+  async #named(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    id: string,
+    lock?: 'change',
+  ): Promise<SecretRow & { readonly name: string }> {
+    const row =
+      lock === undefined ? await findSecret(scope, tx, { id }) : await lockSecret(scope, tx, { id }, lock);
+    if (row === null || !isNamed(row)) throw new PlatformError('not_found');
+    return row;
+  }
+
+  async #details(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    row: SecretDetails['row'],
+  ): Promise<SecretDetails> {
+    return { row, references: (await this.#references.of(scope, tx, [row])).get(row.id) ?? [] };
+  }
+
+  async #audit(
+    { tenantId }: TenantScope,
+    tx: TenantTransaction,
+    actor: string,
+    action: string,
+    id: string,
+    details: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    await recordAudit(tx, { tenantId, actor, action, subject: `secret:${id}`, details });
+  }
+
+  #in<Result>(
+    where: Where,
+    work: (scope: TenantScope, tx: TenantTransaction) => Promise<Result>,
+  ): Promise<Result> {
+    if ('scope' in where) return work(where.scope, where);
+    return this.#store.inTenant(where, (tx) => work(where, tx));
+  }
+}
+
+/** What a version's encryption is bound to. */
+export function placeOf(
+  { tenantId }: TenantScope,
+  row: Pick<VersionRow, 'secret_id' | 'version' | 'data_key_id'>,
+): Place {
+  return [
+    'secret',
+    tenantId.toLowerCase(),
+    row.secret_id,
+    'version',
+    String(row.version),
+    'data key',
+    row.data_key_id,
+  ];
+}
+
+export function publicReference({ type, id, name }: SecretReference): {
+  type: string;
+  id: string;
+  name: string;
+} {
+  return { type, id, name };
+}
+
+export function refuseOddValue(value: string): void {
+  const bytes = Buffer.byteLength(value, 'utf8');
+  if (bytes < 1 || bytes > valueBytesMax) {
+    throw invalidField('value', `must have 1 to ${valueBytesMax} bytes, not ${bytes}`);
+  }
+}
+
+function isNamed(row: SecretRow): row is SecretRow & { readonly name: string } {
+  return row.name !== null;
+}
+
+/** A reference that no secret can have names nothing, rather than being an error of the database. */
+function identityOf(ref: SecretRef): SecretIdentity {
+  if (typeof ref !== 'string' && uuidPattern.test(ref.vault_secret_id)) return { id: ref.vault_secret_id };
+  return { name: typeof ref === 'string' && namePattern.test(ref) ? ref : '' };
+}
+
+function infoOf(row: SecretRow): SecretInfo {
+  return {
+    id: row.id,
+    name: row.name ?? '',
+    kind: row.kind,
+    provider: row.provider,
+    allowedHosts: row.allowed_hosts,
+    version: row.version,
+  };
+}
+
+function absent(ref: SecretRef): PlatformError {
+  const name = typeof ref === 'string' ? ref.slice(0, 64) : ref.vault_secret_id.slice(0, 64);
+  return new PlatformError('not_found', { message: `The secret ${name} does not exist.` });
+}

@@ -1,0 +1,110 @@
+// Schedules that are changed while a firing is due, on the real store.
+import { randomBytes, randomUUID } from 'node:crypto';
+import test from 'ava';
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { openStore, type Store } from '../../../src/infra/storage/index.js';
+import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
+import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import { armTrigger } from '../../../src/automation/sources/arming.js';
+import { Schedules, type SchedulesParts } from '../../../src/automation/sources/schedules.js';
+import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
+import { insertTenant } from '../../support/builders/callers.js';
+import { databaseOfFile } from '../../support/database/database.js';
+import { ownerView } from '../../support/database/owner-view.js';
+
+const database = databaseOfFile(test);
+let store: Store;
+let scope: TenantScope;
+let owner: Awaited<ReturnType<typeof ownerView>>;
+
+test.serial.before(async () => {
+  store = await openStore({ databaseUrl: database.url });
+  owner = await ownerView(database.url);
+  database.atEnd(async () => {
+    await owner.end();
+    await store.close();
+  });
+  scope = await insertTenant(store);
+  await owner.query('alter table trigger_sources drop constraint trigger_sources_tenant_id_trigger_id_fkey');
+});
+
+interface Version {
+  readonly revision: number;
+  readonly message?: string;
+  readonly cron?: string;
+  readonly enabled?: boolean;
+}
+
+function startSchedule() {
+  const id = randomUUID();
+  const parsedOf = ({ cron = '* * * * * *', message = 'tick' }: Version) =>
+    parseTriggerConfig('schedule', { cron, message });
+  return {
+    /** What a change of the trigger does in its transaction. */
+    arm: (version: Version) =>
+      store.inTenant(scope, (tx) => {
+        const row: Partial<TriggerRow> = { id, revision: version.revision, enabled: version.enabled ?? true };
+        return armTrigger(scope, tx, row as TriggerRow, parsedOf(version));
+      }),
+    /** As a node fires it that knows this version. */
+    fire: async (version: Version) => {
+      const live: unknown = { get: () => ({ enabled: true, ...version, parsed: parsedOf(version) }) };
+      const schedules = new Schedules({
+        store,
+        live: live as SchedulesParts['live'],
+        seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes })),
+        measures: { fired: () => undefined },
+      });
+      return (await schedules.fire(scope, id)).map(({ work }) => work.message);
+    },
+    /** A firing came a moment ago, and nobody has looked since. */
+    becomeDue: () =>
+      owner.query(
+        `update trigger_sources set due_at = date_trunc('second', now() - interval '2 s'),
+          state = state || jsonb_build_object('handled_ms', floor(extract(epoch from now() - interval '3 s')) * 1000 + 1)
+        where trigger_id = $1`,
+        [id],
+      ),
+    dueInMs: async () => {
+      const { rows } = await owner.query<{ ms: number | null }>(
+        `select case when due_at < 'infinity' then extract(epoch from due_at - now())::float8 * 1000 end as ms
+        from trigger_sources where trigger_id = $1`,
+        [id],
+      );
+      return rows[0]?.ms;
+    },
+  };
+}
+
+test.serial('a change that leaves the times alone does not swallow a firing that is due', async (t) => {
+  const schedule = startSchedule();
+  await schedule.arm({ revision: 1 });
+  await schedule.becomeDue();
+  await schedule.arm({ revision: 2, message: 'tock' });
+  t.deepEqual(await schedule.fire({ revision: 2, message: 'tock' }), ['tock']);
+});
+
+test.serial('a node that has not heard of a change leaves the firing to one that has', async (t) => {
+  const schedule = startSchedule();
+  await schedule.arm({ revision: 1 });
+  await schedule.becomeDue();
+  await schedule.arm({ revision: 2, message: 'tock' });
+  t.deepEqual(await schedule.fire({ revision: 1 }), []);
+  t.deepEqual(await schedule.fire({ revision: 2, message: 'tock' }), ['tock']);
+});
+
+test.serial('other times, and a schedule that is switched on again, begin anew', async (t) => {
+  const schedule = startSchedule();
+  await schedule.arm({ revision: 1 });
+  await schedule.becomeDue();
+  await schedule.arm({ revision: 2, cron: '0 0 1 1 *' });
+  t.true(Number(await schedule.dueInMs()) > 0);
+  t.deepEqual(await schedule.fire({ revision: 2, cron: '0 0 1 1 *' }), []);
+  await schedule.arm({ revision: 3, enabled: false });
+  t.is(await schedule.dueInMs(), null);
+  t.deepEqual(await schedule.fire({ revision: 3 }), []);
+  const farOff = { cron: '0 0 1 1 *' };
+  await schedule.arm({ revision: 4, ...farOff });
+  t.true(Number(await schedule.dueInMs()) > 0);
+});

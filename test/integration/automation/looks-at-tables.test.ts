@@ -1,0 +1,239 @@
+// Looks at a tenant's table, with both databases real: what is found, and what becomes of the connection.
+import { randomBytes, randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { systemTime } from '../../../cluster/index.js';
+
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { databaseEventConfig } from '../../../src/automation/triggers/config/source-configs.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import { DatabaseEvents, type DatabaseEventsParts } from '../../../src/automation/sources/database-events.js';
+import { databaseOfFile } from '../../support/database/database.js';
+import { type DatabasesBench, startDatabases, startShop } from '../../support/servers/databases.js';
+import { eventually } from '../../support/clocks/eventually.js';
+import { ownerView } from '../../support/database/owner-view.js';
+
+const database = databaseOfFile(test);
+let bench: DatabasesBench;
+
+test.serial.before(async () => {
+  bench = await startDatabases(database);
+  const owner = await ownerView(database.url);
+  await owner.query('alter table trigger_sources drop constraint trigger_sources_tenant_id_trigger_id_fkey');
+  await owner.end();
+});
+
+/** A shop with a table, and a trigger for its rows, as `nodes` nodes look at it. */
+async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...given }: Given = {}) {
+  const shop = await startShop(t);
+  await shop.client.query(table);
+  const scope = await bench.newTenant();
+  const person = bench.person(scope, 'owner');
+  const made = await person.call('POST', '/api/database-configs', {
+    name: 'shop',
+    connection_config: shop.place,
+  });
+  const configId = String(made.body.data.id);
+  const config = databaseEventConfig.parse({
+    database_config_id: configId,
+    table: 'visits',
+    cursor_column: 'at',
+    message_template: '{{ id }}',
+    ...given,
+  });
+  const triggerId = randomUUID();
+  const live: unknown = { get: () => ({ enabled: true, parsed: { type: 'db_event', config } }) };
+  const node = { isFull: false };
+  const parts: Partial<DatabaseEventsParts> = {
+    store: bench.store,
+    live: live as DatabaseEventsParts['live'],
+    seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes })),
+    databases: bench.databases,
+    time: systemTime,
+    isFull: () => node.isFull,
+    wake: () => undefined,
+  };
+  const lookers = Array.from({ length: nodes }, () => new DatabaseEvents(parts as DatabaseEventsParts));
+  t.teardown(async () => void (await Promise.all(lookers.map((one) => one.stop()))));
+  const owner = await ownerView(database.url);
+  t.teardown(() => owner.end());
+  const beginning = await lookers[0]?.beginning(scope, config);
+  await owner.query(
+    "insert into trigger_sources (tenant_id, trigger_id, kind, state, due_at) values ($1, $2, 'db_event', $3, now())",
+    [scope.tenantId, triggerId, beginning],
+  );
+  const found: string[] = [];
+  const look = async (node = 0): Promise<boolean> => {
+    await owner.query('update trigger_sources set due_at = now() where trigger_id = $1', [triggerId]);
+    const looked = await lookers[node]?.look(scope, triggerId, false);
+    found.push(...(looked?.items ?? []).map(({ work }) => work.message));
+    return looked?.againInMs !== undefined && looked.againInMs < config.poll_ms;
+  };
+  return {
+    shop,
+    node,
+    scope,
+    person,
+    configId,
+    found,
+    look,
+    /** Until a look has come to the end of the table. */
+    lookToTheEnd: async () => {
+      for (let looks = 1; looks <= 30; looks += 1) if (!(await look())) return looks;
+      return t.fail('looking comes to no end');
+    },
+    lookUndue: (node: number) => lookers[node]?.look(scope, triggerId, false),
+    connections: async () => {
+      const { rows } = await shop.client.query<{ n: number }>(
+        "select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name = 'troupe'",
+      );
+      return rows[0]?.n;
+    },
+  };
+}
+
+type Given = { readonly nodes?: number } & Readonly<Record<string, unknown>>;
+
+const visits = 'create table visits (id int primary key, at timestamptz not null, note text)';
+
+test.serial(
+  'more rows than a look reads are all found, each once, though they share one cursor',
+  async (t) => {
+    const { shop, found, look, lookToTheEnd } = await startLooking(t, visits);
+    await shop.client.query("insert into visits select n, '2026-05-01' from generate_series(1, 1300) n");
+    await lookToTheEnd();
+    t.is(found.length, 1_300);
+    t.is(new Set(found).size, 1_300);
+    await shop.client.query("insert into visits values (1301, '2026-05-01'), (1302, '2026-05-02')");
+    await lookToTheEnd();
+    await look();
+    t.deepEqual(found.slice(1_300), ['1301', '1302']);
+  },
+);
+
+test.serial(
+  'a sweep that is longer than a look goes on where it was, and finds what came late',
+  async (t) => {
+    const { shop, found, lookToTheEnd } = await startLooking(t, visits);
+    await shop.client.query(
+      "insert into visits select n, timestamptz '2026-05-01' + n * interval '1 s' from generate_series(1, 1100) n",
+    );
+    await lookToTheEnd();
+    t.is(found.length, 1_100);
+    await shop.client.query("insert into visits values (0, '2026-05-01 00:00:30')");
+    const owner = await ownerView(database.url);
+    await owner.query("update trigger_sources set state = state - 'swept_ms'");
+    await owner.end();
+    t.true(((await lookToTheEnd()) ?? 0) > 1);
+    t.deepEqual(found.slice(1_100), ['0']);
+  },
+);
+
+test.serial('rows that are too large together are read by fewer', async (t) => {
+  const { shop, found, lookToTheEnd } = await startLooking(t, visits);
+  await shop.client.query(
+    "insert into visits select n, timestamptz '2026-05-01' + n * interval '1 s', repeat('x', 20000) from generate_series(1, 300) n",
+  );
+  await lookToTheEnd();
+  t.is(new Set(found).size, 300);
+});
+
+test.serial('a message of a row is no longer than any other may be', async (t) => {
+  const { shop, found, lookToTheEnd } = await startLooking(t, visits, {
+    message_template: '{{ note }}'.repeat(1_000),
+  });
+  await shop.client.query("insert into visits values (1, '2026-05-01', repeat('x', 1000000))");
+  await lookToTheEnd();
+  t.deepEqual(
+    found.map(({ length }) => length),
+    [200_000],
+  );
+});
+
+test.serial(
+  'very many rows without a key that share one cursor are told of, not read for ever',
+  async (t) => {
+    const { shop, look } = await startLooking(t, 'create table visits (id int, at timestamptz not null)');
+    await shop.client.query("insert into visits select n, '2026-05-01' from generate_series(1, 10001) n");
+    await look();
+    const error = await t.throwsAsync(async () => {
+      for (let looks = 0; looks < 30; looks += 1) await look();
+    });
+    t.regex(error?.message ?? '', /More than 10000 rows share one value of at/);
+  },
+);
+
+test.serial(
+  'a configuration that is narrowed or deleted is read no more, and its connection is closed',
+  async (t) => {
+    const { shop, found, look, person, configId, connections } = await startLooking(t, visits);
+    await look();
+    t.is(await connections(), 1);
+    const path = `/api/database-configs/${configId}`;
+    await person.call('PATCH', path, { settings: { allowed_tables: ['public.orders'] } });
+    await shop.client.query("insert into visits values (1, '2026-05-01')");
+    await t.throwsAsync(async () => look(), { message: /does not allow this table/ });
+    await person.call('PATCH', path, { settings: null });
+    await look();
+    t.deepEqual(found, ['1']);
+    await person.call('DELETE', path);
+    await t.throwsAsync(async () => look(), { message: /was not found/ });
+    await eventually(async () => (await connections()) === 0);
+  },
+);
+
+test.serial('a node that another one took the table from keeps no connection to it', async (t) => {
+  const { look, lookUndue, connections } = await startLooking(t, visits, { nodes: 2 });
+  await look(0);
+  await look(1);
+  t.is(await connections(), 2);
+  await lookUndue(0);
+  await eventually(async () => (await connections()) === 1);
+});
+
+for (const [quiet, sinceLook] of [
+  ['a day', '1 day'],
+  ['ten minutes', '15 seconds'],
+] as const) {
+  test.serial(
+    `rows of a table that was quiet for ${quiet} do not run again when nobody remembers them`,
+    async (t) => {
+      const { shop, scope, found, look, lookToTheEnd } = await startLooking(t, visits);
+      await shop.client.query(
+        "insert into visits values (1, '2026-05-01'), (2, '2026-05-02'), (3, '2026-05-02')",
+      );
+      await lookToTheEnd();
+      t.is(found.length, 3);
+      const owner = await ownerView(database.url);
+      t.teardown(() => owner.end());
+      const day = 86_400_000;
+      const since = sinceLook === '1 day' ? day : 15_000;
+      await owner.query('delete from trigger_inbox');
+      await owner.query(
+        `update trigger_sources set state = state || jsonb_build_object('swept_ms', (state ->> 'swept_ms')::float8 - $1::float8,
+        'marks', (select jsonb_agg(jsonb_build_object('at', (m ->> 'at')::float8 - $2::float8, 'cursor', m -> 'cursor'))
+          from jsonb_array_elements(state -> 'marks') m))
+        where tenant_id = $3`,
+        [since, day, scope.tenantId],
+      );
+      for (let looks = 0; looks < 3; looks += 1) await look();
+      t.is(found.length, 3);
+      await shop.client.query("insert into visits values (4, '2026-05-02')");
+      await look();
+      t.deepEqual(found.slice(3), ['4']);
+    },
+  );
+}
+
+test.serial(
+  'a node that holds as much as it should leaves rows in their table, and takes them later',
+  async (t) => {
+    const { shop, node, found, look } = await startLooking(t, visits);
+    await shop.client.query("insert into visits values (1, '2026-05-01')");
+    node.isFull = true;
+    await look();
+    t.deepEqual(found, []);
+    node.isFull = false;
+    await look();
+    t.deepEqual(found, ['1']);
+  },
+);

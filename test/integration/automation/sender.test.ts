@@ -1,0 +1,275 @@
+// What sending an answer costs the store, and who sends when places are rare. The store is real, the receiver is not.
+import { randomBytes, randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
+import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
+import { type LineState, lineTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
+import { holdMs, Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import { type EndedMessage, EndedMessages, finished } from '../../support/builders/ended-messages.js';
+import { eventually } from '../../support/clocks/eventually.js';
+
+const messages = new EndedMessages(test);
+const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), randomBytes }));
+
+interface Given {
+  /** Between chunks. */
+  readonly delayMs?: number;
+  readonly answer?: () => Promise<number>;
+  readonly store?: Store;
+  readonly time?: Time;
+}
+
+function sending(t: ExecutionContext, given: Given = {}) {
+  const { delayMs = 0, answer = async () => 200, time = systemTime } = given;
+  const rows: string[] = [];
+  const sent: string[] = [];
+  const egress: SenderParts['egress'] = {
+    fetchGuarded: async ({ headers, url }) => {
+      sent.push(String(headers?.['idempotency-key']));
+      return {
+        status: await answer(),
+        headers: {},
+        url: String(url),
+        body: Buffer.alloc(0),
+        truncated: false,
+      };
+    },
+  };
+  const parsed = parseTriggerConfig('webhook', {
+    auth: { type: 'none' },
+    execution: {
+      mode: 'async',
+      callback: { url: 'https://receiver.example/' },
+      split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
+    },
+  });
+  const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
+  const sender = new Sender({
+    store: given.store ?? {
+      inTenant: unasked('a transaction'),
+      directory: unasked('the directory'),
+      close: async () => undefined,
+    },
+    writers: counting(messages.writers, rows),
+    live: {
+      get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
+    },
+    seal,
+    gates: { closedFor: async () => undefined },
+    feed: { subscribe: () => () => undefined },
+    gateTopics: [],
+    vault: { resolve: unasked('the vault') },
+    channels: { twilio: '', whatsapp_cloud: '' },
+    egress,
+    operatorEgress: egress,
+    mail: { send: unasked('the mail server') },
+    addresses: { sendingAs: unasked('an address') },
+    measures: { attempted: () => undefined },
+    time,
+    random: systemRandom,
+    scopeOf: tenantScope,
+    report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
+  });
+  t.teardown(() => sender.stop());
+  const end = (one: EndedMessage, chunks: number): Promise<void> => {
+    const { answer: put, ...row } = finished(one, chunks);
+    const scope = tenantScope(one.tenant_id);
+    const content = { chunks: Array.from({ length: chunks }, () => 'text'), context: {}, manual: false };
+    return sender.finish(scope, row, put && { ...put, sealed: seal.seal(scope, content) });
+  };
+  return { sender, rows, sent, end };
+}
+
+/** The same, and tells what is written. */
+function counting(writers: BatchWriters, rows: string[]): Pick<BatchWriters, 'writer'> {
+  return {
+    writer: (target, options) => {
+      const writer = writers.writer(target, options);
+      return {
+        get depth() {
+          return writer.depth;
+        },
+        drained: () => writer.drained(),
+        write: (row) => {
+          rows.push(target.name);
+          return writer.write(row);
+        },
+      };
+    },
+  };
+}
+
+const [finishing, sendingOn] = ['batch_finish_trigger_messages', 'batch_send_on_answers'];
+const delivered = { inbox: 'done', deliveries: ['delivered'], shown: 'delivered' };
+
+test('a plain answer costs two rows of batches and no transaction', async (t) => {
+  const { rows, sent, end } = sending(t);
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1);
+  await eventually(async () => (await messages.attempts(one)).join() === '1.1 200');
+  t.deepEqual(await messages.state(one), delivered);
+  t.deepEqual(sent, [`${one.executionId}:1`]);
+  t.deepEqual(rows, [finishing, sendingOn]);
+});
+
+test('each chunk more costs a row more where they follow at once', async (t) => {
+  const { rows, sent, end } = sending(t);
+  const one = await messages.message(await messages.tenant());
+  await end(one, 3);
+  await eventually(async () => (await messages.attempts(one)).join() === '1.1 200,2.1 200,3.1 200');
+  t.deepEqual(await messages.state(one), delivered);
+  t.deepEqual(
+    sent,
+    [1, 2, 3].map((chunk) => `${one.executionId}:${chunk}`),
+  );
+  t.deepEqual(rows, [finishing, sendingOn, sendingOn, sendingOn]);
+});
+
+test('chunks with a pause between them wait for it here', async (t) => {
+  const { sent, end } = sending(t, { delayMs: 500 });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 2);
+  await eventually(async () => (await messages.attempts(one)).join() === '1.1 200,2.1 200');
+  t.is(sent.length, 2);
+  const { rows } = await messages.owner.query<{ paused: boolean }>(
+    `select max(a.started_at) - min(a.finished_at) >= interval '400 milliseconds' as paused
+      from delivery_attempts a join deliveries d on d.id = a.delivery_id where d.execution_id = $1`,
+    [one.executionId],
+  );
+  t.true(rows[0]?.paused);
+});
+
+test('answers of one session follow one another, whichever turn ends first', async (t) => {
+  const { sent, end } = sending(t);
+  const tenantId = await messages.tenant();
+  const older = await messages.message(tenantId);
+  const younger = await messages.message(tenantId, older.session_id);
+  await end(younger, 1);
+  t.deepEqual(await messages.attempts(younger), []);
+  await end(older, 1);
+  await eventually(async () => (await messages.attempts(younger)).join() === '1.1 200');
+  t.deepEqual(
+    sent,
+    [older, younger].map(({ executionId }) => `${executionId}:1`),
+  );
+});
+
+test('an answer whose session has one under way is sent after that one', async (t) => {
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => void (release = resolve));
+  const { sent, end } = sending(t, { answer: () => released.then(() => 200) });
+  const tenantId = await messages.tenant();
+  const one = await messages.message(tenantId);
+  const other = await messages.message(tenantId, one.session_id);
+  await end(one, 1);
+  await eventually(() => sent.length === 1);
+  await end(other, 1);
+  t.deepEqual(await messages.attempts(other), [], 'its attempt is not begun before its time');
+  release();
+  await eventually(async () => (await messages.attempts(other)).join() === '1.1 200');
+  t.deepEqual(await messages.attempts(one), ['1.1 200']);
+});
+
+test('an answer that finds no place waits without an attempt that would run out of time', async (t) => {
+  const releases: (() => void)[] = [];
+  const { sent, end } = sending(t, {
+    answer: () => new Promise((resolve) => void releases.push(() => resolve(200))),
+  });
+  const tenantId = await messages.tenant();
+  const all = await Promise.all(Array.from({ length: 40 }, () => messages.message(tenantId)));
+  await Promise.all(all.map((one) => end(one, 1)));
+  const begun = async (): Promise<number> =>
+    (await Promise.all(all.map((one) => messages.attempts(one)))).flat().length;
+  await eventually(() => sent.length === 32);
+  t.is(await begun(), 32);
+  releases.splice(0).forEach((release) => release());
+  await eventually(() => sent.length === 40);
+  releases.splice(0).forEach((release) => release());
+  await eventually(async () => {
+    const states = await Promise.all(all.map((one) => messages.attempts(one)));
+    return states.every((attempts) => attempts.join() === '1.1 200');
+  });
+});
+
+/** A message of a person in two chunks, whose first was sent; the second waits until the test lets it go on. */
+async function halfSent(t: ExecutionContext) {
+  const delayMs = 20;
+  const pauses: (() => void)[] = [];
+  const time: Time = {
+    ...systemTime,
+    after: (ms, work) => {
+      if (ms !== delayMs) return systemTime.after(ms, work);
+      pauses.push(work);
+      return { cancel: () => undefined };
+    },
+  };
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  const { sender, sent } = sending(t, { delayMs, store, time });
+  const scope = tenantScope(await messages.tenant());
+  const [id, sessionId] = [randomUUID(), randomUUID()];
+  const put = (deliveryId: string, chunks: readonly string[], heldMs: number): Promise<boolean> => {
+    const delivery: NewDelivery = {
+      id: deliveryId,
+      sessionId,
+      triggerId: randomUUID(),
+      executionId: null,
+      key: deliveryId,
+      inboxSeq: 0,
+      chunkTotal: chunks.length,
+      truncated: false,
+      sealed: seal.seal(scope, { chunks, context: {}, manual: true }),
+    };
+    return store.inTenant(scope, (tx) => insertDelivery(scope, tx, delivery, heldMs));
+  };
+  await put(id, ['one', 'two'], holdMs);
+  const fate = sender.sendNow(scope, id, 1);
+  await eventually(() => pauses.length === 1);
+  const lines = messages.writers.writer(lineTarget({ holdMs }));
+  const look = (): Promise<LineState> =>
+    lines.write({
+      tenant_id: scope.tenantId,
+      session_id: sessionId,
+      claim: randomUUID(),
+      ended: undefined,
+      goesOn: true,
+    });
+  const goOn = () => {
+    pauses.splice(0).forEach((work) => work());
+    return fate;
+  };
+  return { id, sent, put, look, goOn, delayMs };
+}
+
+test('a message of a person is kept from its session’s line between two chunks, which goes on behind it', async (t) => {
+  const { id, sent, put, look, goOn, delayMs } = await halfSent(t);
+  await eventually(async () => {
+    const { rows } = await messages.owner.query(
+      `select from delivery_attempts
+        where delivery_id = $1 and finished_at < clock_timestamp() - $2 * interval '1 millisecond'`,
+      [id, delayMs],
+    );
+    return rows.length === 1;
+  });
+  const held = await look();
+  t.is(held.first, undefined);
+  t.true((held.dueInMs ?? 0) > holdMs / 2);
+  const behind = randomUUID();
+  await put(behind, ['three'], 0);
+  t.is(await goOn(), 'sent');
+  await eventually(() => sent.length === 3);
+  t.deepEqual(sent, [`${id}:1`, `${id}:2`, `${behind}:1`]);
+});
+
+test('a message of a person that the line took up meanwhile is left to it', async (t) => {
+  const { id, sent, look, goOn } = await halfSent(t);
+  await messages.owner.query('update deliveries set due_at = now() where id = $1', [id]);
+  t.like((await look()).first, { id, chunk: 2, attempts: 1 });
+  t.is(await goOn(), 'taken');
+  t.deepEqual(sent, [`${id}:1`]);
+});

@@ -1,0 +1,82 @@
+import test from 'ava';
+import { clusterConfig } from '../../../../cluster/config.js';
+import type { BusyStamp } from '../../../../cluster/fencing/fence.js';
+import { GroupCommit } from '../../../../cluster/fencing/group-commit.js';
+import { PostgresFenceStore } from '../../../../cluster/fencing/postgres/fence-store.js';
+import { processId } from '../../../../cluster/ids/ids.js';
+import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
+import { activated, activation, counterAddress } from '../../../contracts/fence-store.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { createSumTables, sumTables } from '../../../support/database/sum-tables.js';
+
+const database = databaseOfFile(test);
+test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
+
+function tensAndOnes() {
+  const config = clusterConfig();
+  const store = new PostgresFenceStore(
+    // The result shows the order in which the writes were combined.
+    { ...sumTables, combine: (earlier, later) => ({ ...later, sum: earlier.sum * 10 + later.sum }) },
+    {
+      databaseUrl: database.url,
+      role: 'troupe_writer',
+      statementTimeoutMs: config.statementTimeoutMs,
+      connectTimeoutMs: config.connectTimeoutMs,
+    },
+  );
+  return { store, group: new GroupCommit(store, config, systemTime, systemRandom) };
+}
+
+test('waiting writes of one actor become one write if its tables can combine them', async (t) => {
+  const { store, group } = tensAndOnes();
+  t.teardown(() => store.close());
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const holder = group.holder(fence);
+  const write = (sum: number) =>
+    holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, undefined);
+  t.deepEqual(
+    await Promise.all([write(1), write(2), holder.write(undefined, undefined), write(4)]),
+    [124, 124, 124, 124],
+  );
+  t.is(Number(holder.fence.revision), 1);
+  // Writes requested during a write wait for it, and are then combined.
+  const first = write(8);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.deepEqual(await Promise.all([first, write(5), write(6)]), [8, 56, 56]);
+  t.is(Number(holder.fence.revision), 3);
+});
+
+test('combined writes are rejected together, each caller gets the error, and the next write succeeds', async (t) => {
+  const { store, group } = tensAndOnes();
+  t.teardown(() => store.close());
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const holder = group.holder(fence);
+  const write = (sum: number) =>
+    holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, undefined);
+  const rejected = await Promise.allSettled([write(6), write(-100), write(1)]);
+  t.deepEqual(
+    rejected.map(
+      (each) => each.status === 'rejected' && /was rejected by the store/.test(String(each.reason)),
+    ),
+    [true, true, true],
+  );
+  t.is(await write(5), 5);
+  t.is(Number(holder.fence.revision), 1);
+});
+
+test('the latest stamp among combined writes takes effect', async (t) => {
+  const { store, group } = tensAndOnes();
+  t.teardown(() => store.close());
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const holder = group.holder(fence);
+  const busy = { set: 'busy', process: processId('p1'), forMs: 60_000 } as const;
+  const write = (sum: number, stamp?: BusyStamp) =>
+    holder.write({ id: `${address.key} ${sum}`, counter: address.key, sum }, stamp);
+  t.deepEqual(await Promise.all([write(1), write(2, busy), write(3)]), [123, 123, 123]);
+  t.is((await store.activate(activation(address, 'b'))).outcome, 'busy');
+  t.deepEqual(await Promise.all([write(4, busy), write(5, { set: 'free' }), write(6)]), [456, 456, 456]);
+  t.is((await activated(store, address, 'c')).loaded, 456);
+});

@@ -1,0 +1,40 @@
+import test from 'ava';
+import pg from 'pg';
+import { activated, adding, counterAddress } from '../../../contracts/fence-store.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { createSumTables, openSumStore } from '../../../support/database/sum-tables.js';
+
+const database = databaseOfFile(test);
+test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
+
+test('a batch never scans the actors table, whatever it held when the plan was made', async (t) => {
+  const watcher = new pg.Client({ connectionString: database.url });
+  await watcher.connect();
+  t.teardown(() => watcher.end());
+  /** Waits until earlier connections are closed, because their statistics are complete only then. */
+  const sequentialScans = async (): Promise<number> => {
+    await eventually(async () => {
+      const others = await watcher.query(
+        `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+          and backend_type = 'client backend'`,
+      );
+      return others.rowCount === 0;
+    });
+    const { rows } = await watcher.query<{ seq_scan: string }>(
+      `select seq_scan from pg_stat_user_tables where relname = 'actors'`,
+    );
+    return Number(rows[0]?.seq_scan);
+  };
+  const before = await sequentialScans();
+  for (const inOne of [false, true]) {
+    const store = openSumStore(database.url, { inOne });
+    const owned = await Promise.all(
+      Array.from({ length: 20 }, () => activated(store, counterAddress(), 'a')),
+    );
+    const answers = await store.write(owned.map(({ fence }) => adding(fence, 1)));
+    t.true(answers.every(({ outcome }) => outcome === 'written'));
+    await store.close();
+  }
+  t.is(await sequentialScans(), before);
+});

@@ -1,0 +1,183 @@
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+import { groupId } from '../../../../cluster/fencing/postgres/fence-store.js';
+import { PostgresNumbers } from '../../../../cluster/fencing/postgres/view-numbers.js';
+import { revision, viewNumber, type ActorAddress } from '../../../../cluster/ids/ids.js';
+import {
+  activated,
+  activation,
+  adding,
+  counterAddress,
+  fenceStoreContract,
+  type SumStore,
+} from '../../../contracts/fence-store.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { waitersFor } from '../../../support/database/lock-waiters.js';
+import { createSumTables, openSumStore } from '../../../support/database/sum-tables.js';
+
+const database = databaseOfFile(test);
+test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
+
+function open(t: ExecutionContext): SumStore {
+  const store = openSumStore(database.url);
+  t.teardown(() => store.close());
+  return store;
+}
+
+async function connected(t: ExecutionContext, role = 'troupe_writer'): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.url, options: `-c role=${role}` });
+  await client.connect();
+  t.teardown(() => client.end());
+  return client;
+}
+
+fenceStoreContract(test, 'PostgreSQL', (t) => Promise.resolve({ one: open(t), other: open(t) }));
+
+fenceStoreContract(test, 'PostgreSQL, claim and write in one statement', (t) => {
+  const [one, other] = [
+    openSumStore(database.url, { inOne: true }),
+    openSumStore(database.url, { inOne: true }),
+  ];
+  t.teardown(() => Promise.all([one.close(), other.close()]));
+  return Promise.resolve({ one, other });
+});
+
+/** The number of statements on actor connections that are waiting for a lock. */
+async function waiting(client: pg.Client, address: ActorAddress): Promise<number> {
+  const answer = await client.query<{ count: string }>(
+    `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'troupe actors'
+      and wait_event_type = 'Lock' and $1 <> ''`,
+    [address.key],
+  );
+  return Number(answer.rows[0]?.count);
+}
+
+test.serial(
+  'an activation waits for the commit of the older owner and loads what it committed',
+  async (t) => {
+    const store = open(t);
+    const address = counterAddress();
+    await activated(store, address, 'old');
+    const owner = await connected(t);
+    const watcher = await connected(t, 'none');
+    // The older owner's transaction: the row is locked under its fence, but the step is not committed yet.
+    await owner.query('begin');
+    const locked = await owner.query(
+      'select 1 from actors where tenant_id = $1 and kind = $2 and key = $3 for no key update',
+      [groupId(address.group), address.kind, address.key],
+    );
+    t.is(locked.rowCount, 1);
+    await owner.query('insert into sums (counter, sum) values ($1, 41)', [address.key]);
+    const activating = activated(store, address, 'new');
+    await eventually(async () => (await waiting(watcher, address)) > 0, { what: 'the activation waits' });
+    await owner.query('commit');
+    t.is((await activating).loaded, 41);
+  },
+);
+
+test.serial('an epoch cannot be raised between the fence check of a write and its commit', async (t) => {
+  const [one, other] = [open(t), open(t)];
+  const address = counterAddress();
+  const { fence } = await activated(one, address, 'old');
+  const blocker = await connected(t);
+  const watcher = await connected(t, 'none');
+  await one.write([adding(fence, 1)]);
+  // The write has checked the fence and now waits for the row that it changes.
+  await blocker.query('begin');
+  await blocker.query('select 1 from sums where counter = $1 for update', [address.key]);
+  const writing = one.write([adding({ ...fence, revision: revision(fence.revision + 1) }, 2)]);
+  await eventually(async () => (await waiting(watcher, address)) === 1, { what: 'the write waits' });
+  let isActivated = false;
+  const activating = activated(other, address, 'new').then((answer) => {
+    isActivated = true;
+    return answer;
+  });
+  await eventually(async () => (await waiting(watcher, address)) === 2, { what: 'the activation waits too' });
+  t.false(isActivated);
+  await blocker.query('commit');
+  t.is((await writing)[0]?.outcome, 'written');
+  t.is((await activating).loaded, 2);
+});
+
+test('a connection lost during a batch leaves the outcome unknown, and a repeat settles it', async (t) => {
+  const store = open(t);
+  const address = counterAddress();
+  const { fence } = await activated(store, address, 'a');
+  const blocker = await connected(t);
+  const watcher = await connected(t, 'none');
+  await blocker.query('begin');
+  await blocker.query('insert into additions (id, counter, sum) values ($1, $2, 0)', [
+    `${address.key} lost`,
+    address.key,
+  ]);
+  const batch = [adding(fence, 5, 'lost')];
+  const lost = t.throwsAsync(store.write(batch), { message: /outcome_unknown/ });
+  const pid = await eventually(async () => (await waitersFor(blocker))[0], { what: 'the write waits' });
+  await watcher.query('select pg_terminate_backend($1)', [pid]);
+  await lost;
+  await blocker.query('rollback');
+  t.deepEqual(await store.write(batch), [{ outcome: 'written', result: 5 }]);
+  t.deepEqual(await store.write(batch), [{ outcome: 'written', result: undefined }]);
+});
+
+test('batches with the same actors in opposite orders do not deadlock', async (t) => {
+  const [one, other] = [open(t), open(t)];
+  const addresses = Array.from({ length: 40 }, () => counterAddress());
+  for (let round = 0; round < 10; round += 1) {
+    const owned = await Promise.all(addresses.map((address) => activated(one, address, `r${round}`)));
+    const batch = owned.map(({ fence }) => adding(fence, round));
+    const answers = await Promise.all([one.write(batch), other.write(batch.toReversed())]);
+    t.deepEqual(new Set(answers.flat().map(({ outcome }) => outcome)), new Set(['written']));
+  }
+});
+
+test('a stamp is compared with the clock of PostgreSQL when the row lock becomes free', async (t) => {
+  const store = open(t);
+  const address = counterAddress();
+  await activated(store, address, 'old');
+  const owner = await connected(t);
+  await owner.query('begin');
+  const stamped = await owner.query(
+    `update actors set busy_process = 'p1', busy_until = clock_timestamp() + interval '200 milliseconds'
+      where kind = $1 and key = $2`,
+    [address.kind, address.key],
+  );
+  t.is(stamped.rowCount, 1);
+  const activating = store.activate(activation(address, 'new'));
+  await owner.query('select pg_sleep(0.25)');
+  await owner.query('commit');
+  t.is((await activating).outcome, 'activated', 'the stamp expired while the activation waited for the row');
+});
+
+test('an unreachable database fails with store_unavailable', async (t) => {
+  const store = openSumStore('postgresql://127.0.0.1:1/none');
+  t.teardown(() => store.close());
+  await t.throwsAsync(() => activated(store, counterAddress(), 'a'), { message: /store_unavailable/ });
+});
+
+test('view numbers are unique, exceed the given number, and keep the last seized number', async (t) => {
+  const options = {
+    databaseUrl: database.url,
+    role: 'troupe_writer',
+    statementTimeoutMs: 5_000,
+    connectTimeoutMs: 5_000,
+  };
+  const numbers = [
+    new PostgresNumbers({ ...options, cluster: 'n' }),
+    new PostgresNumbers({ ...options, cluster: 'n' }),
+  ];
+  t.teardown(() => Promise.all(numbers.map((one) => one.close())));
+  const [one, other] = numbers;
+  if (one === undefined || other === undefined) throw new Error('two clients');
+  t.is(Number(await one.seized()), 0);
+  t.is(Number(await one.next(viewNumber(0))), 1);
+  const given = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).next(viewNumber(1))),
+  );
+  t.is(new Set(given).size, 20);
+  t.is(Number(await other.seize(viewNumber(100))), 101);
+  t.is(Number(await one.seized()), 101);
+  t.is(Number(await one.next(viewNumber(5))), 102);
+  t.is(Number(await one.seized()), 101);
+});

@@ -1,0 +1,191 @@
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import { clusterConfig } from '../../../../cluster/config.js';
+import { processId } from '../../../../cluster/ids/ids.js';
+import type { MemberStore } from '../../../../cluster/membership/member-store.js';
+import { parseRedisAddress } from '../../../../cluster/membership/redis/address.js';
+import { openRedisMembers } from '../../../../cluster/membership/redis/member-store.js';
+import { systemRandom } from '../../../../cluster/time/system.js';
+import { lease, memberStoreContract } from '../../../contracts/member-store.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { freePort } from '../../../support/servers/free-port.js';
+import { PrivateRedis, sharedRedisUrl } from '../../../support/servers/redis.js';
+
+const config = clusterConfig();
+/** For tests in which Redis is always up: tolerates commands that a stalled machine delays for seconds. */
+const patient = clusterConfig({
+  memberStoreTimeoutMs: 20_000,
+  leaseMs: 100_000,
+  leaseActMs: 90_000,
+  leaseAdmitMs: 80_000,
+});
+
+function open(t: ExecutionContext, url: string, cluster: string, changes = config): Promise<MemberStore> {
+  const opened = openRedisMembers({ url, cluster, config: changes, random: systemRandom });
+  t.teardown(async () => (await opened.catch(() => undefined))?.close());
+  return opened;
+}
+
+memberStoreContract(test, 'Redis', async (t) => {
+  const url = await sharedRedisUrl();
+  const cluster = systemRandom.id();
+  const [one, other] = await Promise.all([open(t, url, cluster, patient), open(t, url, cluster, patient)]);
+  const redis = new Redis(url);
+  t.teardown(() => redis.disconnect());
+  const forget = async (): Promise<void> => {
+    await redis.del(`{troupe:${cluster}}:members`, `{troupe:${cluster}}:voices`);
+  };
+  t.teardown(forget);
+  return { one, other, flush: forget };
+});
+
+test('the scripts run on a Redis Cluster, because all keys are in one slot', async (t) => {
+  const server = await PrivateRedis.start({ cluster: true });
+  t.teardown(() => server.stop());
+  const url = server.url.replace('redis://', 'redis+cluster://');
+  const [one, other] = await Promise.all([open(t, url, 'a', patient), open(t, url, 'a', patient)]);
+  let hints = 0;
+  other.onChange(() => {
+    hints += 1;
+  });
+  const { generation } = await one.renew(lease('p1', 1), undefined);
+  const request = { generation, process: processId('p1'), renewals: 1, voter: processId('p2') };
+  const outcome = await other.remove({ ...request, votesNeeded: 1, voteMs: 1_000, silenceMs: 0 });
+  t.is(outcome.outcome, 'removed');
+  await eventually(() => hints === 2, { what: 'hints from the cluster' });
+});
+
+test('with Sentinel the store reconnects to the promoted replica', async (t) => {
+  t.timeout(300_000);
+  const master = await PrivateRedis.start();
+  t.teardown(() => master.stop());
+  const replica = await PrivateRedis.start({ replicaOf: master });
+  t.teardown(() => replica.stop());
+  const inStep = async (): Promise<boolean> => {
+    const info = await replica.command((redis) => redis.info('replication'));
+    return info.includes('master_link_status:up');
+  };
+  await eventually(inStep, { timeoutMs: 20_000, what: 'the replica follows' });
+  const sentinel = await PrivateRedis.start({ sentinelOf: master });
+  t.teardown(() => sentinel.stop());
+  const knowsReplica = async (): Promise<boolean> => {
+    const known = await sentinel.command((redis) => redis.call('SENTINEL', 'REPLICAS', 'troupe'));
+    return Array.isArray(known) && known.length === 1;
+  };
+  await eventually(knowsReplica, { timeoutMs: 30_000, what: 'the sentinel knows the replica' });
+  const store = await open(t, `redis+sentinel://127.0.0.1:${sentinel.port}/troupe`, 'a');
+  await store.renew(lease('p1', 1), undefined);
+  const copied = async (): Promise<boolean> =>
+    (await replica.command((redis) => redis.exists('{troupe:a}:members'))) === 1;
+  await eventually(copied, { what: 'the replica has the lease' });
+  await master.kill();
+  let renewals = 1;
+  const renewed = async (): Promise<boolean> => {
+    renewals += 1;
+    // Renewals fail until the replica is promoted and found.
+    return store.renew(lease('p1', renewals), 'unknown').then(
+      (renewal) => renewal.renewed && renewal.leases.length === 1,
+      () => false,
+    );
+  };
+  // A sentinel whose timer was two seconds late distrusts its clock and promotes no replica for half a minute.
+  t.true(
+    await eventually(renewed, { timeoutMs: 150_000, everyMs: 200, what: 'a renewal at the new master' }),
+  );
+});
+
+test('a Redis that was killed and restarted is used again, with a new mark', async (t) => {
+  const server = await PrivateRedis.start();
+  t.teardown(() => server.stop());
+  const store = await open(t, server.url, 'a');
+  const { generation } = await store.renew(lease('p1', 1), undefined);
+  await server.kill();
+  await t.throwsAsync(() => store.renew(lease('p1', 2), generation));
+  await server.restart();
+  const renewal = await eventually(() => store.renew(lease('p1', 3), generation).catch(() => undefined), {
+    what: 'a renewal after the restart',
+  });
+  t.true(renewal.renewed);
+  t.not(renewal.generation, generation);
+});
+
+test('hints arrive again after a lost connection', async (t) => {
+  const server = await PrivateRedis.start({ persist: true });
+  t.teardown(() => server.stop());
+  const [one, other] = await Promise.all([open(t, server.url, 'a'), open(t, server.url, 'a')]);
+  let hints = 0;
+  other.onChange(() => {
+    hints += 1;
+  });
+  await server.restart();
+  let number = 0;
+  const hinted = async (): Promise<boolean> => {
+    number += 1;
+    await one.renew(lease(`p${number}`, 1), undefined).catch(() => undefined);
+    return hints > 0;
+  };
+  t.true(await eventually(hinted, { everyMs: 100, what: 'a hint on the new connection' }));
+});
+
+test('commands to a frozen Redis fail within their time-out, and it is used again after it thaws', async (t) => {
+  const server = await PrivateRedis.start();
+  t.teardown(() => server.stop());
+  const store = await open(t, server.url, 'a');
+  await store.renew(lease('p1', 1), undefined);
+  server.freeze();
+  const startedMs = performance.now();
+  await t.throwsAsync(() => store.renew(lease('p1', 2), undefined));
+  t.true(performance.now() - startedMs < 5_000);
+  server.thaw();
+  const again = await eventually(() => store.renew(lease('p1', 3), undefined).catch(() => undefined), {
+    what: 'a renewal after the thaw',
+  });
+  t.true(again.renewed);
+});
+
+test('an unreachable Redis is reported', async (t) => {
+  const url = `redis://127.0.0.1:${await freePort()}`;
+  const hasty = clusterConfig({ memberStoreStartMs: 300 });
+  await t.throwsAsync(() => open(t, url, 'a', hasty), {
+    message: /membership_unavailable: Redis did not answer/,
+  });
+});
+
+test('an invalid record is refused with an error that quotes it', async (t) => {
+  const url = await sharedRedisUrl();
+  const cluster = systemRandom.id();
+  const store = await open(t, url, cluster);
+  const redis = new Redis(url);
+  t.teardown(async () => {
+    await redis.del(`{troupe:${cluster}}:members`);
+    redis.disconnect();
+  });
+  await redis.hset(`{troupe:${cluster}}:members`, 'lease:p1', 'nonsense');
+  await t.throwsAsync(() => store.snapshot(), { message: /invalid lease: nonsense/ });
+});
+
+test('addresses name a server, sentinels or a cluster, and the error for an invalid one omits the password', (t) => {
+  t.deepEqual(parseRedisAddress('rediss://u:p@h:1/2'), { form: 'single', url: 'rediss://u:p@h:1/2' });
+  const access = { username: undefined, password: 's:ecret', db: 2, isEncrypted: false };
+  t.deepEqual(parseRedisAddress('redis+sentinel://:s%3Aecret@a:1,b/main/2'), {
+    form: 'sentinel',
+    name: 'main',
+    sentinels: [
+      { host: 'a', port: 1 },
+      { host: 'b', port: 26_379 },
+    ],
+    access,
+  });
+  t.deepEqual(parseRedisAddress('rediss+cluster://[::1]:7000,b'), {
+    form: 'cluster',
+    nodes: [
+      { host: '::1', port: 7_000 },
+      { host: 'b', port: 6_379 },
+    ],
+    access: { ...access, password: undefined, db: 0, isEncrypted: true },
+  });
+  for (const wrong of ['http://:secret@h', 'redis+sentinel://:secret@a:1', 'redis+cluster://:secret@a:b']) {
+    const error = t.throws(() => parseRedisAddress(wrong));
+    t.false(error?.message.includes('secret'));
+  }
+});

@@ -1,0 +1,194 @@
+// What a turn costs in commits, and that what goes along with its acceptance harms no turn that had ended before. The
+// session's actor on a node that is alone, over real tables; the turns are real too.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import type pg from 'pg';
+import type { RunnableAgent } from '../../../../src/agents/index.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { ownerView } from '../../../support/database/owner-view.js';
+import {
+  echoingAgent,
+  type SessionNode,
+  startSessionNode,
+  turnOf,
+} from '../../../support/servers/session-node.js';
+import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
+import { opened } from '../../../support/database/usage-rows.js';
+
+const database = databaseOfFile(test);
+let bench: TurnsBench;
+let view: pg.Client;
+let agent: RunnableAgent;
+
+test.serial.before(async () => {
+  bench = await startTurns(database);
+  view = await ownerView(database.url);
+  database.atEnd(() => view.end());
+  agent = await echoingAgent(bench);
+});
+
+function nodeWith(name: string, sessionId: string): Promise<SessionNode> {
+  return startSessionNode({ databaseUrl: database.url, bench, agent, name, sessionId });
+}
+
+/** Types of the events; `elsewhere` where the session says that the store has them. */
+async function run({ session }: SessionNode, executionId: string): Promise<readonly string[]> {
+  const types: string[] = [];
+  for await (const { events, elsewhere } of session.run(turnOf(agent, executionId), { deadlineMs: 30_000 })) {
+    types.push(...events.map(({ type }) => type), ...(elsewhere ? ['elsewhere'] : []));
+  }
+  return types;
+}
+
+async function commitsOf(sessionId: string): Promise<number> {
+  const { rows } = await view.query<{ revision: string }>('select revision from actors where key = $1', [
+    sessionId,
+  ]);
+  return Number(rows[0]?.revision);
+}
+
+async function storedOf(sessionId: string): Promise<object | undefined> {
+  const { rows } = await view.query<object>(
+    `select s.last_message, s.total_turns,
+       (select json_agg(m.content order by m.number) from messages m where m.session_id = s.id) as messages,
+       (select json_agg(x.state order by x.number) from execution_steps x
+         join executions e on e.tenant_id = x.tenant_id and e.id = x.execution_id
+         where e.session_id = s.id) as steps
+     from sessions s where s.id = $1`,
+    [sessionId],
+  );
+  return rows[0];
+}
+
+test('a plain turn of a new session is accepted, claimed and begun in one commit and ended in another', async (t) => {
+  const sessionId = randomUUID();
+  const node = await nodeWith('plain', sessionId);
+  t.teardown(() => node.stop());
+  const types = await run(node, randomUUID());
+  t.is(types[0], 'metadata');
+  t.is(types.at(-1), 'done');
+  t.is(await commitsOf(sessionId), 2);
+  await run(node, randomUUID());
+  t.is(await commitsOf(sessionId), 4);
+});
+
+test("a turn in a session that is there writes the session's row once, with its end", async (t) => {
+  const sessionId = randomUUID();
+  await view.query(`create table session_writes (session_id uuid not null);
+    grant insert on session_writes to troupe_writer;
+    create function note_session_write() returns trigger language plpgsql as $$
+      begin insert into session_writes values (new.id); return null; end $$;
+    create trigger note after insert or update on sessions for each row execute function note_session_write()`);
+  const writes = async (): Promise<unknown> =>
+    (await view.query('select 1 from session_writes where session_id = $1', [sessionId])).rowCount;
+  const node = await nodeWith('rows', sessionId);
+  t.teardown(() => node.stop());
+  await run(node, randomUUID());
+  t.is(await writes(), 2);
+  await run(node, randomUUID());
+  t.is(await writes(), 3);
+  t.like(await storedOf(sessionId), { last_message: '4', total_turns: '2' });
+});
+
+test('books that are opened with a step go in its commit, and those that come later have one of their own', async (t) => {
+  const sessionId = randomUUID();
+  const executionId = randomUUID();
+  const { tenantId } = bench.scope;
+  const [along, late] = [opened(tenantId), opened(tenantId)];
+  const answers: unknown[] = [];
+  const turns: TurnsBench['turns'] = {
+    ...bench.turns,
+    async run(start, ports) {
+      const recorded = ports.record([
+        {
+          number: 1,
+          kind: 'model',
+          name: 'agent.tool-loop',
+          state: 'started',
+          startedAt: new Date().toISOString(),
+          finishedAt: null,
+          detail: null,
+        },
+      ]);
+      const opening = ports.open?.(along);
+      t.true(opening instanceof Promise);
+      await Promise.all([recorded, opening]);
+      answers.push(ports.open?.(late));
+      return bench.turns.run(start, { ...ports, record: () => Promise.resolve(), open: () => undefined });
+    },
+  };
+  await view.query(`create table beginnings (place text not null, of uuid not null, commit xid8 not null);
+    grant insert on beginnings to troupe_writer;
+    create function note_step() returns trigger language plpgsql as $$
+      begin insert into beginnings values ('step', new.execution_id, pg_current_xact_id()); return null; end $$;
+    create function note_books() returns trigger language plpgsql as $$
+      begin insert into beginnings values ('books', new.attempt_id, pg_current_xact_id()); return null; end $$;
+    create trigger note after insert on execution_steps for each row execute function note_step();
+    create trigger note after insert on usage_rows for each row execute function note_books()`);
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    name: 'books',
+    sessionId,
+    turns,
+  });
+  t.teardown(() => node.stop());
+  t.is((await run(node, executionId)).at(-1), 'done');
+  t.deepEqual(answers, [undefined]);
+  const { rows } = await view.query<{ place: string; commit: string }>(
+    'select place, commit::text from beginnings where of = any ($1) order by place',
+    [[executionId, along.attempt_id, late.attempt_id]],
+  );
+  t.deepEqual(
+    rows.map(({ place }) => place),
+    ['books', 'step'],
+  );
+  t.is(rows[0]?.commit, rows[1]?.commit);
+});
+
+test('a turn that has ended and is handed in again costs no commit: its owner knows it', async (t) => {
+  const sessionId = randomUUID();
+  const executionId = randomUUID();
+  const node = await nodeWith('repeated', sessionId);
+  t.teardown(() => node.stop());
+  await run(node, executionId);
+  t.deepEqual(await run(node, executionId), ['elsewhere']);
+  t.is(await commitsOf(sessionId), 2);
+});
+
+test('a turn that ended under an earlier owner and is handed in again begins nothing', async (t) => {
+  const sessionId = randomUUID();
+  const executionId = randomUUID();
+  const first = await nodeWith('first', sessionId);
+  await run(first, executionId);
+  await first.stop();
+  const before = await storedOf(sessionId);
+  const second = await nodeWith('second', sessionId);
+  t.teardown(() => second.stop());
+  t.deepEqual(await run(second, executionId), ['elsewhere']);
+  t.deepEqual(await storedOf(sessionId), before);
+  t.is((await run(second, randomUUID())).at(-1), 'done');
+});
+
+test('an erased session leaves no message, step or event of its turns, and the next session keeps its own', async (t) => {
+  const [erased, kept] = [randomUUID(), randomUUID()];
+  const executions = { [erased]: randomUUID(), [kept]: randomUUID() };
+  for (const sessionId of [erased, kept]) {
+    const node = await nodeWith(`parts-${sessionId}`, sessionId);
+    t.teardown(() => node.stop());
+    await run(node, executions[sessionId] ?? '');
+    if (sessionId === erased) await node.session.erase({ by: 'a test' }, { deadlineMs: 30_000 });
+  }
+  const parts = async (sessionId: string): Promise<unknown> => {
+    const { rows } = await view.query(
+      `select (select count(*)::int from messages where session_id = $1) as messages,
+         (select count(*)::int from execution_steps where execution_id = $2) as steps,
+         (select count(*)::int from execution_logs where execution_id = $2) as logs`,
+      [sessionId, executions[sessionId]],
+    );
+    return rows[0];
+  };
+  t.deepEqual(await parts(erased), { messages: 0, steps: 0, logs: 0 });
+  t.deepEqual(await parts(kept), { messages: 2, steps: 1, logs: 1 });
+});

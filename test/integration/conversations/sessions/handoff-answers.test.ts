@@ -1,0 +1,111 @@
+// When the answer to a handoff may be given: not while anything that a turn says is still on its way to its readers.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import type pg from 'pg';
+import { systemTime, type Time } from '../../../../cluster/index.js';
+import type { RunnableAgent } from '../../../../src/agents/index.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { ownerView } from '../../../support/database/owner-view.js';
+import {
+  echoingAgent,
+  type SessionNode,
+  startSessionNode,
+  turnOf,
+} from '../../../support/servers/session-node.js';
+import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
+
+const database = databaseOfFile(test);
+let bench: TurnsBench;
+let view: pg.Client;
+let agent: RunnableAgent;
+
+test.serial.before(async () => {
+  bench = await startTurns(database);
+  view = await ownerView(database.url);
+  database.atEnd(() => view.end());
+  agent = await echoingAgent(bench);
+});
+
+const within = { deadlineMs: 60_000 };
+/** Whoever is silent is cut off only after a minute, so that a slow machine changes nothing. */
+const patient: Time = { ...systemTime, after: (ms, action) => systemTime.after(ms * 60, action) };
+
+function handOff({ session }: SessionNode): Promise<unknown> {
+  const request = { kind: 'handoff', reason: '', by: 'a test', expiresInSeconds: 0, ifEpoch: 0 };
+  return session.control(request, within);
+}
+
+async function isStored(text: string, id: string): Promise<boolean> {
+  const { rows } = await view.query<{ is: boolean }>(`${text} where id = $1`, [id]);
+  return rows[0]?.is === true;
+}
+
+const turnHasEnded = (id: string) =>
+  isStored(`select outcome is not distinct from 'COMPLETED' as is from executions`, id);
+const isHandedOff = (id: string) =>
+  isStored(`select control_mode = 'manual_handoff' as is from sessions`, id);
+
+test('a handoff is answered behind the text of a turn whose end is durable, also while its books are open', async (t) => {
+  const [sessionId, executionId] = [randomUUID(), randomUUID()];
+  let closeBooks: () => void = () => undefined;
+  const booksClosed = new Promise<void>((resolve) => (closeBooks = resolve));
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId,
+    name: 'books',
+    turns: {
+      summarise: bench.turns.summarise.bind(bench.turns),
+      run: (start, ports) =>
+        bench.turns.run(start, {
+          ...ports,
+          onBooking: (booked) => ports.onBooking?.(Promise.all([booked, booksClosed]).then(() => undefined)),
+        }),
+    },
+  });
+  t.teardown(() => node.stop());
+  const order: string[] = [];
+  const turn = turnOf(agent, executionId);
+  const reading = (async () => {
+    for await (const { events, barrier } of node.session.run(turn, within)) {
+      if (barrier > 0) await node.session.passed({ follower: turn.follower, barrier }, within);
+      order.push(...events.map(({ type }) => type).filter((type) => type === 'response'));
+      if (events.some(({ type }) => type === 'done')) return;
+    }
+  })();
+  await eventually(() => turnHasEnded(executionId), { what: 'the end of the turn is durable' });
+  const handed = handOff(node).then(() => order.push('answered'));
+  await eventually(() => isHandedOff(sessionId), { what: 'the handoff is durable' });
+  // What is asked and made durable later is answered: so would be the handoff, if it waited for nothing else.
+  await node.session.rename({ consumerDisplayName: 'somebody' }, within);
+  closeBooks();
+  await Promise.all([reading, handed]);
+  t.deepEqual(order, ['response', 'answered']);
+});
+
+test('a handoff is answered when those who read the end of a turn have handed it on', async (t) => {
+  const [sessionId, executionId] = [randomUUID(), randomUUID()];
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId,
+    name: 'readers',
+    time: patient,
+  });
+  t.teardown(() => node.stop());
+  const order: string[] = [];
+  const events = node.session.run(turnOf(agent, executionId), within);
+  for (let isDone = false; !isDone;) {
+    const { value } = await events.next();
+    isDone = value?.events.some(({ type }) => type === 'done') ?? true;
+  }
+  const handed = handOff(node).then(() => order.push('answered'));
+  await eventually(() => isHandedOff(sessionId), { what: 'the handoff is durable' });
+  order.push('handed on');
+  await events.return?.();
+  await handed;
+  t.deepEqual(order, ['handed on', 'answered']);
+});

@@ -1,0 +1,164 @@
+// Models that fail, are slow or are refused in a turn, and thoughts that only their maker may see again.
+import test from 'ava';
+import { limitsOf } from '../../../../src/kernel/plans/index.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { answerJson, startToolServer } from '../../../support/servers/tool-servers.js';
+import { calling, saying } from '../../../support/builders/tool-turns.js';
+import {
+  agentOf,
+  noVendors,
+  RecordingPorts,
+  startTurns,
+  type TurnsBench,
+} from '../../../support/builders/turns.js';
+import { AnthropicServer } from '../../../support/servers/vendors/anthropic-server.js';
+import { OpenAiServer } from '../../../support/servers/vendors/openai-server.js';
+import type { VendorServer } from '../../../support/servers/vendors/vendor-server.js';
+
+const database = databaseOfFile(test);
+const openai = new OpenAiServer();
+const anthropic = new AnthropicServer();
+let bench: TurnsBench;
+/** Of clocks that run out while a test waits. */
+let hasty: TurnsBench;
+
+test.serial.before(async () => {
+  await openai.start();
+  await anthropic.start();
+  const vendors = {
+    ...noVendors,
+    openai: { apiKey: 'sk-test-0001', baseUrl: openai.baseUrl },
+    anthropic: { apiKey: 'sk-ant-test-0001', baseUrl: anthropic.baseUrl },
+  };
+  bench = await startTurns(database, { vendors });
+  hasty = await startTurns(database, {
+    vendors,
+    clocks: { firstSignalMs: 1_000, idleMs: 1_000, callMs: 3_000 },
+  });
+});
+
+test.after.always(async () => {
+  await openai.stop();
+  await anthropic.stop();
+});
+
+const gpt = 'openai.gpt-4.1-mini';
+const claude = 'anthropic.claude-sonnet-4-5';
+const chain = { llm: { model: gpt, fallback_models: [claude] } };
+
+async function counted<Result>(work: () => Promise<Result>) {
+  const before = [openai, anthropic].map((server: VendorServer) => server.requests.length);
+  const result = await work();
+  return {
+    result,
+    openai: openai.requests.length - (before[0] ?? 0),
+    anthropic: anthropic.requests.length - (before[1] ?? 0),
+  };
+}
+
+test.serial(
+  'a failing model is stood in for by the next of its chain, until it has said something',
+  async (t) => {
+    openai.byDefault({ status: 500, message: 'broken' });
+    anthropic.script(saying('I stand in.'));
+    const stoodIn = await counted(() =>
+      bench.turns.run(bench.start(agentOf(chain), 'x'), new RecordingPorts()),
+    );
+    t.like(stoodIn.result, {
+      outcome: 'COMPLETED',
+      content: 'I stand in.',
+      model: claude,
+      provider: 'anthropic',
+    });
+    t.is(stoodIn.anthropic, 1);
+    openai.byDefault(saying('Hello'));
+    openai.script({ pieces: ['half ', 'way'], cutAfter: 1 });
+    const cut = await counted(() => bench.turns.run(bench.start(agentOf(chain), 'x'), new RecordingPorts()));
+    t.like(cut.result, { outcome: 'FAILED', content: 'half ', error: { code: 'provider_error' } });
+    t.is(cut.anthropic, 0, 'what was said cannot be taken back');
+  },
+);
+
+test.serial('a clock of the model ends the turn and never leads to another model', async (t) => {
+  const run = () => hasty.turns.run(hasty.start(agentOf(chain), 'x'), new RecordingPorts());
+  const silent = { pieces: ['late'], hangBeforeHeaders: true };
+  openai.script(silent, silent);
+  const first = await counted(run);
+  t.like(first.result, { outcome: 'TIMEOUT', timeoutClock: 'first_signal', content: '' });
+  t.is(first.result.steps[0]?.state, 'timeout');
+  t.deepEqual([first.openai, first.anthropic], [2, 0], 'the same model is asked once more');
+  openai.script(silent, saying('at last'));
+  t.like(await run(), { outcome: 'COMPLETED', content: 'at last' });
+  openai.script({ pieces: ['one ', 'two'], hangAfter: 1 });
+  const idle = await counted(run);
+  t.like(idle.result, { outcome: 'TIMEOUT', timeoutClock: 'idle', content: 'one ' });
+  t.deepEqual([idle.openai, idle.anthropic], [1, 0]);
+  openai.script({ pieces: Array.from({ length: 40 }, () => 'drip '), pieceDelayMs: 100 });
+  const call = await counted(run);
+  t.like(call.result, { outcome: 'TIMEOUT', timeoutClock: 'call' });
+  t.true(call.result.content.startsWith('drip '));
+  t.deepEqual([call.openai, call.anthropic], [1, 0]);
+});
+
+test.serial(
+  'a refusal of the plan or the quota ends the turn with its code, and nobody is asked',
+  async (t) => {
+    const run = (limits: ReturnType<typeof limitsOf>, model: string) =>
+      counted(() =>
+        bench.turns.run(bench.start(agentOf({ llm: { model } }), 'x', { limits }), new RecordingPorts()),
+      );
+    const tier = await run(limitsOf('free', {}), 'openai.gpt-4.1');
+    t.like(tier.result, {
+      outcome: 'FAILED',
+      error: { code: 'MODEL_TIER_RESTRICTED' },
+      steps: [{ state: 'failed' }],
+    });
+    const quota = await run(limitsOf('enterprise', { monthly_tokens: 0 }), gpt);
+    t.like(quota.result, { outcome: 'FAILED', error: { code: 'quota_exceeded' } });
+    t.deepEqual([tier.openai, quota.openai], [0, 0]);
+  },
+);
+
+test.serial('a turn that was let in is served whole, though its first round used up the month', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+  const scope = await bench.agents.newTenant();
+  const agent = agentOf({
+    llm: { model: gpt },
+    schemas: [{ name: 'look', type: 'api', editor_schema: { api: { url: http.url } } }],
+  });
+  const limits = limitsOf('enterprise', { monthly_tokens: 1 });
+  openai.script(calling(['look', {}]), saying('served'));
+  const start = bench.start(agent, 'a question of some words', { scope, limits });
+  t.like(await bench.turns.run(start, new RecordingPorts()), { outcome: 'COMPLETED', content: 'served' });
+  const next = await bench.turns.run({ ...start, executionId: crypto.randomUUID() }, new RecordingPorts());
+  t.like(next, { outcome: 'FAILED', error: { code: 'quota_exceeded' } });
+});
+
+test.serial('a signed thought goes back to its maker with the results of its tools', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, { ok: 1 }));
+  anthropic.script({ ...calling(['look', {}]), thinking: ['I must look.'] }, saying('Seen.'));
+  const agent = agentOf({
+    llm: { model: claude, fallback_models: [gpt] },
+    schemas: [{ name: 'look', type: 'api', editor_schema: { api: { url: http.url } } }],
+  });
+  const start = bench.start(agent, 'x');
+  const ports = new RecordingPorts();
+  const { result, openai: others } = await counted(() => bench.turns.run(start, ports));
+  t.like(result, { outcome: 'COMPLETED', content: 'Seen.' });
+  t.is(others, 0);
+  const sent = JSON.stringify(anthropic.requests.at(-1)?.body['messages']);
+  t.true(sent.includes('sig-of-thought') && sent.includes('I must look.'));
+  t.true(sent.includes('tool_result'));
+
+  anthropic.script(saying('Seen again.'));
+  const recorded = ports
+    .recorded(2)
+    .map((step) => (step.kind === 'tool' ? { ...step, state: 'started' as const } : step));
+  const again = await bench.turns.run({ ...start, attempt: 2, recorded }, new RecordingPorts());
+  t.is(again.content, 'Seen again.');
+  t.true(
+    JSON.stringify(anthropic.requests.at(-1)?.body['messages']).includes('sig-of-thought'),
+    'also after it was recorded',
+  );
+  t.deepEqual(bench.problems, []);
+});

@@ -1,0 +1,356 @@
+// Tools in a turn: what they are sent, what the model is told, what is recorded.
+import test from 'ava';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { answerJson, startMcpServer, startToolServer } from '../../../support/servers/tool-servers.js';
+import { calling, lastResults, lastTools, saying } from '../../../support/builders/tool-turns.js';
+import {
+  agentOf,
+  type AgentWishes,
+  noVendors,
+  RecordingPorts,
+  startTurns,
+  type TurnsBench,
+} from '../../../support/builders/turns.js';
+import { OpenAiServer } from '../../../support/servers/vendors/openai-server.js';
+import type { TurnStart } from '../../../../src/conversations/turns/index.js';
+import { servedTime } from '../../../support/clocks/served-time.js';
+
+const database = databaseOfFile(test);
+const openai = new OpenAiServer();
+let bench: TurnsBench;
+let strict: TurnsBench;
+
+test.serial.before(async () => {
+  await openai.start();
+  const vendors = { ...noVendors, openai: { apiKey: 'sk-test-0001', baseUrl: openai.baseUrl } };
+  bench = await startTurns(database, { vendors });
+  strict = await startTurns(database, { vendors, contextStrict: true });
+});
+
+test.after.always(() => openai.stop());
+
+// One after the other: the vendor follows one line of scripts.
+
+const model = 'openai.gpt-4.1-mini';
+const noSecrets = { type: 'none' };
+
+function api(name: string, url: string, more: object = {}) {
+  return { name, type: 'api', editor_schema: { api: { url, auth: noSecrets, ...more } } };
+}
+
+function mcp(name: string, url: string, more: object = {}, tools = ['echo', 'fail']) {
+  return {
+    name,
+    type: 'mcp',
+    editor_schema: { mcp: { url, ...more } },
+    tools: tools.map((tool) => ({
+      name: tool,
+      description: `does ${tool}`,
+      input_schema: { type: 'object' },
+    })),
+  };
+}
+
+async function run(
+  schemas: NonNullable<AgentWishes['schemas']>,
+  more: Partial<TurnStart> = {},
+  {
+    ports = new RecordingPorts(),
+    on = bench,
+    llm = {},
+  }: { ports?: RecordingPorts; on?: TurnsBench; llm?: object } = {},
+) {
+  const start = on.start(agentOf({ llm: { model, ...llm }, schemas }), 'do it', more);
+  return { start, ports, end: await on.turns.run(start, ports) };
+}
+
+test.serial(
+  'tools of one round run together, each a step, and their results go with the next start',
+  async (t) => {
+    const http = await startToolServer(t, (_, response) => answerJson(response, { degrees: 21 }));
+    const server = await startMcpServer(t);
+    openai.script(
+      { ...calling(['weather', { city: 'Bonn' }], ['files__echo', { text: 'hi' }]), pieces: ['I look.'] },
+      saying('It is ', '21.'),
+    );
+    const { end, ports, start } = await run([
+      { ...api('weather', `${http.url}/w/\${args.city}`), description: 'The weather of a city' },
+      mcp('files', server.url),
+    ]);
+    t.like(end, { outcome: 'COMPLETED', content: 'I look.\n\nIt is 21.', toolCalls: 2, error: undefined });
+    t.is(ports.text, end.content);
+    t.deepEqual(lastTools(openai), ['weather', 'files__echo', 'files__fail']);
+    t.deepEqual(lastResults(openai), ['{"degrees":21}', '{"text":"hi"}']);
+    t.like(http.heard[0], { path: '/w/Bonn', method: 'GET' });
+    t.is(http.heard[0]?.headers['idempotency-key'], `${start.executionId}:2:0`);
+    t.deepEqual(
+      ports.records.map((steps) => steps.map(({ number, name, state }) => `${number} ${name} ${state}`)),
+      [
+        ['1 agent.tool-loop started'],
+        ['1 agent.tool-loop finished', '2 weather started', '3 files__echo started'],
+        ['2 weather finished', '3 files__echo finished', '4 agent.tool-loop started'],
+      ].map((steps) => steps.toSorted()),
+    );
+    t.deepEqual(
+      end.steps.map(({ number, state }) => [number, state]),
+      [[4, 'finished']],
+    );
+    const told = ports.events.flatMap((event) =>
+      event.type === 'tool' ? [`${event.name} ${event.state}`] : [],
+    );
+    t.deepEqual(told.toSorted(), [
+      'files__echo finished',
+      'files__echo started',
+      'weather finished',
+      'weather started',
+    ]);
+    t.deepEqual(ports.phases, ['load', 'intent', 'model', 'tools', 'model', 'finish']);
+    t.true(end.usage.outputVisible === 5 && end.cost > 0, 'both rounds are counted');
+  },
+);
+
+test.serial('context takes the place of what the model said, and the model never sees it', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+  const server = await startMcpServer(t);
+  openai.script(
+    calling(['find', { q: 'x' }], ['files__echo', { body: [{ owner: 'forged' }], text: 'a' }]),
+    saying('ok'),
+  );
+  const { end, ports } = await run(
+    [
+      api('find', `${http.url}/\${context.user}`),
+      mcp('files', server.url, { defaults_from_context: { 'body[].owner': 'user' } }),
+    ],
+    { toolContext: { user: 'bound-user', _hidden: 1 } },
+  );
+  t.is(end.outcome, 'COMPLETED');
+  t.is(http.heard[0]?.path, '/bound-user?q=x');
+  t.deepEqual(JSON.parse(lastResults(openai)[1] ?? ''), { body: [{ owner: 'bound-user' }], text: 'a' });
+  t.false(JSON.stringify(openai.requests.at(-2)?.body).includes('bound-user'));
+  const calls = ports.recorded().map(({ detail }) => (detail?.step === 'tool' ? detail.arguments : ''));
+  t.false(calls.join('').includes('bound-user'), 'it stands in no recorded argument');
+});
+
+test.serial(
+  'a tool without what it needs of the context is refused where that is switched on, else noted',
+  async (t) => {
+    const http = await startToolServer(t, (_, response) => answerJson(response, { called: true }));
+    const server = await startMcpServer(t);
+    const schemas = [
+      api('find', `${http.url}/\${context.user}`),
+      mcp('files', server.url, { defaults_from_context: { owner: 'user' } }),
+    ];
+    const both = calling(['find', {}], ['files__echo', {}]);
+    openai.script(both, saying('ok'));
+    await run(schemas);
+    t.deepEqual(lastResults(openai), ['{"called":true}', '{}']);
+    const { tenantId: tenant } = bench.scope;
+    t.is(bench.notes.length, 2);
+    for (const tool of ['find', 'files']) {
+      const noted = bench.notes.find((facts) => facts['tool'] === tool);
+      t.like(noted, { tenant, missing: ['user'] });
+    }
+    const [calledHttp, calledServer] = [http.heard.length, server.heard.length];
+    openai.script(both, saying('ok'));
+    const { end, ports } = await run(schemas, {}, { on: strict });
+    t.is(end.outcome, 'COMPLETED');
+    for (const told of lastResults(openai)) {
+      t.regex(told, /^CONTEXT_PARAM_MISSING: The context does not hold user\./);
+    }
+    t.is(http.heard.length, calledHttp, 'the API was not called');
+    t.is(server.heard.length, calledServer, 'the server was not called');
+    t.true(ports.events.some((event) => event.type === 'tool' && event.state === 'failed'));
+  },
+);
+
+test.serial(
+  'arguments that are no JSON object, and tools that do not exist, are told to the model',
+  async (t) => {
+    const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+    openai.script(
+      calling(
+        ['find', '{"city": "Bo'],
+        ['find', '[1]'],
+        ['nothing', {}],
+        ['suggest_quick_replies', { labels: ['a'] }],
+      ),
+      saying('sorry'),
+    );
+    const { end, ports } = await run([api('find', http.url)]);
+    t.like(end, { outcome: 'COMPLETED', content: 'sorry', blocks: [] });
+    const [first, second, third, fourth] = lastResults(openai);
+    t.regex(first ?? '', /not a JSON object/);
+    t.regex(second ?? '', /not a JSON object/);
+    t.is(third, 'There is no tool of the name nothing.');
+    t.is(fourth, 'There is no tool of the name suggest_quick_replies.');
+    t.is(http.heard.length, 0);
+    t.is(ports.records.length, 2, 'what has no effect outside needs no record before it');
+  },
+);
+
+test.serial('a slow tool does not end the turn: the model is told, and the others are heard', async (t) => {
+  const slow = await startToolServer(t, () => undefined);
+  const quick = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
+  openai.script(calling(['slow', {}], ['quick', {}], ['silent__echo', {}]), saying('so be it'));
+  const { end, ports } = await run([
+    api('slow', slow.url, { timeout_ms: 1_000 }),
+    api('quick', quick.url),
+    mcp('silent', `${slow.url}/mcp`, { call_timeout_ms: 1_000 }),
+  ]);
+  t.like(end, { outcome: 'COMPLETED', content: 'so be it' });
+  const [first, second, third] = lastResults(openai);
+  t.regex(first ?? '', /^The tool did not answer in time: .*1000 ms/);
+  t.is(second, '{"ok":true}');
+  t.regex(third ?? '', /^The tool did not answer in time: .*1000 ms/);
+  const states = ports.recorded().flatMap(({ kind, state }) => (kind === 'tool' ? [state] : []));
+  t.deepEqual(states, ['timeout', 'finished', 'timeout']);
+  t.is(ports.events.filter((event) => event.type === 'tool' && event.state === 'timeout').length, 2);
+});
+
+test.serial('whatever tools answer, the model gets text of a bounded size', async (t) => {
+  const http = await startToolServer(t, async ({ path }, response) => {
+    if (path === '/html') return void response.end('<html>hi</html>');
+    if (path === '/nothing') return void response.writeHead(204).end();
+    if (path === '/broken') return void response.destroy();
+    if (path === '/error') return answerJson(response, { reason: 'no' }, 500);
+    // 100 MB, as far as anybody reads them.
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    for (let sent = 0; sent < 100 && !response.destroyed; sent += 1) {
+      if (!response.write(piece))
+        await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+    }
+    response.end();
+  });
+  const paths = ['html', 'nothing', 'broken', 'error', 'large'];
+  openai.script(calling(...paths.map((path) => [path, {}] as const), ['huge__echo', {}]), saying('fine'));
+  const { end } = await run([
+    ...paths.map((path) => api(path, `${http.url}/${path}`)),
+    mcp('huge', `${http.url}/large`),
+  ]);
+  t.is(end.outcome, 'COMPLETED');
+  const [html, nothing, broken, error, large, huge] = lastResults(openai);
+  t.is(html, '<html>hi</html>');
+  t.is(nothing, 'The tool answered nothing.');
+  t.regex(broken ?? '', /^The tool could not be used: .*broke/);
+  t.is(error, 'The tool answered with status 500.\n{"reason":"no"}');
+  t.true(large?.startsWith('xxx') && large.length < 21_000);
+  t.regex(large ?? '', /the rest was cut/);
+  t.true((huge?.length ?? 0) < 1_000);
+  t.regex(huge ?? '', /^The tool could not be used/);
+});
+
+test.serial('secrets are put in where the schema says, and taken out of what comes back', async (t) => {
+  const http = await startToolServer(t, ({ headers }, response) =>
+    answerJson(response, { said: headers['authorization'] }),
+  );
+  await bench.owner.call('POST', '/api/secrets', { name: 'key', value: 'planted-value', kind: 'generic' });
+  const server = await startMcpServer(t, 'another');
+  openai.script(calling(['find', {}], ['files__echo', {}]), saying('ok'));
+  const bearer = { type: 'bearer', secret_ref: 'key' };
+  const schemas = [api('find', http.url, { auth: bearer }), mcp('files', server.url, { auth: bearer })];
+  const { end, ports } = await run(schemas);
+  t.is(http.heard[0]?.headers['authorization'], 'Bearer planted-value');
+  t.is(end.outcome, 'COMPLETED');
+  t.is(lastResults(openai)[0], '{"said":"Bearer [REDACTED]"}');
+  t.regex(lastResults(openai)[1] ?? '', /^The tool could not be used/);
+  t.false(JSON.stringify([ports.records, ports.events, end]).includes('planted-value'));
+  t.false(JSON.stringify(openai.requests.at(-1)?.body).includes('planted-value'));
+
+  openai.script(calling(['find', {}], ['files__echo', {}]), saying('ok'));
+  const agent = agentOf({ llm: { model }, schemas });
+  const draft = {
+    ...agent,
+    version: null,
+    approved: new Map(agent.snapshot.schemas.map(({ id }) => [id, []])),
+  };
+  const heard = [http.heard.length, server.heard.length];
+  await bench.turns.run(bench.start(draft, 'do it'), new RecordingPorts());
+  for (const told of lastResults(openai))
+    t.regex(told, /Nobody allowed its secret to be sent to 127\.0\.0\.1/);
+  t.deepEqual([http.heard.length, server.heard.length], heard, 'the secret went nowhere');
+});
+
+test.serial('after the last round with tools the model answers without them', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+  openai.script(calling(['find', {}]), calling(['find', {}]), {
+    ...calling(['find', {}]),
+    pieces: ['enough'],
+  });
+  const before = openai.requests.length;
+  const { end } = await run([api('find', http.url)], {}, { llm: { max_tool_rounds: 2 } });
+  t.like(end, { outcome: 'COMPLETED', content: 'enough', toolCalls: 2 });
+  t.is(http.heard.length, 2);
+  const choices = openai.requests.slice(before).map(({ body }) => body['tool_choice']);
+  t.deepEqual(choices, [undefined, undefined, 'none']);
+});
+
+test.serial(
+  'allowed_tools bound what an MCP server offers, and its names fit those of vendors',
+  async (t) => {
+    const server = await startMcpServer(t);
+    openai.script(saying('a'));
+    await run([
+      mcp('one', server.url, { allowed_tools: ['echo'] }),
+      mcp('two', server.url, {}, ['a.b/c', 'a_b_c', 'n'.repeat(90)]),
+    ]);
+    t.deepEqual(lastTools(openai), ['one__echo', 'two__a_b_c', `two__${'n'.repeat(59)}`]);
+  },
+);
+
+test.serial('a model that calls without end is bounded, in what runs at once and in all', async (t) => {
+  let running = 0;
+  let most = 0;
+  const http = await startToolServer(t, (_, response) => {
+    running += 1;
+    most = Math.max(most, running);
+    setImmediate(() => {
+      running -= 1;
+      answerJson(response, {});
+    });
+  });
+  openai.script(calling(...Array.from({ length: 70 }, () => ['find', {}] as const)), saying('ok'));
+  const { end } = await run([api('find', http.url)]);
+  t.like(end, { outcome: 'COMPLETED', toolCalls: 64 });
+  t.is(http.heard.length, 64);
+  t.true(most <= 16, `${most} at once`);
+  const told = lastResults(openai);
+  t.is(told.length, 70, 'each call has an answer');
+  t.is(told.filter((text) => text === 'Too many calls at once.').length, 6);
+});
+
+test.serial('a cancel closes the connection to the tool within a second', async (t) => {
+  let closed = 0;
+  const slow = await startToolServer(t, (_, response) => {
+    response.on('close', () => (closed += 1));
+  });
+  for (const schema of [api('slow', slow.url), mcp('slow', `${slow.url}/mcp`)]) {
+    closed = 0;
+    openai.script({ ...calling([schema.type === 'api' ? 'slow' : 'slow__echo', {}]), pieces: ['I look.'] });
+    const ports = new RecordingPorts();
+    const heard = slow.heard.length;
+    const running = run([schema], {}, { ports });
+    await eventually(() => slow.heard.length > heard);
+    const servedMs = servedTime(t);
+    ports.end('cancelled');
+    const { end } = await running;
+    t.like(end, { outcome: 'CANCELLED', content: 'I look.' });
+    t.true(servedMs() < 1_000);
+    await eventually(() => closed > 0);
+    t.true(servedMs() < 1_000);
+    t.like(end.steps.at(-1), { kind: 'tool', state: 'failed' });
+  }
+});
+
+test.serial('the clock of the turn ends it in the middle of a tool', async (t) => {
+  const slow = await startToolServer(t, () => undefined);
+  openai.script(calling(['slow', {}]));
+  const { end } = await run([api('slow', slow.url)], { deadlineMs: 3_000 });
+  t.like(end, { outcome: 'TIMEOUT', timeoutClock: 'turn' });
+  t.like(end.steps.at(-1), { kind: 'tool', state: 'timeout' });
+});
+
+test.serial('none of this was news to the platform', (t) => {
+  t.deepEqual(bench.problems, []);
+  t.deepEqual(strict.problems, []);
+});

@@ -1,0 +1,90 @@
+// Rules that hold for every table of every migration, read from PostgreSQL's own catalogue.
+import test from 'ava';
+import type { ExecutionContext } from 'ava';
+import pg from 'pg';
+import { createDatabase, databaseOfFile } from '../../../support/database/database.js';
+
+const database = databaseOfFile(test);
+
+type Table = { name: string; secured: boolean; first_key_column: string | null };
+
+/** Tables that have a column `tenant_id`, partitions included. */
+const tenantTables = `
+  select c.relname as name, c.relrowsecurity and c.relforcerowsecurity as secured,
+         (select a.attname from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+           where i.indrelid = c.oid and i.indisprimary) as first_key_column
+  from pg_class c
+  where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+    and exists (select from pg_attribute a
+                where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped)
+  order by 1`;
+
+async function query<Row extends object>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function offenders(url: string): Promise<{ unsecured: string[]; misordered: string[] }> {
+  const tables = await query<Table>(url, tenantTables);
+  return {
+    unsecured: tables.filter(({ secured }) => !secured).map(({ name }) => name),
+    misordered: tables.filter(({ first_key_column: first }) => first !== 'tenant_id').map(({ name }) => name),
+  };
+}
+
+test('every tenant table has forced row-level security and tenant_id first in its primary key', async (t) => {
+  t.true((await query<Table>(database.url, tenantTables)).length > 0);
+  t.deepEqual(await offenders(database.url), { unsecured: [], misordered: [] });
+});
+
+test('the rule for tenant tables finds those that break it', async (t: ExecutionContext) => {
+  const { url } = await createDatabase(t);
+  await query(url, 'create table one (tenant_id uuid, id uuid, primary key (id, tenant_id))');
+  await query(url, 'alter table one enable row level security'); // and not forced
+  await query(url, 'create table two (tenant_id uuid, id uuid)');
+  t.deepEqual(await offenders(url), { unsecured: ['one', 'two'], misordered: ['one', 'two'] });
+});
+
+test('the application role reaches no table without row-level security', async (t) => {
+  const open = await query<{ name: string }>(
+    database.url,
+    `select c.relname as name from pg_class c
+     where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and not c.relrowsecurity
+       and has_any_column_privilege('troupe_app', c.oid, 'select, insert, update')`,
+  );
+  t.deepEqual(open, []);
+});
+
+test('none of the roles that connections enter owns a table, goes round row security or inherits a role', async (t) => {
+  const roles = await query(
+    database.url,
+    `select rolname, rolsuper, rolbypassrls, rolcreaterole, rolcanlogin,
+            (select count(*)::int from pg_class where relowner = r.oid) as owned,
+            (select count(*)::int from pg_auth_members where member = r.oid) as memberships
+     from pg_roles r where rolname in ('troupe_app', 'troupe_directory', 'troupe_writer') order by 1`,
+  );
+  const harmless = { rolsuper: false, rolbypassrls: false, rolcreaterole: false, rolcanlogin: false };
+  t.deepEqual(
+    roles,
+    ['troupe_app', 'troupe_directory', 'troupe_writer'].map((rolname) => ({
+      rolname,
+      ...harmless,
+      owned: 0,
+      memberships: 0,
+    })),
+  );
+});
+
+test("a function that runs with its owner's rights names its schemas", async (t) => {
+  const loose = await query(
+    database.url,
+    `select proname from pg_proc where prosecdef and pronamespace = 'public'::regnamespace
+       and not exists (select from unnest(proconfig) s where s like 'search_path=%')`,
+  );
+  t.deepEqual(loose, []);
+});

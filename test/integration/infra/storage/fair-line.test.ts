@@ -1,0 +1,71 @@
+// Shares of those who wait for the same thing.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import pg from 'pg';
+import { systemRandom, systemTime } from '../../../../cluster/index.js';
+import {
+  FairQueue,
+  insertTarget,
+  openBatchWriters,
+  StoreError,
+} from '../../../../src/infra/storage/index.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { countSentRows } from '../../../support/database/sent-rows.js';
+
+const database = databaseOfFile(test);
+
+test('those who stand in a line are taken in turn, each in its own order', (t) => {
+  const line = new FairQueue<string>();
+  for (let index = 1; index <= 3_000; index += 1) line.push('hot', `hot ${index}`);
+  for (const thing of ['ada 1', 'ada 2']) line.push('ada', thing);
+  line.push('bob', 'bob 1');
+  t.is(line.length, 3_003);
+  t.is(line.lengthOf('hot'), 3_000);
+  t.is(line.peek(), 'hot 1');
+  const taken = Array.from({ length: 6 }, () => line.shift());
+  t.deepEqual(taken, ['hot 1', 'ada 1', 'bob 1', 'hot 2', 'ada 2', 'hot 3']);
+  t.deepEqual([...line].slice(0, 2), ['hot 4', 'hot 5']);
+  for (let index = 4; index <= 3_000; index += 1) t.is(line.shift(), `hot ${index}`);
+  t.is(line.shift(), undefined);
+  t.is(line.length, 0);
+  line.push('hot', 'again');
+  t.is(line.shift(), 'again');
+});
+
+interface Row {
+  readonly tenant_id: string;
+  readonly id: string;
+}
+
+test('a tenant that brings fifty times its share delays no row of another by more than the batches on their way', async (t) => {
+  const owner = new pg.Client({ connectionString: database.url });
+  await owner.connect();
+  t.teardown(() => owner.end());
+  await owner.query(`create table accepted (tenant_id uuid, id uuid, at bigint generated always as identity,
+      primary key (tenant_id, id));
+    grant select, insert on accepted to troupe_writer`);
+  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  t.teardown(() => writers.close());
+  const inserts = insertTarget<Row>({
+    table: 'accepted',
+    columns: { tenant_id: 'uuid', id: 'uuid' },
+    key: ['tenant_id', 'id'],
+  });
+  const sent = countSentRows({ ...inserts, shareOf: ({ tenant_id }: Row) => tenant_id });
+  const writer = writers.writer(sent.target, { rowsMax: 20, depthMax: 3_000 });
+  const hot = randomUUID();
+  const calm = randomUUID();
+  const row = (tenant_id: string): Row => ({ tenant_id, id: randomUUID() });
+  const load = Array.from({ length: 1_500 }, () => writer.write(row(hot)));
+  await t.throwsAsync(writer.write(row(hot)), {
+    instanceOf: StoreError,
+    message: /rows of one wait already/,
+  });
+  const calmRows = Array.from({ length: 30 }, () => row(calm));
+  await Promise.all(calmRows.map((each) => writer.write(each)));
+  const longest = Math.max(...calmRows.map((each) => sent.before(each)));
+  // Every second row is the calm one's, and the last may go with a batch of twenty.
+  t.true(longest <= 2 * 30 + 20, `waited for ${longest} rows`);
+  await Promise.all(load);
+  t.is(sent.count(), 1_530);
+});

@@ -1,0 +1,29 @@
+// What can be said of a model before anybody calls it.
+import test from 'ava';
+import { limitsOf } from '../../../../src/kernel/plans/index.js';
+import { startCalls } from '../../../support/servers/calls-rig.js';
+import { insertTenant } from '../../../support/builders/callers.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { noVendors } from '../../../support/builders/turns.js';
+
+const database = databaseOfFile(test);
+
+test('models are known or not, and refused for the key or the tier that is wanting', async (t) => {
+  const vendors = { ...noVendors, openai: { apiKey: 'sk-test-0001', baseUrl: 'http://127.0.0.1:8/v1' } };
+  const rig = await startCalls({ databaseUrl: database.url, vendors });
+  database.atEnd(() => rig.close());
+  const scope = await insertTenant(rig.store);
+  const { judge } = rig.calls;
+  for (const model of ['auto', 'openai.gpt-4.1', 'sim.echo', 'sim.lorem-5'])
+    t.true(judge.isKnown(model), model);
+  for (const model of ['', 'gpt-4.1', 'nobody.knows', 'sim.nothing', 'openai.']) {
+    t.false(judge.isKnown(model), model);
+  }
+  const fault = (model: string, plan: 'free' | 'enterprise' = 'enterprise') =>
+    judge.faultOf(scope, limitsOf(plan, {}), model);
+  t.is(await fault('openai.gpt-4.1'), undefined);
+  t.is(await fault('sim.echo', 'free'), undefined);
+  t.regex((await fault('openai.gpt-4.1', 'free')) ?? '', /which the plan free does not include/);
+  t.regex((await fault('anthropic.claude-sonnet-4-5')) ?? '', /there is no key for its vendor/);
+  t.regex((await fault('nobody.knows')) ?? '', /There is no model nobody\.knows/);
+});

@@ -1,0 +1,201 @@
+// Listing, showing, changing and revoking keys over HTTP.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import type { Plan } from '../../../../src/kernel/caller.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import {
+  type Answer,
+  dataOf,
+  itemsOf,
+  type KeysNode,
+  newKey,
+  newKeyTenant,
+  startKeysNode,
+} from '../../../support/servers/keys-node.js';
+
+const database = databaseOfFile(test);
+let node: KeysNode;
+
+test.serial.before(async () => {
+  node = await startKeysNode(database.url);
+  database.atEnd(() => node.close());
+});
+
+const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
+
+test('only owner and admin revoke or change a rate; a member may not even look', async (t) => {
+  const { scope } = await newTenant();
+  const { id } = await newKey(node, scope);
+  const requests: readonly (readonly [string, string, unknown?])[] = [
+    ['GET', '/api/keys'],
+    ['GET', '/api/keys/stats'],
+    ['GET', `/api/keys/${id}`],
+    ['PATCH', `/api/keys/${id}/rpm`, { rateLimitPerMinute: 5 }],
+    ['DELETE', `/api/keys/${id}`],
+  ];
+  const allowed: Readonly<Record<string, number>> = { owner: 5, admin: 4, editor: 3, member: 0 };
+  for (const role of ['member', 'editor', 'admin', 'owner'] as const) {
+    for (const [index, [method, path, body]] of requests.entries()) {
+      if (role === 'admin' && index === 4) continue;
+      const answer = await node.asUser(scope, role)(method, path, body);
+      const expected = index < (allowed[role] ?? 0) ? 200 : 403;
+      t.is(answer.status, expected, `${role}: ${method} ${path}`);
+      if (expected === 403) t.is(answer.body['error'], 'forbidden');
+    }
+  }
+});
+
+test('key endpoints need a signed-in user and the tenant header', async (t) => {
+  const { scope } = await newTenant();
+  const { apiKey } = await newKey(node, scope);
+  const byKey = await node.withKey(apiKey)('GET', '/api/keys');
+  t.is(byKey.status, 401);
+  t.is(byKey.body['error'], 'authentication_required');
+  t.is((await node.call('GET', '/api/keys', {})).body['error'], 'authentication_required');
+  const noTenant = await node.call('GET', '/api/keys', { authorization: 'Bearer admin:someone' });
+  t.is(noTenant.status, 400);
+  t.is(noTenant.body['error'], 'missing_required_field');
+});
+
+test('a rate above the plan is refused, whether asked for at once or later', async (t) => {
+  const { scope, admin } = await newTenant('basic');
+  const refused = await admin('POST', '/api/keys', { name: 'a key', rateLimitPerMinute: 51 });
+  t.is(refused.status, 403);
+  t.is(refused.body['error'], 'plan_limit_exceeded');
+  const { id } = await newKey(node, scope, { rateLimitPerMinute: 50 });
+  const later = await admin('PATCH', `/api/keys/${id}/rpm`, { rateLimitPerMinute: 51 });
+  t.is(later.status, 403);
+  t.is(later.body['error'], 'plan_limit_exceeded');
+  t.is((await admin('GET', `/api/keys/${id}`)).status, 200);
+  t.is(dataOf(await admin('GET', `/api/keys/${id}`))['rate_limit_per_minute'], 50);
+});
+
+test('a changed rate names both figures and the tier, and holds for the next request', async (t) => {
+  const { scope, admin } = await newTenant();
+  const { id, apiKey } = await newKey(node, scope, { rateLimitPerMinute: 500 });
+  t.is((await node.withKey(apiKey)('GET', '/api/quota')).headers.get('x-ratelimit-limit'), '500');
+  const answer = await admin('PATCH', `/api/keys/${id}/rpm`, { rateLimitPerMinute: 20 });
+  t.deepEqual(answer.body, {
+    success: true,
+    data: { key_id: id, old_rpm: 500, new_rpm: 20, calculated_tier: 'basic' },
+  });
+  const used = await node.withKey(apiKey)('GET', '/api/quota');
+  t.is(used.headers.get('x-ratelimit-limit'), '20');
+  t.is(used.headers.get('x-ratelimit-remaining'), '18');
+});
+
+test('the list holds every key with exactly the fields of the specification, newest first', async (t) => {
+  const { scope, admin } = await newTenant();
+  const names = ['one', 'two', 'three'];
+  for (const name of names) await newKey(node, scope, { name });
+  const answer = await admin('GET', '/api/keys');
+  t.deepEqual(Object.keys(answer.body).sort(), ['count', 'data', 'success']);
+  t.is(answer.body['count'], 3);
+  const keys = itemsOf(answer);
+  t.deepEqual(
+    keys.map(({ name }) => name),
+    names.toReversed(),
+  );
+  t.deepEqual(Object.keys(keys[0] ?? {}).sort(), [
+    'id',
+    'last_used_at',
+    'name',
+    'prefix',
+    'rate_limit_per_minute',
+    'role',
+    'status',
+    'suffix',
+  ]);
+});
+
+test('a list asked for in pages gives every key once, and refuses cursors that it did not make', async (t) => {
+  const { scope, admin } = await newTenant();
+  const made = await Promise.all(Array.from({ length: 7 }, () => newKey(node, scope)));
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < 4; page += 1) {
+    const query: string = cursor === null ? '?limit=3' : `?limit=3&cursor=${cursor}`;
+    const answer: Answer = await admin('GET', `/api/keys${query}`);
+    seen.push(...itemsOf(answer).map(({ id }) => String(id)));
+    cursor = answer.body['next_cursor'] as string | null;
+    if (cursor === null) break;
+  }
+  t.is(seen.length, 7);
+  t.deepEqual(seen.toSorted(), made.map(({ id }) => id).toSorted());
+  for (const query of ['cursor=nonsense', 'limit=0', 'limit=-1', 'limit=x', 'cursor=WzEsMl0']) {
+    const answer = await admin('GET', `/api/keys?${query}`);
+    t.is(answer.status, 400, query);
+    t.is(answer.body['error'], 'invalid_input', query);
+  }
+});
+
+test('a key shows its detail with its tenant, and an unknown or foreign id is 404 alike', async (t) => {
+  const { scope, admin } = await newTenant();
+  const { id, suffix } = await newKey(node, scope, { name: 'mine', role: 'editor', rateLimitPerMinute: 40 });
+  const answer = await admin('GET', `/api/keys/${id}`);
+  t.deepEqual(answer.body, {
+    success: true,
+    data: {
+      id,
+      name: 'mine',
+      prefix: 'svc_live_',
+      suffix,
+      status: 'active',
+      role: 'editor',
+      rate_limit_per_minute: 40,
+      calculated_tier: 'basic',
+      expires_at: null,
+      total_requests: 0,
+      tenant: { id: scope.tenantId, name: 'Troupers' },
+    },
+  });
+  const stranger = (await newTenant()).admin;
+  for (const [asked, ask] of [
+    [id, stranger],
+    [randomUUID(), admin],
+    ['not-an-id', admin],
+  ] as const) {
+    for (const [method, path, body] of [
+      ['GET', `/api/keys/${asked}`, undefined],
+      ['PATCH', `/api/keys/${asked}/rpm`, { rateLimitPerMinute: 5 }],
+      ['DELETE', `/api/keys/${asked}`, undefined],
+    ] as const) {
+      const refused = await ask(method, path, body);
+      t.is(refused.status, 404, `${method} ${path}`);
+      t.is(refused.body['error'], 'not_found');
+    }
+  }
+  t.is((await admin('GET', `/api/keys/${id}`)).status, 200);
+});
+
+test('a revoked key is refused at once, stays revoked, and cannot be revoked or changed again', async (t) => {
+  const { scope, admin } = await newTenant();
+  const { id, apiKey } = await newKey(node, scope);
+  const ended: string[] = [];
+  t.teardown(node.keys.onRevoked(({ keyId }) => void ended.push(keyId)));
+  t.is((await node.withKey(apiKey)('GET', '/api/quota')).status, 200);
+  const answer = await admin('DELETE', `/api/keys/${id}`);
+  t.is(answer.status, 200);
+  t.deepEqual(Object.keys(answer.body).sort(), ['message', 'revoked_at', 'success']);
+  t.true(Math.abs(Date.parse(String(answer.body['revoked_at'])) - Date.now()) < 60_000);
+  const refused = await node.withKey(apiKey)('GET', '/api/quota');
+  t.is(refused.status, 401);
+  t.is(refused.body['error'], 'invalid_api_key');
+  t.is(refused.headers.get('x-ratelimit-limit'), '120');
+  t.is(ended.filter((one) => one === id).length, 1, 'whoever holds a stream of this key was told');
+  const again = await admin('DELETE', `/api/keys/${id}`);
+  t.is(again.status, 400);
+  t.is(again.body['error'], 'revocation_failed');
+  t.is((await admin('PATCH', `/api/keys/${id}/rpm`, { rateLimitPerMinute: 5 })).status, 400);
+  t.is(dataOf(await admin('GET', `/api/keys/${id}`))['status'], 'revoked');
+});
+
+test('of many who revoke one key at once exactly one does, and the others are told', async (t) => {
+  const { scope, admin } = await newTenant();
+  const { id } = await newKey(node, scope);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => admin('DELETE', `/api/keys/${id}`)));
+  t.deepEqual(
+    answers.map(({ status }) => status).sort((a, b) => a - b),
+    [200, ...Array<number>(7).fill(400)],
+  );
+});

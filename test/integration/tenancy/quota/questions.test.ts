@@ -1,0 +1,102 @@
+// How a node asks the actors of tenants: over the real runtime, with an actor that writes down what it is asked.
+import { randomBytes, randomUUID } from 'node:crypto';
+import test from 'ava';
+import { systemTime, volatileActor } from '../../../../cluster/index.js';
+import {
+  type AdmitEntry,
+  type AdmitRequest,
+  QuotaServiceDefinition,
+  type SettleRequest,
+  type TakeBackRequest,
+} from '../../../../generated/troupe/actors/v1/quota.js';
+import { createActors } from '../../../../src/infra/runtime/index.js';
+import { readSettings } from '../../../../src/kernel/config/index.js';
+import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
+import { createLog } from '../../../../src/infra/diagnostics/index.js';
+import { QuotaRequests } from '../../../../src/tenancy/quota/quota-requests.js';
+import { entryOf, unavailable } from '../../../../src/tenancy/quota/verdicts.js';
+import { createSealer } from '../../../../src/infra/sealing/index.js';
+import { openStore } from '../../../../src/infra/storage/index.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+
+const database = databaseOfFile(test);
+
+function entry(keyPerMinute: number): AdmitEntry {
+  const scope = tenantScope(randomUUID());
+  const key = { scope, keyId: randomUUID(), requestsPerMinute: keyPerMinute, quotaLimit: null };
+  return entryOf({ requestsPerMinute: 1, requestsPerDay: 1 }, key, { enters: true, works: false });
+}
+
+test('what one turn of the event loop asks goes in one call for each tenant, and each gets its own answer', async (t) => {
+  const store = await openStore({ databaseUrl: database.url });
+  t.teardown(() => store.close());
+  const actors = createActors({
+    settings: readSettings({}),
+    nodeId: 'alone',
+    store,
+    sealer: createSealer({ masterKey: randomBytes(32), randomBytes }),
+    logger: createLog({ level: 'silent' }).logger,
+    onLost: () => undefined,
+  });
+  const asked: number[] = [];
+  const told: string[] = [];
+  const kind = volatileActor({
+    service: QuotaServiceDefinition,
+    create: () => ({
+      admit({ entries }: AdmitRequest) {
+        asked.push(entries.length);
+        const answers = entries.map(({ keyPerMinute }) => ({
+          entry: { ...unavailable, limit: keyPerMinute },
+          work: undefined,
+        }));
+        return { answers };
+      },
+      takeBack({ entries }: TakeBackRequest) {
+        told.push(`took back ${entries.length}`);
+        return {};
+      },
+      settle({ settlements }: SettleRequest) {
+        told.push(`settled ${settlements.map(({ tokens }) => tokens).join(' ')}`);
+        return {};
+      },
+      reserve: () => ({ refused: false, busy: false, used: 0 }),
+      handOver: () => ({}),
+    }),
+  });
+  actors.register(kind);
+  const references = actors.references(kind);
+  const failures: string[] = [];
+  const questions = new QuotaRequests({
+    time: systemTime,
+    quotaOf: (tenantId) => references(tenantId, 'quota'),
+    report: (attempted) => failures.push(attempted),
+  });
+  await actors.start();
+
+  const [one, other] = [tenantScope(randomUUID()), tenantScope(randomUUID())];
+  const answers = await Promise.all([
+    ...Array.from({ length: 100 }, (_, limit) => questions.ask(one, entry(limit))),
+    questions.ask(other, entry(500)),
+  ]);
+  t.deepEqual(
+    answers.map(({ entry: verdict }) => verdict?.limit),
+    [...Array.from({ length: 100 }, (_, limit) => limit), 500],
+  );
+  t.deepEqual(
+    asked.toSorted((a, b) => a - b),
+    [1, 100],
+  );
+
+  questions.takeBack(one, entry(1), 0);
+  questions.takeBack(one, entry(2), 0);
+  questions.settle(one, { attemptId: 'a', reserved: 9, tokens: 3 });
+  questions.settle(one, { attemptId: 'b', reserved: 9, tokens: 4 });
+  await questions.flush();
+  t.deepEqual(told, ['took back 2', 'settled 3 4']);
+
+  await actors.stop();
+  await t.throwsAsync(questions.ask(one, entry(1)), { code: 'service_unavailable' });
+  questions.settle(one, { attemptId: 'c', reserved: 9, tokens: 5 });
+  await questions.flush();
+  t.deepEqual(failures, ['settling tokens'], 'a settlement that nobody heard is told to the log');
+});

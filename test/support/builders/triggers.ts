@@ -1,0 +1,58 @@
+// Triggers of the demo tenant on a whole node, and the servers that their answers go to.
+import { createHmac, randomUUID } from 'node:crypto';
+import type { CallResult, Json } from '../clients/client.js';
+import type { TestNode } from '../servers/node.js';
+
+export interface TestTrigger {
+  readonly id: string;
+  readonly secret: string;
+  /** Path of the webhook. */
+  readonly path: string;
+}
+
+export async function createTrigger(
+  node: TestNode,
+  trigger_config: Readonly<Record<string, unknown>>,
+  trigger_type = 'webhook',
+): Promise<TestTrigger> {
+  const body = {
+    agent_id: node.bootstrap.agent_id,
+    name: `trigger ${randomUUID()}`,
+    trigger_type,
+    trigger_config,
+  };
+  const { status, json, text } = await asOwner(node, 'POST', '/api/triggers', body);
+  if (status !== 201) throw new Error(`creating a trigger: ${status} ${text}`);
+  const { id, webhook_secret: secret } = json.data;
+  return { id, secret, path: `/api/triggers/webhook/${id}` };
+}
+
+export function asOwner(node: TestNode, method: string, path: string, body?: unknown): Promise<CallResult> {
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  return node.client.call(method, path, { token, tenant, ...(body === undefined ? {} : { body }) });
+}
+
+/** A request signed as the documents say. */
+export function sendSigned(
+  node: TestNode,
+  { path, secret }: TestTrigger,
+  payload: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<CallResult> {
+  const body = JSON.stringify(payload);
+  const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+  return node.client.call('POST', path, { body, headers: { 'x-webhook-signature': signature, ...headers } });
+}
+
+export async function addSecret(node: TestNode, name: string, value: string): Promise<void> {
+  const { status, text } = await asOwner(node, 'POST', '/api/secrets', { name, value, kind: 'generic' });
+  if (status !== 201) throw new Error(`adding a secret: ${status} ${text}`);
+}
+
+export async function executionsOf(node: TestNode, { id }: TestTrigger): Promise<Json[]> {
+  return (await asOwner(node, 'GET', `/api/triggers/${id}/executions?limit=100`)).json.data;
+}
+
+export async function executionOf(node: TestNode, { id }: TestTrigger, executionId: string): Promise<Json> {
+  return (await asOwner(node, 'GET', `/api/triggers/${id}/executions/${executionId}`)).json.data;
+}

@@ -1,0 +1,29 @@
+// A real browser without a window.
+import { launch, type Page } from 'puppeteer-core';
+import { installedProgram } from '../servers/installed-program.js';
+
+interface AtEnd {
+  teardown(work: () => Promise<void>): void;
+}
+
+/** An empty page of a browser that ends with the test. */
+export async function openBrowser(t: AtEnd): Promise<Page> {
+  const executablePath = installedProgram({
+    names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
+    debianPackage: 'chromium',
+    advice:
+      'This test needs a real browser: put chromium or google-chrome on the PATH ' +
+      '(Debian: apt-get install chromium; macOS: brew install chromium; Fedora: dnf install chromium).',
+  });
+  const browser = await launch({
+    executablePath,
+    // Root has no sandbox, and containers have little shared memory; only pages of the test's own node are opened.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+    timeout: 90_000,
+    protocolTimeout: 90_000,
+  });
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  page.setDefaultTimeout(60_000);
+  return page;
+}

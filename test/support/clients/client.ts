@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { errorKinds } from '../../../src/kernel/errors.js';
+import { type Operation, type OperationTable, Router } from '../../../src/http/operations/index.js';
+
+export interface CallOptions {
+  readonly key?: string;
+  readonly token?: string;
+  readonly tenant?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface CallResult {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The JSON body; undefined where the answer is none. */
+  readonly json: Json;
+}
+
+/** Tests look into bodies freely; that they have the declared shape is checked by `call`. */
+export type Json = ReturnType<typeof JSON.parse>;
+
+const generalError = z.strictObject({
+  error: z.string().refine((code) => code in errorKinds, 'a code of the table'),
+  message: z.string().min(1),
+  details: z.record(z.string(), z.unknown()).optional(),
+  status: z.literal('error'),
+});
+const telemetryError = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) });
+
+/** Of operations in the form of others: the code is there all the same. */
+const ownError = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+
+/** Calls a node by HTTP and throws when an answer is not what its operation declares. */
+export class Client {
+  readonly baseUrl: string;
+  readonly #router: Router;
+
+  constructor(baseUrl: string, table: OperationTable) {
+    this.baseUrl = baseUrl;
+    this.#router = new Router(table);
+  }
+
+  async call(method: string, path: string, options: CallOptions = {}): Promise<CallResult> {
+    const headers: Record<string, string> = { ...options.headers };
+    if (options.key !== undefined) headers['x-api-key'] = options.key;
+    if (options.token !== undefined) headers['authorization'] = `Bearer ${options.token}`;
+    if (options.tenant !== undefined) headers['x-tenant-id'] = options.tenant;
+    if (options.body !== undefined) headers['content-type'] ??= 'application/json';
+    const response = await fetch(`${this.baseUrl}${path}`, {
+      method,
+      headers,
+      redirect: 'manual',
+      ...(options.body === undefined ? {} : { body: bodyOf(options.body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    const result = {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson ? JSON.parse(text) : undefined,
+    };
+    this.#hold(method, path, result);
+    return result;
+  }
+
+  #hold(method: string, path: string, result: CallResult): void {
+    for (const name of ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
+      if (!result.headers.has(name)) throw new Error(`${method} ${path}: the answer lacks ${name}`);
+    }
+    const found = this.#router.find(method, path.split('?')[0] ?? path);
+    // A method that the address does not have is refused as its other operations refuse.
+    const operation = found !== undefined && 'operation' in found ? found.operation : found?.[0];
+    if (result.status === 429) holdRefusal(method, path, result);
+    const schema = schemaOf(operation, result);
+    const checked = schema?.safeParse(result.json);
+    if (checked?.success === false) {
+      throw new Error(
+        `${method} ${path} answered ${result.status} ${result.text}, which is not as declared: ${checked.error.message}`,
+      );
+    }
+  }
+}
+
+const detailsOf429: Readonly<Record<string, readonly string[]>> = {
+  rate_limit_exceeded: ['limit', 'remaining', 'reset', 'retry_after'],
+  quota_exceeded: ['limit', 'reset_date', 'used'],
+};
+
+/** Whoever is refused for too much is told when to come back, and the figures. */
+function holdRefusal(method: string, path: string, { headers, text, json }: CallResult): void {
+  if (!(Number(headers.get('retry-after')) > 0))
+    throw new Error(`${method} ${path}: 429 without Retry-After`);
+  const wanted = detailsOf429[String(json.error)];
+  const given = Object.keys(json.details ?? {}).toSorted();
+  if (wanted !== undefined && given.join() !== wanted.join())
+    throw new Error(`${method} ${path}: 429 without its details: ${text}`);
+}
+
+function schemaOf(operation: Operation | undefined, result: CallResult): z.ZodType | undefined {
+  if (result.status >= 400) {
+    if (operation?.envelope !== undefined) return ownError;
+    return operation?.dialect === 'telemetry' ? telemetryError : generalError;
+  }
+  return result.json === undefined ? undefined : operation?.output;
+}
+
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return body;
+  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body);
+}

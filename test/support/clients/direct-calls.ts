@@ -1,0 +1,99 @@
+import type { ExecutionContext } from 'ava';
+import type { CallOptions, CallResult, Json } from './client.js';
+import type { TestNode } from '../servers/node.js';
+import { ownerView } from '../database/owner-view.js';
+import type { VendorServer } from '../servers/vendors/vendor-server.js';
+
+const publicCall = '/api/v3/llm/public/call';
+
+/** A call with the demo tenant's API key, unless another credential is given. */
+export function ask(
+  node: TestNode,
+  body: Readonly<Record<string, unknown>>,
+  credential: CallOptions = { key: node.bootstrap.api_key },
+): Promise<CallResult> {
+  return node.client.call('POST', publicCall, { ...credential, body: { query: 'Hello there', ...body } });
+}
+
+/** The events of a streamed answer. */
+export function framesOf({ text }: CallResult): Json[] {
+  return text
+    .split('\n\n')
+    .filter((frame) => frame !== '')
+    .map((frame) => JSON.parse(frame.replace(/^data: /, '')));
+}
+
+export async function startVendor<Server extends VendorServer>(
+  t: ExecutionContext,
+  server: Server,
+): Promise<Server> {
+  await server.start();
+  t.teardown(() => server.stop());
+  return server;
+}
+
+/** The environment of a node whose OpenAI is the given server. */
+export function openAiAt(server: VendorServer, key = platformKey): Record<string, string> {
+  return { OPENAI_API_KEY: key, OPENAI_BASE_URL: server.baseUrl };
+}
+
+export const platformKey = 'sk-platform-0123456789';
+
+export async function addOwnKey(node: TestNode, provider: string, value: string): Promise<void> {
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const body = { name: `${provider}-key`, kind: 'llm_key', provider, value };
+  const { status, text } = await node.client.call('POST', '/api/secrets', { token, tenant, body });
+  if (status !== 201) throw new Error(`adding a key: ${status} ${text}`);
+}
+
+/** Changes what the demo tenant may use. */
+export async function setPlan(
+  node: TestNode,
+  operatorToken: string,
+  plan: string,
+  settings: Readonly<Record<string, number>> = {},
+): Promise<void> {
+  const path = `/api/tenants/${node.bootstrap.tenant_id}/plan`;
+  const { status, text } = await node.client.call('PATCH', path, {
+    token: operatorToken,
+    body: { plan, settings },
+  });
+  if (status !== 200) throw new Error(`changing the plan: ${status} ${text}`);
+}
+
+export interface UsageRow {
+  readonly attempt_number: number;
+  readonly call_id: string;
+  readonly model: string;
+  readonly payer: string;
+  readonly outcome: string | null;
+  readonly failure: string | null;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly usage_source: string | null;
+}
+
+/** All usage rows of the database, in the order of their opening, and the tokens that the months count. */
+export async function booksOf(node: TestNode): Promise<{ rows: readonly UsageRow[]; counted: number }> {
+  const owner = await ownerView(node.databaseUrl);
+  try {
+    const { rows } = await owner.query<UsageRow>(
+      `select attempt_number, call_id, model, payer, outcome, failure, input_tokens::int, output_tokens::int, usage_source
+       from usage_rows order by opened_at, attempt_number`,
+    );
+    const months = await owner.query<{ used: number }>(
+      'select coalesce(sum(used), 0)::int as used from quota_months',
+    );
+    return { rows, counted: months.rows[0]?.used ?? 0 };
+  } finally {
+    await owner.end();
+  }
+}
+
+/** Tokens of rows. */
+export function sumOf(rows: readonly UsageRow[]): { input: number; output: number } {
+  return rows.reduce(
+    (sum, row) => ({ input: sum.input + row.input_tokens, output: sum.output + row.output_tokens }),
+    { input: 0, output: 0 },
+  );
+}

@@ -1,0 +1,57 @@
+// A clock that stands still until the test moves it.
+import type { Time, Timer } from '../../../cluster/index.js';
+
+export class ManualTime implements Time {
+  #wallMs: number;
+  #monotonicMs = 1_000_000;
+  readonly #timers = new Set<{ atMs: number; action: () => void }>();
+
+  constructor(wall: string) {
+    this.#wallMs = Date.parse(wall);
+  }
+
+  monotonicMs(): number {
+    return this.#monotonicMs;
+  }
+
+  wallMs(): number {
+    return this.#wallMs;
+  }
+
+  after(delayMs: number, action: () => void): Timer {
+    const timer = { atMs: this.#monotonicMs + delayMs, action };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
+  }
+
+  soon(action: () => void): void {
+    setImmediate(action);
+  }
+
+  /** Moves both clocks and runs what has come due on the way, in order. */
+  advance(byMs: number): void {
+    const endMs = this.#monotonicMs + byMs;
+    for (;;) {
+      const due = [...this.#timers].filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs)[0];
+      if (due === undefined) break;
+      this.#timers.delete(due);
+      this.#moveTo(Math.max(due.atMs, this.#monotonicMs));
+      due.action();
+    }
+    this.#moveTo(endMs);
+  }
+
+  advanceTo(wall: string): void {
+    this.advance(Date.parse(wall) - this.#wallMs);
+  }
+
+  /** What an operator or a time server does; the monotonic clock does not notice. */
+  setWall(wall: string): void {
+    this.#wallMs = Date.parse(wall);
+  }
+
+  #moveTo(monotonicMs: number): void {
+    this.#wallMs += monotonicMs - this.#monotonicMs;
+    this.#monotonicMs = monotonicMs;
+  }
+}

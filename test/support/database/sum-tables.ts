@@ -1,0 +1,72 @@
+import pg from 'pg';
+import { PostgresFenceStore, type PostgresTables } from '../../../cluster/fencing/postgres/fence-store.js';
+import type { SumLoad, SumWrite } from '../../contracts/fence-store.js';
+
+export const sumTables: PostgresTables<SumLoad, number, SumWrite, number> = {
+  load: ({ counter }) => ({
+    name: 'sum_load',
+    text: 'select coalesce(max(sum), 0) as sum from sums where counter = $1',
+    values: [counter],
+  }),
+  loaded: ([row]) => Number(row?.['sum']),
+  write: (writes) => [
+    {
+      name: 'sum_write',
+      text: `with given as (
+          select * from unnest($1::text[], $2::text[], $3::bigint[]) as w (id, counter, sum)
+        ), added as (
+          insert into additions (id, counter, sum) select id, counter, sum from given
+          on conflict (id) do nothing returning counter, sum
+        )
+        insert into sums as s (counter, sum) select counter, sum from added
+        on conflict (counter) do update set sum = excluded.sum
+        returning counter, sum`,
+      values: [
+        writes.map(({ id }) => id),
+        writes.map(({ counter }) => counter),
+        writes.map(({ sum }) => sum),
+      ],
+    },
+  ],
+  results: (writes, [rows = []]) =>
+    writes.map(({ counter }) => Number(rows.find((row) => row['counter'] === counter)?.['sum'])),
+};
+
+const sumsText = (parameter: number, condition: string): string =>
+  `insert into sums as s (counter, sum)
+    select counter, sum from jsonb_to_recordset($${parameter}::jsonb) as w (counter text, sum bigint) where ${condition}
+    on conflict (counter) do update set sum = excluded.sum
+    returning s.counter, s.sum`;
+
+/** The same, for writes that go along with the claim in one statement. */
+const sumTablesInOne: typeof sumTables = {
+  ...sumTables,
+  write: (writes) => [
+    {
+      name: 'sum_write_in_one',
+      text: sumsText(1, 'true'),
+      values: [JSON.stringify(writes.map(({ counter, sum }) => ({ counter, sum })))],
+      part: { name: 'summed', text: sumsText, answers: true },
+    },
+  ],
+};
+
+export async function createSumTables(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query(`
+    create table sums (counter text primary key, sum bigint not null check (sum >= 0));
+    create table additions (id text primary key, counter text not null, sum bigint not null check (sum >= 0));
+    grant select, insert, update on sums, additions to troupe_writer;
+  `);
+  await client.end();
+}
+
+export function openSumStore(databaseUrl: string, { inOne = false } = {}) {
+  return new PostgresFenceStore(inOne ? sumTablesInOne : sumTables, {
+    databaseUrl,
+    role: 'troupe_writer',
+    statementTimeoutMs: 10_000,
+    connectTimeoutMs: 5_000,
+  });
+}

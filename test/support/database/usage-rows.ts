@@ -1,0 +1,85 @@
+// Rows of the books as attempts and calls write them, with whatever a test changes.
+import { randomUUID } from 'node:crypto';
+import type { CallRow, ClosedRow, OpenedRow } from '../../../src/models/usage/index.js';
+
+export function opened(tenantId: string, changes: Partial<OpenedRow> = {}): OpenedRow {
+  return {
+    tenant_id: tenantId,
+    attempt_id: randomUUID(),
+    call_id: randomUUID(),
+    attempt_number: 1,
+    source: 'direct',
+    key_id: null,
+    user_id: null,
+    agent_id: null,
+    session_id: null,
+    execution_id: null,
+    process_id: 'a process',
+    vendor: 'sim',
+    model: 'sim.echo',
+    payer: 'platform',
+    month: '2026-11-01',
+    opened_at: '2026-11-30T23:59:59Z',
+    deadline_at: '2999-01-01T00:00:00Z',
+    input_estimate: 70,
+    output_estimate: 7,
+    cost_estimate: 0.5,
+    ...changes,
+  };
+}
+
+export function closed(
+  { tenant_id, attempt_id, opened_at }: OpenedRow,
+  changes: Partial<ClosedRow> = {},
+): ClosedRow {
+  return {
+    tenant_id,
+    attempt_id,
+    opened_at,
+    outcome: 'completed',
+    closed_at: '2026-12-01T00:00:01Z',
+    input_tokens: 10,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 5,
+    reasoning_tokens: 0,
+    cost: 0,
+    usage_source: 'reported',
+    stop_reason: 'stop',
+    failure: null,
+    vendor_request_id: null,
+    first_signal_ms: 1,
+    duration_ms: 2,
+    ...changes,
+  };
+}
+
+export function call(tenantId: string, changes: Partial<CallRow> = {}): CallRow {
+  return {
+    tenant_id: tenantId,
+    started_at: '2026-11-30T23:59:59Z',
+    call_id: randomUUID(),
+    key_id: null,
+    user_id: null,
+    agent_id: null,
+    session_id: null,
+    execution_id: null,
+    call_source: 'direct',
+    provider: 'sim',
+    model: 'sim.echo',
+    first_model: 'sim.echo',
+    status: 'success',
+    failure: null,
+    from_cache: false,
+    attempts: 1,
+    input_tokens: 10,
+    output_tokens: 5,
+    cached_tokens: 0,
+    cache_creation_tokens: 0,
+    cost: 0,
+    response_time_ms: 12.5,
+    input_preview: 'hello',
+    output_preview: 'echo: hello',
+    ...changes,
+  };
+}

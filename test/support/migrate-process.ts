@@ -1,6 +1,0 @@
-// Migrates the database named by its argument and prints what it applied; several are run at once.
-import { migrate } from '../../src/storage/index.js';
-
-const [, , databaseUrl = ''] = process.argv;
-const { applied } = await migrate({ databaseUrl });
-process.stdout.write(JSON.stringify(applied));

@@ -1,0 +1,95 @@
+// Model calls with everything behind them (keys, quota, books) on a real database, and nothing before them.
+import { randomUUID } from 'node:crypto';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
+import {
+  type AccessSettings,
+  type CallOrder,
+  type Calls,
+  callSources,
+  createCalls,
+  vendorAccess,
+} from '../../../src/models/calls/index.js';
+import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
+import { Leaving, type LlmRequest } from '../../../src/llm/index.js';
+import { limitsOf } from '../../../src/kernel/plans/index.js';
+import { createQuota } from '../../../src/tenancy/quota/index.js';
+import { openBatchWriters, openHotReads, openStore, type Store } from '../../../src/infra/storage/index.js';
+import { Ledger } from '../../../src/models/usage/index.js';
+
+export interface CallsRig {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly calls: Calls;
+  close(): Promise<void>;
+}
+
+export interface CallsRigOptions {
+  readonly databaseUrl: string;
+  readonly vendors: AccessSettings['vendors'];
+  readonly time?: Time;
+  readonly processId?: string;
+  readonly report?: (attempted: string, error: unknown) => void;
+}
+
+export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
+  const { databaseUrl, vendors, time = systemTime, report = () => undefined } = options;
+  const store = await openStore({ databaseUrl });
+  const reads = openHotReads({ databaseUrl, time: systemTime });
+  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
+  const quota = createQuota({ store, time, dailyLimits: true, report });
+  const ledger = new Ledger({ writers, store, time, report });
+  const calls = createCalls({
+    access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),
+    reads,
+    vault: noVault,
+    quota,
+    ledger,
+    time,
+    random: systemRandom,
+    newId: randomUUID,
+    processId: options.processId ?? randomUUID(),
+    report,
+  });
+  return {
+    store,
+    ledger,
+    calls,
+    close: async () => {
+      await calls.close();
+      await ledger.stop();
+      await quota.stop();
+      await writers.close();
+      await reads.close();
+      await store.close();
+    },
+  };
+}
+
+const noVault = {
+  resolve: (): never => {
+    throw new Error('nobody here has a key of their own');
+  },
+};
+
+/** A direct call in a tenant, unless something else is said. */
+export function orderOf(
+  scope: TenantScope,
+  request: Partial<LlmRequest>,
+  more: Partial<CallOrder> = {},
+): CallOrder {
+  return {
+    scope,
+    limits: limitsOf('enterprise', {}),
+    source: callSources.direct,
+    keyId: null,
+    userId: null,
+    model: 'openai.gpt-4.1-mini',
+    request: {
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'say hello' }] }],
+      stream: true,
+      ...request,
+    },
+    signal: new Leaving(),
+    ...more,
+  };
+}

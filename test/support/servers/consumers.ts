@@ -1,0 +1,112 @@
+// Consumers behind a real door, on a real database; two benches on one database are two nodes.
+import { randomUUID } from 'node:crypto';
+import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { type ConsumersSubject, createConsumers } from '../../../src/conversations/consumers/index.js';
+import type { Role, TenantCaller } from '../../../src/kernel/caller.js';
+import { consumerSessionOperations } from '../../../src/conversations/sessions/consumer-operations.js';
+import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
+import {
+  type ChangeFeed,
+  type HotReads,
+  openChangeFeed,
+  openHotReads,
+  openStore,
+  sql,
+  type Store,
+} from '../../../src/infra/storage/index.js';
+import { apiAt, type ApiAnswer } from '../clients/api.js';
+import { insertTenant, keyOf, userOf } from '../builders/callers.js';
+import type { FileDatabase } from '../database/database.js';
+import { knowing, startEdge } from './edge.js';
+
+export interface ConsumersBench {
+  readonly store: Store;
+  readonly feed: ChangeFeed;
+  readonly subject: ConsumersSubject;
+  /** How many reads went to the database by the way of requests. */
+  readonly readCount: () => number;
+  newTenant(): Promise<TenantScope>;
+  as(scope: TenantScope, role: Role, kind?: 'user' | 'key'): Person;
+}
+
+export interface Person {
+  get(path: string): Promise<ApiAnswer>;
+  deny(key: string, body?: object): Promise<ApiAnswer>;
+  allow(key: string): Promise<ApiAnswer>;
+}
+
+export async function startConsumers(database: FileDatabase): Promise<ConsumersBench> {
+  const store = await openStore({ databaseUrl: database.url });
+  const opened = openHotReads({ databaseUrl: database.url, time: systemTime });
+  let count = 0;
+  const reads: HotReads = {
+    ...opened,
+    inTenant: (...read) => {
+      count += 1;
+      return opened.inTenant(...read);
+    },
+  };
+  const problems: unknown[] = [];
+  const feed = await openChangeFeed({
+    databaseUrl: database.url,
+    time: systemTime,
+    random: systemRandom,
+    onProblem: (problem) => problems.push(problem),
+  });
+  const subject = createConsumers({ store, reads, feed, time: systemTime });
+  const callers = new Map<string, TenantCaller>();
+  const sessions = consumerSessionOperations({
+    store,
+    isKnownConsumer: (scope, key) => subject.isKnown(scope, key),
+  });
+  const edge = await startEdge([...subject.operations, ...sessions], {
+    authenticator: knowing(callers),
+  });
+  database.atEnd(async () => {
+    await edge.close();
+    subject.stop();
+    await feed.close();
+    await opened.close();
+    await store.close();
+    if (problems.length > 0) throw new Error('the feed of changes had problems', { cause: problems[0] });
+  });
+  const api = apiAt(edge.url);
+  return {
+    store,
+    feed,
+    subject,
+    readCount: () => count,
+    newTenant: () => insertTenant(store),
+    as(scope, role, kind = 'user') {
+      const caller = kind === 'user' ? userOf(scope, { role }) : keyOf(scope, { role });
+      const token = randomUUID();
+      callers.set(token, caller);
+      const denyPath = (key: string): string => `/api/v1/consumers/${encodeURIComponent(key)}/deny`;
+      return {
+        get: (path) => api.get(path, { token }),
+        deny: (key, body = {}) => api.post(denyPath(key), body, { token }),
+        allow: (key) => api.delete(denyPath(key), { token }),
+      };
+    },
+  };
+}
+
+/** A session as its actor writes it. */
+export async function insertSession(
+  store: Store,
+  scope: TenantScope,
+  session: { readonly consumerKey: string; readonly turns: number; readonly at: Date },
+): Promise<string> {
+  const id = randomUUID();
+  const agentId = randomUUID();
+  const at = session.at.toISOString();
+  await store.inTenant(scope, async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      insert into agents (tenant_id, id, document)
+      values (${scope.tenantId}, ${agentId}, ${JSON.stringify({ name: agentId, type: 'assistant' })}::jsonb)`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into sessions (tenant_id, id, agent_id, slot, consumer_key, channel, total_turns, created_at, last_interaction)
+      values (${scope.tenantId}, ${id}, ${agentId}, 1, ${session.consumerKey}, 'stream', ${session.turns}, ${at}, ${at})`);
+  });
+  return id;
+}

@@ -1,0 +1,175 @@
+// One node's keys and quota behind a real edge on a real database. Signed-in users are whoever the test says: a bearer
+// token `<role>:<name>` is that user, with that role in every tenant.
+import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { createAuthenticator } from '../../../src/http/authentication/index.js';
+import type { Plan, Role } from '../../../src/kernel/caller.js';
+import { roles } from '../../../src/kernel/caller.js';
+import { type TenantScope, tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { PlatformError } from '../../../src/kernel/errors.js';
+import { createKeys } from '../../../src/tenancy/keys/index.js';
+import { tenantCaller, declare, type Operation } from '../../../src/http/operations/index.js';
+import { limitsOf, plans, tenantSettings } from '../../../src/kernel/plans/index.js';
+import { createQuota } from '../../../src/tenancy/quota/index.js';
+import {
+  openChangeFeed,
+  openHotReads,
+  openStore,
+  recordChange,
+  sql,
+  type Store,
+} from '../../../src/infra/storage/index.js';
+import { z } from 'zod';
+import { insertTenant } from '../builders/callers.js';
+import { startEdge } from './edge.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+const workAnswer = z.object({ success: z.literal(true) });
+
+/** Model work that does nothing else. */
+const work: Operation = declare({
+  name: 'work.do',
+  method: 'POST',
+  path: '/work',
+  title: 'Work',
+  access: tenantCaller('agents:chat'),
+  rate: 'model-work',
+  output: workAnswer,
+  handle: () => ({ success: true as const }),
+});
+
+/** `feedUrl` lets a test stand between the node and the feed of changes alone. */
+export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl } = {}) {
+  const time = systemTime;
+  const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });
+  const problems: { attempted: string; error: unknown }[] = [];
+  const store = await openStore({ databaseUrl });
+  const reads = openHotReads({ databaseUrl, time: systemTime });
+  const feed = await openChangeFeed({
+    databaseUrl: feedUrl,
+    time,
+    random: systemRandom,
+    onProblem: (error) => report('read changes', error),
+  });
+  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
+  const quota = createQuota({ store, time, dailyLimits: true, report });
+  const authenticator = createAuthenticator({
+    verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),
+    membershipOf: (userId, tenantId) => membership(store, userId, tenantId),
+    authenticateKey: keys.authenticateKey,
+    operatorToken: undefined,
+  });
+  const edge = await startEdge([...keys.operations, ...quota.operations, work], {
+    authenticator,
+    admission: quota.admission,
+  });
+
+  async function call(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: unknown,
+  ): Promise<Answer> {
+    const response = await fetch(edge.url + path, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Record<string, unknown>,
+    };
+  }
+
+  return {
+    url: edge.url,
+    store,
+    feed,
+    keys,
+    quota,
+    problems,
+    /** As a user of the given role in the given tenant. */
+    asUser:
+      (scope: TenantScope, role: Role, name = 'someone') =>
+      (method: string, path: string, body?: unknown) =>
+        call(method, path, { authorization: `Bearer ${role}:${name}`, 'x-tenant-id': scope.tenantId }, body),
+    withKey: (apiKey: string) => (method: string, path: string, body?: unknown) =>
+      call(method, path, { 'x-api-key': apiKey }, body),
+    call,
+    async close() {
+      await edge.close();
+      await keys.stop();
+      await quota.stop();
+      await feed.close();
+      await reads.close();
+      await store.close();
+    },
+  };
+}
+
+export interface KeyTenant {
+  readonly scope: TenantScope;
+  readonly admin: ReturnType<KeysNode['asUser']>;
+}
+
+/** A tenant of its own, and its admin. */
+export async function newKeyTenant(node: KeysNode, plan: Plan = 'enterprise'): Promise<KeyTenant> {
+  const scope = await insertTenant(node.store, { plan, name: 'Troupers' });
+  return { scope, admin: node.asUser(scope, 'admin') };
+}
+
+export type KeysNode = Awaited<ReturnType<typeof startKeysNode>>;
+
+const tenantRow = z.object({ plan: z.enum(plans), settings: tenantSettings });
+
+async function membership(store: Store, userId: string, tenantId: string | undefined) {
+  const role = roles.find((one) => userId.startsWith(`${one}:`));
+  const tenant =
+    tenantId === undefined
+      ? null
+      : await store.directory((tx) =>
+          tx.maybeOne(sql.type(tenantRow)`select plan, settings from tenants where id = ${tenantId}`),
+        );
+  if (role === undefined || tenant === null || tenantId === undefined)
+    throw new PlatformError('tenant_not_found');
+  return { scope: tenantScope(tenantId), role, limits: limitsOf(tenant.plan, tenant.settings) };
+}
+
+/** As the operator does. */
+export async function changePlan(store: Store, { tenantId }: TenantScope, plan: Plan): Promise<void> {
+  await store.directory(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`update tenants set plan = ${plan} where id = ${tenantId}`);
+    await recordChange(tx, { topic: 'tenant', tenantId, subject: tenantId });
+  });
+}
+
+export interface CreatedKey {
+  readonly id: string;
+  readonly apiKey: string;
+  readonly suffix: string;
+}
+
+/** A key made over HTTP by an admin. */
+export async function newKey(
+  node: KeysNode,
+  scope: TenantScope,
+  wish: Readonly<Record<string, unknown>> = {},
+): Promise<CreatedKey> {
+  const answer = await node.asUser(scope, 'admin')('POST', '/api/keys', { name: 'a key', ...wish });
+  if (answer.status !== 201) throw new Error(`not created: ${JSON.stringify(answer.body)}`);
+  const { id, api_key: apiKey, suffix } = dataOf(answer);
+  return { id: String(id), apiKey: String(apiKey), suffix: String(suffix) };
+}
+
+export function dataOf(answer: Answer): Record<string, unknown> {
+  return answer.body['data'] as Record<string, unknown>;
+}
+
+export function itemsOf(answer: Answer): Record<string, unknown>[] {
+  return answer.body['data'] as Record<string, unknown>[];
+}

@@ -1,0 +1,11 @@
+// One node as `troupe serve` runs it, without the build that the command does first.
+process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= '16384';
+
+// A test process that is gone, however it went, takes its nodes along: left behind, they would slow down all other tests.
+const starter = process.ppid;
+setInterval(() => {
+  if (process.ppid !== starter) process.exit(1);
+}, 1_000).unref();
+
+const { run } = await import('../../../src/app/command/main.js');
+await run(process.argv.slice(2));

@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemTime, type Time } from '../../../cluster/index.js';
+import { readSettings } from '../../../src/kernel/config/index.js';
+import { createLog } from '../../../src/infra/diagnostics/index.js';
+import { type RunningNode, startNode } from '../../../src/app/main.js';
+import type { Bootstrap } from '../../../src/app/seed/index.js';
+import { Client } from '../clients/client.js';
+import { createDatabase } from '../database/database.js';
+
+export interface TestNode {
+  readonly node: RunningNode;
+  readonly bootstrap: Bootstrap;
+  readonly databaseUrl: string;
+  readonly dataDir: string;
+  /** Calls operations and holds every answer against its declaration. */
+  readonly client: Client;
+  /** Lines of the log so far. */
+  readonly log: () => string;
+  /** Lets minutes pass for the node's windows and limits, without anybody waiting. */
+  readonly passMs: (milliseconds: number) => void;
+  readonly stop: () => Promise<void>;
+}
+
+export interface TestNodeOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** A database of another node, to run two on one. */
+  readonly databaseUrl?: string;
+  readonly dataDir?: string;
+  /** For tests of what nodes share: on a busy machine Redis may need longer than a caller would wait. */
+  readonly sharedAnswerMsMax?: number;
+  /** Answers for DNS. */
+  readonly lookUp?: (name: string, type: string) => Promise<unknown>;
+}
+
+export const operatorToken = 'operator-token-of-tests-in-one-process';
+/**
+ * Nodes of one process stand still together when the machine is busy: the watchdog of one would end the whole test, and
+ * each would take the others for dead. What these bounds are for is tried with real processes.
+ */
+const patientCluster = {
+  leaseMs: 100_000,
+  leaseActMs: 90_000,
+  leaseAdmitMs: 80_000,
+  watchdogMs: 80_000,
+  linkSilenceMs: 60_000,
+};
+
+const masterKey = Buffer.alloc(32, 7).toString('base64');
+
+/** A whole node in this process, with a database of its own and the demo tenant. */
+export async function startTestNode(
+  t: { teardown(fn: () => Promise<void>): void },
+  options: TestNodeOptions = {},
+): Promise<TestNode> {
+  const databaseUrl = options.databaseUrl ?? (await createDatabase(t)).url;
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'troupe-test-')));
+  if (options.dataDir === undefined) t.teardown(() => rm(dataDir, { recursive: true, force: true }));
+  const settings = readSettings({
+    DATABASE_URL: databaseUrl,
+    TROUPE_MASTER_KEY: masterKey,
+    TROUPE_DATA_DIR: dataDir,
+    TROUPE_HTTP_PORT: '0',
+    TROUPE_GRPC_PORT: '0',
+    TROUPE_SEED: 'demo',
+    TROUPE_OPERATOR_TOKEN: operatorToken,
+    TROUPE_EGRESS_ALLOW: '127.0.0.0/8',
+    // As with `npm start`: mails of tests come from loopback, for which no domain vouches.
+    TROUPE_MAIL_SENDER_CHECK: 'off',
+    ...options.environment,
+  });
+  const lines: string[] = [];
+  const take = (line: string): void => void lines.push(line);
+  const log = createLog({
+    level: 'debug',
+    destination: { write: take, writeAscii: take, flushSync: () => undefined },
+  });
+  const clock = movableTime();
+  const node = await startNode({
+    settings,
+    nodeId: 'test-node',
+    log,
+    time: clock.time,
+    // The test, its vendors and often other nodes share this event loop: on a busy machine they make it late.
+    sheds: false,
+    cluster: patientCluster,
+    ...(options.lookUp !== undefined && { lookUp: options.lookUp }),
+    ...(options.sharedAnswerMsMax !== undefined && { sharedAnswerMsMax: options.sharedAnswerMsMax }),
+  });
+  const stop = (): Promise<void> => node.stop(AbortSignal.timeout(5_000));
+  t.teardown(stop);
+  if (node.bootstrap === undefined) throw new Error('the node was not seeded');
+  return {
+    node,
+    bootstrap: node.bootstrap,
+    databaseUrl,
+    dataDir,
+    client: new Client(node.baseUrl, node.table),
+    log: () => lines.join(''),
+    passMs: clock.passMs,
+    stop,
+  };
+}
+
+/** The machine's clock, which a test may set forward. Timers run on the real one. */
+function movableTime(): { time: Time; passMs: (milliseconds: number) => void } {
+  let aheadMs = 0;
+  return {
+    time: {
+      ...systemTime,
+      monotonicMs: () => systemTime.monotonicMs() + aheadMs,
+      wallMs: () => systemTime.wallMs() + aheadMs,
+    },
+    passMs: (milliseconds) => {
+      aheadMs += milliseconds;
+    },
+  };
+}

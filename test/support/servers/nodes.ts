@@ -1,0 +1,137 @@
+// Several whole nodes over one database and one Redis, each a real process, as an operator would run them.
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { OperationTable } from '../../../src/http/operations/index.js';
+import type { Bootstrap } from '../../../src/app/seed/index.js';
+import { Client, type Json } from '../clients/client.js';
+import { createDatabase } from '../database/database.js';
+import { eventually } from '../clocks/eventually.js';
+import { operatorToken } from './node.js';
+import { type Program, runProgram } from './program.js';
+import { sharedRedisUrl } from './redis.js';
+
+export interface NodeProcess {
+  /** `node-1`, `node-2`, …: what its process id begins with. */
+  readonly name: string;
+  readonly url: string;
+  /** Checks that answers carry what every answer carries. */
+  readonly client: Client;
+  readonly program: Program;
+  readonly pid: number;
+  /** As a power cut would end it. */
+  kill(): Promise<void>;
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | string>;
+}
+
+export interface NodeProcesses {
+  readonly nodes: readonly NodeProcess[];
+  readonly bootstrap: Bootstrap;
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly dataDir: string;
+  /** One more, after the others. */
+  add(environment?: Readonly<Record<string, string>>): Promise<NodeProcess>;
+  /** Resolves once the node sees so many members that hold slots. */
+  awaitMembers(of: NodeProcess, count: number): Promise<void>;
+  /** What `GET /api/v1/cluster` says there. */
+  cluster(of: NodeProcess): Promise<Json>;
+}
+
+export interface NodesOptions {
+  readonly count?: number;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** A database or Redis of the test's own. */
+  readonly databaseUrl?: string;
+  readonly redisUrl?: string;
+}
+
+const patience = { timeoutMs: 90_000, everyMs: 50 };
+
+/** The first makes the demo tenant; all are in one view when this resolves. They end with the test. */
+export async function startNodes(
+  t: { teardown(fn: () => Promise<void>): void },
+  options: NodesOptions = {},
+): Promise<NodeProcesses> {
+  const { count = 3 } = options;
+  const databaseUrl = options.databaseUrl ?? (await createDatabase(t)).url;
+  const redisUrl = options.redisUrl ?? (await sharedRedisUrl());
+  const dataDir = await mkdtemp(join(tmpdir(), 'troupe-nodes-'));
+  t.teardown(() => rm(dataDir, { recursive: true, force: true }));
+  const nodes: NodeProcess[] = [];
+  t.teardown(async () => {
+    await Promise.all(nodes.map((node) => node.kill()));
+  });
+  let number = 0;
+
+  async function add(environment: Readonly<Record<string, string>> = {}): Promise<NodeProcess> {
+    number += 1;
+    const name = `node-${number}`;
+    const node = await startNode(name, {
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redisUrl,
+      TROUPE_NODE_ID: name,
+      TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      TROUPE_DATA_DIR: dataDir,
+      TROUPE_HTTP_PORT: '0',
+      TROUPE_GRPC_PORT: '0',
+      TROUPE_SEED: number === 1 ? 'demo' : 'none',
+      TROUPE_SIM: 'on',
+      TROUPE_OPERATOR_TOKEN: operatorToken,
+      TROUPE_EGRESS_ALLOW: '127.0.0.0/8',
+      ...options.environment,
+      ...environment,
+    });
+    nodes.push(node);
+    return node;
+  }
+
+  await add();
+  await Promise.all(Array.from({ length: count - 1 }, () => add()));
+  nodes.sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+  const bootstrap = JSON.parse(await readFile(join(dataDir, 'bootstrap.json'), 'utf8')) as Bootstrap;
+  await Promise.all(nodes.map((node) => awaitMembers(node, count)));
+  return { nodes, bootstrap, databaseUrl, redisUrl, dataDir, add, awaitMembers, cluster };
+}
+
+async function cluster({ client }: NodeProcess): Promise<Json> {
+  const { status, json, text } = await client.call('GET', '/api/v1/cluster', { token: operatorToken });
+  if (status !== 200) throw new Error(`GET /api/v1/cluster answered ${status} ${text}`);
+  return json.data;
+}
+
+async function awaitMembers(node: NodeProcess, count: number): Promise<void> {
+  await eventually(async () => (await cluster(node)).nodes.length === count, {
+    timeoutMs: 60_000,
+    what: `${node.url} sees ${count} members`,
+  });
+}
+
+async function startNode(name: string, environment: Readonly<Record<string, string>>): Promise<NodeProcess> {
+  const program = runProgram('dist/test/support/servers/node-program.js', ['serve'], environment);
+  const url = await eventually(
+    () => {
+      if (program.process.exitCode !== null) throw new Error(`a node did not start: ${program.output()}`);
+      return /"url":"([^"]+)","msg":"serving"/.exec(program.output())?.[1];
+    },
+    { ...patience, what: 'a node serves' },
+  ).catch((error: unknown) => {
+    program.process.kill('SIGKILL');
+    throw error;
+  });
+  const end = (signal: NodeJS.Signals): Promise<number | string> => {
+    if (program.process.exitCode === null && program.process.signalCode === null)
+      program.process.kill(signal);
+    return program.ended;
+  };
+  return {
+    name,
+    url,
+    program,
+    pid: program.process.pid ?? 0,
+    client: new Client(url, new OperationTable([])),
+    kill: async () => void (await end('SIGKILL')),
+    stop: () => end('SIGTERM'),
+  };
+}

@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../../../', import.meta.url));
+
+export interface Program {
+  readonly process: ChildProcess;
+  /** What it printed so far, both streams. */
+  readonly output: () => string;
+  /** The exit code, or the signal's name. */
+  readonly ended: Promise<number | string>;
+}
+
+/** Runs one of the product's own programs as a user would, with a clean environment. */
+export function runProgram(
+  script: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Program {
+  return runCommand(process.execPath, [`${root}${script}`, ...words], environment);
+}
+
+/** Runs any command in the project's folder. */
+export function runCommand(
+  command: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Program {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(command, words, {
+    cwd: root,
+    env: { PATH, HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.on('data', (data) => (output += String(data)));
+  child.stderr.on('data', (data) => (output += String(data)));
+  return {
+    process: child,
+    output: () => output,
+    ended: once(child, 'close').then(([code, signal]) => (typeof code === 'number' ? code : String(signal))),
+  };
+}

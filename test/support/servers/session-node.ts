@@ -1,0 +1,118 @@
+// The session's actor on a node that is alone, over real tables; the turns are real too.
+import { randomUUID } from 'node:crypto';
+import {
+  clusterConfig,
+  GroupCommit,
+  openLoneNode,
+  PostgresFenceStore,
+  processId,
+  type Reference,
+  systemRandom,
+  systemTime,
+  type Time,
+} from '../../../cluster/index.js';
+import type { RunnableAgent } from '../../../src/agents/index.js';
+import type { Author } from '../../../src/conversations/invocation/index.js';
+import { limitsOf } from '../../../src/kernel/plans/index.js';
+import type { SessionActorParts, SessionService } from '../../../src/conversations/sessions/parts.js';
+import { sessionActor } from '../../../src/conversations/sessions/session.actor.js';
+import { sessionTables } from '../../../src/conversations/sessions/session.store.js';
+import { agentOf, type TurnsBench } from '../builders/turns.js';
+
+export interface SessionNode {
+  readonly session: Reference<SessionService>;
+  /** Waits for turns under way, unless the signal says to leave them. */
+  stop(signal?: AbortSignal): Promise<unknown>;
+}
+
+export interface SessionNodeOptions {
+  readonly databaseUrl: string;
+  readonly bench: TurnsBench;
+  readonly agent: RunnableAgent;
+  readonly sessionId: string;
+  readonly name: string;
+  readonly turns?: SessionActorParts['turns'];
+  readonly time?: Time;
+}
+
+/** An agent that echoes, as a session's actor is given it. */
+export async function echoingAgent(bench: TurnsBench): Promise<RunnableAgent> {
+  const made = await bench.owner.call('POST', '/api/agents', { name: 'echoes' });
+  return { ...agentOf(), id: (made.body.data as { id: string }).id };
+}
+
+export async function startSessionNode(options: SessionNodeOptions): Promise<SessionNode> {
+  const { databaseUrl, bench, agent, sessionId, name, turns = bench.turns, time = systemTime } = options;
+  const config = clusterConfig();
+  const store = new PostgresFenceStore(sessionTables, {
+    databaseUrl,
+    role: 'troupe_writer',
+    statementTimeoutMs: config.statementTimeoutMs,
+    connectTimeoutMs: config.connectTimeoutMs,
+  });
+  const tenant = { scope: bench.scope, limits: limitsOf('enterprise', {}) };
+  const kind = sessionActor(new GroupCommit(store, config, systemTime, systemRandom), {
+    turns,
+    agents: { runnableAgent: () => agent, agentVersion: () => Promise.resolve(agent.snapshot) },
+    tenantAtWork: () => tenant,
+    isDenied: () => false,
+    factsOf: () => Promise.resolve([]),
+    nameOf: () => Promise.resolve(undefined),
+    seal: (text) => text,
+    unseal: (text) => text,
+    olderMessages: () => Promise.resolve([]),
+    self: (group, key) => node.actor(kind, group, key),
+    armExpiry: () => undefined,
+    time,
+    newId: randomUUID,
+    report: (_, error) => {
+      throw error;
+    },
+  });
+  const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name) });
+  return {
+    session: node.actor(kind, bench.scope.tenantId, sessionId),
+    async stop(signal) {
+      await stop(signal);
+      await store.close();
+    },
+  };
+}
+
+export function turnOf(
+  agent: RunnableAgent,
+  executionId: string,
+  author: Author = { kind: 'key', id: '5d0ab5ce-8e8c-4d7b-9f0c-0d6f3b0f7f11' },
+): Parameters<SessionNode['session']['run']>[0] {
+  const input = {
+    message: 'good morning, everybody',
+    author,
+    declared_context: null,
+    accepted_fields: ['message'],
+    ignored_fields: [],
+    quick_replies: false,
+    role: 'owner',
+    needs_bindings: false,
+  };
+  return {
+    turn: {
+      executionId,
+      agentId: agent.id,
+      mustExist: false,
+      ownSessionsOnly: false,
+      channel: 'chat',
+      consumerKey: '',
+      consumerDisplayName: '',
+      nameInferred: false,
+      inputJson: JSON.stringify(input),
+      contextJson: '',
+      bindingsJson: '',
+      metadataJson: '{}',
+      callerJson: JSON.stringify({ key_id: null, user_id: null }),
+      triggerId: '',
+      deadlineMs: 60_000,
+    },
+    after: 0,
+    follower: randomUUID(),
+  };
+}

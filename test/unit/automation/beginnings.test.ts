@@ -1,0 +1,111 @@
+import test from 'ava';
+import { systemTime } from '../../../cluster/index.js';
+import { StartPacer } from '../../../src/automation/inbox/start-pacer.js';
+
+/** A clock whose timer the test fires, on time or late. */
+function beginnings() {
+  const begun: string[] = [];
+  let nowMs = 0;
+  let due: { readonly atMs: number; readonly action: () => void } | undefined;
+  const made: StartPacer<string> = new StartPacer<string>({
+    time: {
+      ...systemTime,
+      monotonicMs: () => nowMs,
+      after: (ms, action) => {
+        due = { atMs: nowMs + ms, action };
+        return { cancel: () => (due = undefined) };
+      },
+    },
+    limits: { all: 512, each: 256 },
+    begin: (thing) => {
+      begun.push(thing);
+      made.enter(thing.split(' ')[0] ?? '');
+    },
+  });
+  const fire = (lateMs: number): void => {
+    const fired = due;
+    due = undefined;
+    nowMs = (fired?.atMs ?? nowMs) + lateMs;
+    fired?.action();
+  };
+  const ask = (share: string, count: number): void => {
+    for (let index = 0; index < count; index += 1) made.ask(share, `${share} ${index}`);
+  };
+  return { made, begun, fire, ask, isTimed: () => due !== undefined };
+}
+
+test('a burst of one tenant begins by and by, and the first few of another at once', (t) => {
+  const { begun, fire, ask } = beginnings();
+  ask('hot', 100);
+  t.is(begun.length, 8);
+  fire(0);
+  t.is(begun.length, 16);
+  ask('calm', 3);
+  t.deepEqual(begun.slice(16), ['calm 0', 'calm 1', 'calm 2']);
+});
+
+test('who has fewer inside than the others on average begins at once, whatever the pace', (t) => {
+  const { begun, fire, ask } = beginnings();
+  ask('hot', 100);
+  fire(0);
+  fire(0);
+  for (let round = 0; round < 20; round += 1) fire(500);
+  const before = begun.length;
+  ask('calm', 12);
+  t.is(begun.length - before, 12);
+  ask('calm', 100);
+  t.is(begun.length - before, before, 'as many as the other has');
+});
+
+test('while the event loop is late fewer begin each time, down to ten a second', (t) => {
+  const { begun, fire, ask } = beginnings();
+  ask('hot', 200);
+  const each: number[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    const before = begun.length;
+    fire(15);
+    each.push(begun.length - before);
+  }
+  t.deepEqual(each.slice(0, 4), [5, 4, 3, 2]);
+  const before = begun.length;
+  for (let round = 0; round < 50; round += 1) fire(500);
+  t.is(begun.length - before, 10, 'ten in fifty times of 20 ms');
+});
+
+test('more begin again, step by step, once the event loop is on time', (t) => {
+  const { begun, fire, ask } = beginnings();
+  ask('hot', 500);
+  for (let round = 0; round < 20; round += 1) fire(15);
+  let before = begun.length;
+  fire(5);
+  t.true(begun.length - before <= 1, 'about on time: few at first');
+  for (let round = 0; round < 20; round += 1) fire(0);
+  before = begun.length;
+  fire(0);
+  t.is(begun.length - before, 9, 'as many as at first, and growing');
+});
+
+test('an end makes room, and no more begin for it than the pace lets in', (t) => {
+  const { made, begun, fire, ask } = beginnings();
+  ask('hot', 100);
+  for (let ended = 0; ended < 8; ended += 1) made.leave('hot');
+  t.is(begun.length, 8);
+  fire(0);
+  t.is(begun.length, 16);
+});
+
+test('everything that was asked for begins once, though no timer ever fires on time', (t) => {
+  const { made, begun, fire, ask, isTimed } = beginnings();
+  ask('hot', 300);
+  ask('calm', 10);
+  for (let round = 0; round < 2_000; round += 1) fire(1_000);
+  t.is(begun.length, 256 + 10, 'as many as have a place');
+  for (let ended = 0; ended < 310; ended += 1) {
+    if (isTimed()) fire(1_000);
+    made.leave(begun[ended]?.split(' ')[0] ?? '');
+  }
+  for (let round = 0; round < 500 && isTimed(); round += 1) fire(1_000);
+  t.false(isTimed(), 'nothing waits any more');
+  t.is(new Set(begun).size, 310);
+  t.is(begun.length, 310);
+});

@@ -1,0 +1,82 @@
+// Mails that are written to stop whoever reads them.
+import test, { type ExecutionContext } from 'ava';
+import { systemTime } from '../../../cluster/index.js';
+import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
+import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
+
+const head = 'From: Ada <ada@example.com>\r\nMessage-ID: <a@example.com>\r\n';
+const html = `${head}Content-Type: text/html\r\n\r\n`;
+const tenant = '018f0000-0000-7000-8000-000000000001';
+
+function reading(t: ExecutionContext): (mail: string) => ReturnType<MailReader['read']> {
+  const reader = new MailReader({
+    time: systemTime,
+    lookUp: () => Promise.reject(new Error('nobody looks anything up')),
+  });
+  t.teardown(async () => reader.close());
+  return (mail) => reader.read(tenant, Buffer.from(mail));
+}
+
+/** The longest that this process could do nothing else meanwhile. */
+async function longestPauseMs(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let before = performance.now();
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - before);
+    before = performance.now();
+  }, 5);
+  await work();
+  clearInterval(timer);
+  return Math.max(longest, performance.now() - before);
+}
+
+test('an ordinary mail is read', async (t) => {
+  const { mail, verdict } = await reading(t)(`${html}<p>Do you have <b>a room</b>?</p>`);
+  t.like(mail, { id: 'a@example.com', sender: 'ada@example.com', senderName: 'Ada' });
+  t.is(mail.text.trim(), 'Do you have a room?');
+  t.is(verdict, 'unchecked');
+});
+
+test('a mail that no parser can read is told with its reason, and the next one is read', async (t) => {
+  const read = reading(t);
+  const nested = `${html}${'<div>'.repeat(4_000)}`;
+  await t.throwsAsync(read(nested), { instanceOf: UnreadableMail, message: /nests more than/ });
+  // What base64 hides from the count, the parser meets.
+  const encoded = Buffer.from('<div>'.repeat(60_000)).toString('base64');
+  const hidden = `${head}Content-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n${encoded}`;
+  await t.throwsAsync(read(hidden), { instanceOf: UnreadableMail });
+  t.is((await read(`${head}\r\nhello`)).mail.text.trim(), 'hello');
+});
+
+test('what is counted before is refused: tags, parts, lines of the header', async (t) => {
+  const read = reading(t);
+  await t.throwsAsync(read(`${html}${'<p>a'.repeat(250_000)}`), { message: /more than 50000 tags/ });
+  const parts = `${head}Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(3_000)}`;
+  await t.throwsAsync(read(parts), { message: /more than 2000 parts/ });
+  await t.throwsAsync(read(`${'X-A: b\r\n'.repeat(3_000)}\r\n`), { message: /more than 2000 lines/ });
+  await t.throwsAsync(read(`X-A: ${'b'.repeat(300_000)}\r\n\r\n`), { message: /header has more than/ });
+});
+
+test('a long thread that quotes many addresses is no nest of tags', async (t) => {
+  const quoted = '> On Monday Ada <ada@example.com> wrote:\r\n'.repeat(1_500);
+  const { mail } = await reading(t)(`${head}\r\n${quoted}a room, please`);
+  t.true(mail.text.trim().endsWith('a room, please'));
+});
+
+test('no field of a mail holds a NUL, which PostgreSQL refuses each time that the mail comes', async (t) => {
+  const read = reading(t);
+  const { mail } = await read(
+    'From: "A\0da" <ada@example.com>\r\nSubject: a\0b\r\nMessage-ID: <a\0b@c>\r\nReferences: <d\0e@f>\r\n\r\nx\0y',
+  );
+  t.notRegex(JSON.stringify(mail), /\\u0000/);
+  t.like(mail, { id: 'ab@c', sender: 'ada@example.com', references: ['de@f'] });
+});
+
+test('a mail that takes long to read holds up nothing else in the node', async (t) => {
+  const read = reading(t);
+  await read(`${head}\r\nhello`);
+  const paragraphs = Buffer.from('<p>a'.repeat(240_000)).toString('base64');
+  const slow = `${head}Content-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n${paragraphs}`;
+  const pause = await longestPauseMs(() => read(slow).catch(() => undefined));
+  t.true(pause < 400, `the node stood still for ${Math.round(pause)} ms`);
+});

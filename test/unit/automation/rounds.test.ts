@@ -1,0 +1,125 @@
+import test from 'ava';
+import { systemTime } from '../../../cluster/index.js';
+import { failureReport } from '../../../src/automation/messages/failure-report.js';
+import { ClaimLoop, type ClaimLoopParts } from '../../../src/infra/claims/claim-loop.js';
+import { eventually } from '../../support/clocks/eventually.js';
+
+function rounds(parts: Partial<ClaimLoopParts<string>>) {
+  const reports: string[] = [];
+  const made = new ClaimLoop<string>({
+    time: systemTime,
+    keyOf: (subject) => subject,
+    work: async () => undefined,
+    findDue: async () => [],
+    everyMs: 5,
+    shareOf: (subject) => subject.charAt(0),
+    room: { all: 10, each: 10 },
+    names: { working: 'working', finding: 'finding' },
+    report: (attempted) => reports.push(attempted),
+    ...parts,
+  });
+  return { made, reports };
+}
+
+test('a subject is worked at one time at a time, and once more for whoever asked meanwhile', async (t) => {
+  const released: (() => void)[] = [];
+  let most = 0;
+  let atOnce = 0;
+  const { made } = rounds({
+    work: async () => {
+      atOnce += 1;
+      most = Math.max(most, atOnce);
+      await new Promise<void>((resolve) => released.push(resolve));
+      atOnce -= 1;
+      return undefined;
+    },
+  });
+  made.ask('one');
+  made.ask('one');
+  made.ask('one');
+  await eventually(() => released.length === 1);
+  released[0]?.();
+  await eventually(() => released.length === 2);
+  released[1]?.();
+  await made.stop();
+  t.is(released.length, 2);
+  t.is(most, 1);
+});
+
+test('more subjects than fit wait their turn, and none is forgotten', async (t) => {
+  const worked: string[] = [];
+  const { made } = rounds({
+    room: { all: 2, each: 2 },
+    work: async (subject) => {
+      await Promise.resolve();
+      worked.push(subject);
+      return undefined;
+    },
+  });
+  const subjects = ['a', 'b', 'c', 'd', 'e'];
+  for (const subject of subjects) made.ask(subject);
+  await eventually(() => worked.length === subjects.length);
+  t.deepEqual(worked.toSorted(), subjects);
+  await made.stop();
+});
+
+test('one who asks for much, and whose work takes long, keeps nobody else waiting', async (t) => {
+  const begun: string[] = [];
+  const released: (() => void)[] = [];
+  const { made } = rounds({
+    room: { all: 4, each: 2 },
+    work: async (subject) => {
+      begun.push(subject);
+      if (subject.startsWith('h')) await new Promise<void>((resolve) => released.push(resolve));
+      return undefined;
+    },
+  });
+  for (let index = 0; index < 20; index += 1) made.ask(`hot ${index}`);
+  made.ask('hot 2');
+  made.ask('calm');
+  t.deepEqual(begun, ['hot 0', 'hot 1', 'calm']);
+  for (let next = 2; next <= 20; next += 1) {
+    released.shift()?.();
+    await eventually(() => begun.length === Math.min(21, next + 2), { everyMs: 1 });
+  }
+  for (const release of released) release();
+  await made.stop();
+  t.is(new Set(begun).size, begun.length, 'each once, though one was asked for twice');
+});
+
+test('work that fails is told and done again, and looks for what is due go on after a failure', async (t) => {
+  let looks = 0;
+  let works = 0;
+  const { made, reports } = rounds({
+    findDue: async () => {
+      looks += 1;
+      if (looks === 1) throw new Error('away');
+      return looks === 2 ? ['one'] : [];
+    },
+    work: async () => {
+      works += 1;
+      if (works === 1) throw new Error('broken');
+      return undefined;
+    },
+  });
+  made.start();
+  await eventually(() => works === 2, { timeoutMs: 20_000 });
+  await made.stop();
+  t.deepEqual(reports, ['finding', 'working']);
+});
+
+test('failures are counted each time and told once a minute of each kind', (t) => {
+  const counted: string[] = [];
+  const told: string[] = [];
+  let nowMs = 0;
+  const report = failureReport({
+    time: { ...systemTime, monotonicMs: () => nowMs },
+    measures: { failed: (attempted) => counted.push(attempted) },
+    report: (attempted) => told.push(attempted),
+  });
+  for (const attempted of ['looking', 'looking', 'sending']) report(attempted, new Error('away'));
+  nowMs = 60_000;
+  report('looking', new Error('away'));
+  t.deepEqual(counted, ['looking', 'looking', 'sending', 'looking']);
+  t.deepEqual(told, ['looking', 'sending', 'looking']);
+});

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { type ErrorCode, PlatformError } from '../../../src/kernel/errors.js';
+import { webhookConfig } from '../../../src/automation/triggers/config/webhook-config.js';
+import { type IntakeParts, WebhookIntake } from '../../../src/automation/intake/webhook.js';
+
+/** What becomes of the row of a keyed message whose turn fails so. */
+async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
+  const statements: string[] = [];
+  const scope = tenantScope(randomUUID());
+  const config = webhookConfig.parse({ auth: { type: 'none' } });
+  const tx = { query: async ({ sql }: { sql: string }) => statements.push(sql.trim().split(/\s+/)[0] ?? '') };
+  const parts: unknown = {
+    store: { inTenant: async (_scope: unknown, work: (transaction: typeof tx) => unknown) => work(tx) },
+    reads: { inTenant: async () => [] },
+    live: {
+      get: () => ({
+        id: randomUUID(),
+        scope,
+        agentId: randomUUID(),
+        enabled: true,
+        parsed: { type: 'webhook', config },
+      }),
+    },
+    agents: { publishedAgent: () => ({}) },
+    authentication: { authenticate: () => undefined },
+    quota: { admitTenantWork: () => ({}), monthlyRefusal: () => undefined },
+    gates: { isDenied: () => false, isTakenOver: async () => false },
+    inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1 }) },
+    runner: {
+      run: async () => {
+        throw new PlatformError(code);
+      },
+    },
+    buffers: { flushOpen: () => undefined },
+    seal: { seal: () => Buffer.from('sealed') },
+    measures: { accepted: () => undefined, refused: () => undefined },
+  };
+  const intake = new WebhookIntake(parts as IntakeParts);
+  const request = {
+    body: Buffer.from('{"message":"hi"}'),
+    headers: { 'content-type': 'application/json', 'idempotency-key': 'one' },
+    urls: () => [],
+    address: '127.0.0.1',
+    requestId: 'x',
+  };
+  await intake.take(randomUUID(), request).catch((error: unknown) => {
+    if (!(error instanceof PlatformError) || error.code !== code) throw error;
+  });
+  return statements;
+}
+
+test('a key is free again after a refusal, and not where nobody knows whether the turn was taken', async (t) => {
+  t.deepEqual(await afterFailure('CONFLICT'), ['delete']);
+  t.deepEqual(await afterFailure('rate_limit_exceeded'), ['delete']);
+  t.deepEqual(await afterFailure('service_unavailable'), ['update']);
+});

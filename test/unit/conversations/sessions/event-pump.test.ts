@@ -1,0 +1,181 @@
+// A turn's events on their way to a client that reads slowly, or not at all.
+import test from 'ava';
+import type { RunResponse } from '../../../../generated/troupe/actors/v1/session.js';
+import { EventPump, type PumpSource } from '../../../../src/conversations/sessions/event-pump.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+
+/** A client whose connection takes one write at a time, and the next when the test says so. */
+class SlowClient {
+  readonly writes: string[] = [];
+  readonly #leaving = new AbortController();
+  #wake: (() => void) | undefined;
+  /** Takes everything at once from now on. */
+  isFast = false;
+
+  get gone(): AbortSignal {
+    return this.#leaving.signal;
+  }
+
+  get text(): string {
+    return this.writes.join('');
+  }
+
+  get types(): readonly string[] {
+    return [...this.text.matchAll(/^event: (.*)$/gm)].map(([, type = '']) => type);
+  }
+
+  write(text: string): boolean {
+    this.writes.push(text);
+    return this.isFast;
+  }
+
+  drained(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+
+  get isWaitedFor(): boolean {
+    return this.#wake !== undefined;
+  }
+
+  read(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  leave(): void {
+    this.#leaving.abort();
+    this.read();
+  }
+}
+
+/** The owner of a turn, whose messages the test sends one by one. */
+class Owner implements PumpSource {
+  readonly passedBarriers: number[] = [];
+  asked = 0;
+  #waiting:
+    | {
+        readonly resolve: (message: IteratorResult<RunResponse>) => void;
+        readonly reject: (error: Error) => void;
+      }
+    | undefined;
+  #id = 0;
+
+  readonly events: AsyncIterableIterator<RunResponse> = {
+    next: () => {
+      this.asked += 1;
+      return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }));
+    },
+    return: () => Promise.resolve({ done: true, value: undefined }),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+
+  passed(barrier: number): void {
+    this.passedBarriers.push(barrier);
+  }
+
+  stored(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  async say(types: readonly string[], more: Partial<RunResponse> = {}): Promise<void> {
+    const waiting = await eventually(() => this.#waiting, { what: 'the pump reads on' });
+    this.#waiting = undefined;
+    const events = types.map((type) => {
+      this.#id += 1;
+      return { id: this.#id, type, dataJson: JSON.stringify({ type, content: `text ${this.#id}` }) };
+    });
+    waiting.resolve({
+      done: false,
+      value: { events, barrier: 0, deadlineInMs: 0, elsewhere: false, ...more },
+    });
+  }
+
+  async end(error?: Error): Promise<void> {
+    const waiting = await eventually(() => this.#waiting);
+    if (error === undefined) waiting.resolve({ done: true, value: undefined });
+    else waiting.reject(error);
+  }
+
+  get isRead(): boolean {
+    return this.#waiting !== undefined;
+  }
+}
+
+function start() {
+  const client = new SlowClient();
+  const owner = new Owner();
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const pump = new EventPump(client, time, 0);
+  return { client, owner, time, pump, running: pump.run(owner) };
+}
+
+test('what a slow client was not sent of a text is dropped at the barrier, which is passed when the rest is out', async (t) => {
+  const { client, owner, running, pump } = start();
+  await owner.say(['metadata', 'delta']);
+  await eventually(() => client.isWaitedFor);
+  await owner.say(['delta', 'tool', 'thinking']);
+  await owner.say(['delta', 'response']);
+  await owner.say(['status'], { barrier: 7 });
+  await eventually(() => owner.asked === 4);
+  t.deepEqual(client.types, ['metadata', 'delta'], 'the connection is full');
+  t.deepEqual(owner.passedBarriers, [], 'what may still be shown is not out');
+  client.isFast = true;
+  client.read();
+  await eventually(() => owner.passedBarriers.length === 1);
+  t.deepEqual(owner.passedBarriers, [7]);
+  t.deepEqual(client.types, ['metadata', 'delta', 'tool', 'status']);
+  for (const lost of ['text 3', 'text 5', 'text 6', 'text 7']) t.false(client.text.includes(lost), lost);
+  await owner.say(['done']);
+  await owner.end();
+  await running;
+  t.is(client.types.at(-1), 'done');
+  t.true(pump.isDone);
+});
+
+test('an owner is not read on while a megabyte waits for a slow client', async (t) => {
+  const { client, owner, running } = start();
+  await owner.say(['metadata']);
+  await eventually(() => client.isWaitedFor);
+  const big = { id: 9, type: 'delta', dataJson: JSON.stringify({ content: 'x'.repeat(1024 * 1024) }) };
+  await owner.say([], { events: [big] });
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(owner.asked, 2);
+  t.false(owner.isRead);
+  client.isFast = true;
+  client.read();
+  await eventually(() => owner.isRead);
+  client.leave();
+  await running;
+});
+
+test('a client whose owner broke off is told so under the last event that it was sent, and comes again for the rest', async (t) => {
+  const { client, owner, running, pump } = start();
+  await owner.say(['metadata', 'delta']);
+  await eventually(() => client.isWaitedFor);
+  await owner.say(['delta']);
+  await owner.end(new Error('cut'));
+  await new Promise((resolve) => setImmediate(resolve));
+  client.isFast = true;
+  client.read();
+  await running;
+  t.deepEqual(client.types, ['metadata', 'delta', 'error']);
+  t.regex(client.text, /id: 2\nevent: error\ndata: .*"service_unavailable"/);
+  t.false(pump.isDone);
+});
+
+test('an owner that is silent for 15 s past its deadline is given up, and a comment goes out every 15 s till then', async (t) => {
+  const { client, owner, running, time } = start();
+  client.isFast = true;
+  await owner.say(['metadata'], { deadlineInMs: 20_000 });
+  await eventually(() => owner.isRead);
+  time.advance(34_999);
+  t.is(client.text.split(': keep-alive').length - 1, 2);
+  t.false(client.text.includes('EXECUTION_TIMEOUT'));
+  time.advance(1);
+  await running;
+  t.regex(client.text, /id: 1\nevent: error\ndata: .*"EXECUTION_TIMEOUT".*"timed_out":true/);
+});

@@ -1,0 +1,56 @@
+import test from 'ava';
+import { finishedEvents } from '../../../../src/conversations/sessions/finished-events.js';
+import type { ReadExecution } from '../../../../src/conversations/sessions/reads.store.js';
+
+const execution: ReadExecution = {
+  id: '0b6e2a52-2f5c-4f4e-9e0e-3c1f1a1d0001',
+  agent_id: '0b6e2a52-2f5c-4f4e-9e0e-3c1f1a1d0002',
+  session_id: '0b6e2a52-2f5c-4f4e-9e0e-3c1f1a1d0003',
+  trigger_id: null,
+  key_id: null,
+  user_id: null,
+  status: 'completed',
+  outcome: 'COMPLETED',
+  metadata: {},
+  model: 'sim.echo',
+  provider: 'sim',
+  usage: null,
+  cost: 0,
+  latency_ms: 5,
+  first_token_ms: 1,
+  tool_calls: 0,
+  timeout_clock: null,
+  error: null,
+  delivery_status: 'none',
+  output: 'the text',
+  blocks: [],
+  input: { accepted_fields: ['message'], ignored_fields: [{ field: 'x', reason: 'unknown_field' }] },
+  created_at: new Date(),
+  started_at: new Date(),
+  finished_at: new Date(),
+};
+
+const typesAfter = (of: ReadExecution, after: number): string[] =>
+  finishedEvents(of, after).map(({ type }) => type);
+
+test('a turn whose events are kept no more begins with metadata too, for who has seen nothing of it', (t) => {
+  t.deepEqual(typesAfter(execution, 0), ['metadata', 'response', 'metrics', 'done']);
+  t.deepEqual(JSON.parse(finishedEvents(execution, 0)[0]?.data ?? ''), {
+    type: 'metadata',
+    accepted_fields: ['message'],
+    ignored_fields: [{ field: 'x', reason: 'unknown_field' }],
+    session_id: execution.session_id,
+    execution_id: execution.id,
+  });
+  t.deepEqual(typesAfter(execution, 7), ['response', 'metrics', 'done']);
+});
+
+test('what a handoff took back is not said when the events are gone either', (t) => {
+  const suspended = { ...execution, status: 'blocked', outcome: 'SUSPENDED' } as const;
+  t.deepEqual(typesAfter(suspended, 0), ['metadata', 'metrics', 'done']);
+});
+
+test('a turn that never ran says nothing, not even an empty text', (t) => {
+  const blocked = { ...execution, status: 'blocked', outcome: 'BLOCKED', output: null } as const;
+  t.deepEqual(typesAfter(blocked, 0), ['metadata', 'metrics', 'done']);
+});

@@ -1,0 +1,77 @@
+import test from 'ava';
+import type { WatchResponse } from '../../../../generated/troupe/actors/v1/session.js';
+import { monitor } from '../../../../src/conversations/sessions/session-monitor.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
+
+/** A session's events, which the test says one by one. */
+class Watched implements AsyncIterable<WatchResponse> {
+  readonly #said: WatchResponse[] = [];
+  #ended = false;
+  #wake: () => void = () => undefined;
+
+  say(id: number, type: string): void {
+    this.#said.push({ executionId: 'e-1', events: [{ id, type, dataJson: JSON.stringify({ type }) }] });
+    this.#wake();
+  }
+
+  cancel(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<WatchResponse> {
+    while (!this.#ended) {
+      const next = this.#said.shift();
+      if (next !== undefined) yield next;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+function start(hasEnded: () => Promise<boolean> = () => Promise.resolve(false)) {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const events = new Watched();
+  const leaving = new AbortController();
+  let text = '';
+  const writer = {
+    gone: leaving.signal,
+    write: (chunk: string): boolean => {
+      text += chunk;
+      return true;
+    },
+    drained: () => Promise.resolve(),
+  };
+  const running = monitor({ events, hasEnded }, writer, time);
+  return { time, events, running, leave: () => leaving.abort(), text: () => text };
+}
+
+test('a monitor ends after five minutes with an error under the id of the last event that it was sent', async (t) => {
+  const { time, events, running, text } = start();
+  events.say(7, 'delta');
+  await eventually(() => text().includes('event: delta'));
+  t.regex(text(), /id: 7\nevent: delta\ndata: .*"execution_id":"e-1"/);
+  time.advance(5 * 60_000 - 1);
+  t.false(text().includes('STREAM_TIMEOUT'));
+  t.is(text().split(': keep-alive').length - 1, 19, 'a comment every 15 s');
+  time.advance(1);
+  await running;
+  t.regex(text(), /id: 7\nevent: error\ndata: .*"STREAM_TIMEOUT".*"timed_out":true/);
+});
+
+test('a monitor ends with its session, when the store is away for a moment too, and when its reader leaves', async (t) => {
+  let looks = 0;
+  const ending = start(() => {
+    looks += 1;
+    return looks === 1 ? Promise.reject(new Error('away')) : Promise.resolve(true);
+  });
+  ending.time.advance(10_000);
+  await eventually(() => looks === 1);
+  ending.time.advance(10_000);
+  await ending.running;
+  t.is(looks, 2);
+  const left = start();
+  left.leave();
+  await left.running;
+  t.false(left.text().includes('error'));
+});

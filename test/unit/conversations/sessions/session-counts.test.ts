@@ -1,0 +1,66 @@
+// A session's row is written with the end of a turn; until then the turn's own rows say how far it is.
+import test from 'ava';
+import { systemTime } from '../../../../cluster/index.js';
+import { newSession } from '../../../../src/conversations/sessions/turn-queue.js';
+import type { SessionActivation } from '../../../../src/conversations/sessions/parts.js';
+import type {
+  ExecutionRow,
+  MessageRow,
+  SessionLoaded,
+  StoredInput,
+} from '../../../../src/conversations/sessions/rows.js';
+import { SessionState } from '../../../../src/conversations/sessions/session-state.js';
+
+const at = '2026-01-01T00:00:00.000Z';
+const activation = { address: { group: 'tenant', kind: 'session', key: 'session' }, slot: 1 };
+const author = { kind: 'key', id: 'a key' } as const;
+const begun = { agentId: 'agent', channel: 'chat', startedBy: author };
+const row = newSession(activation as SessionActivation, begun, at);
+
+function message(number: number): MessageRow {
+  return {
+    tenant_id: 'tenant',
+    session_id: 'session',
+    number,
+    id: `message ${number}`,
+    role: 'user',
+    author,
+    content: 'Hello',
+    declared_context: null,
+    metadata: {},
+    execution_id: null,
+    created_at: at,
+  };
+}
+
+function execution(arrival: number): ExecutionRow {
+  const input: StoredInput = {
+    message: 'Hello',
+    declared_context: null,
+    accepted_fields: [],
+    ignored_fields: [],
+    quick_replies: false,
+    role: 'owner',
+    needs_bindings: false,
+    deadline_ms: 1_000,
+  };
+  const turn: Partial<ExecutionRow> = { id: `turn ${arrival}`, arrival, outcome: null, input };
+  return turn as ExecutionRow;
+}
+
+function countsOf(loaded: Omit<SessionLoaded, 'steps'>): readonly (number | undefined)[] {
+  const { session } = new SessionState({ ...loaded, steps: [] }, 1, systemTime);
+  return [session?.last_message, session?.last_arrival];
+}
+
+test('a session whose owner was lost during its turns goes on behind their messages and arrivals', (t) => {
+  const session = { ...row, last_message: 2, last_arrival: 1 };
+  const messages = [message(1), message(2), message(3)];
+  t.deepEqual(countsOf({ session, messages, unfinished: [execution(2), execution(3)] }), [3, 3]);
+});
+
+test('a session whose turns have ended goes on behind what its row says', (t) => {
+  const session = { ...row, last_message: 7, last_arrival: 4 };
+  t.deepEqual(countsOf({ session, messages: [message(6), message(7)], unfinished: [] }), [7, 4]);
+  t.deepEqual(countsOf({ session, messages: [], unfinished: [] }), [7, 4]);
+});

@@ -1,0 +1,37 @@
+import test from 'ava';
+import { compact, placeAfter, TurnLog, unfolded } from '../../../../src/conversations/sessions/turn-log.js';
+
+function log(epoch: number): TurnLog {
+  const made = new TurnLog(epoch);
+  made.append('metadata', { session_id: 's' });
+  made.append('delta', { content: 'one ' });
+  made.append('delta', { content: 'two' });
+  made.append('thinking', { content: 'hm' });
+  made.append('delta', { content: ' three' });
+  made.append('done', { outcome: 'COMPLETED' });
+  return made;
+}
+
+test('ids are the epoch times 2^32 and a number, so that a new owner is above all older ones', (t) => {
+  const ids = log(3).events.map(({ id }) => id);
+  t.deepEqual(
+    ids,
+    [1, 2, 3, 4, 5, 6].map((number) => 3 * 2 ** 32 + number),
+  );
+  t.true((log(4).events[0]?.id ?? 0) > (ids.at(-1) ?? 0));
+});
+
+test('a reader goes on behind its last event, and one of an older owner behind the first', (t) => {
+  const { events } = log(3);
+  t.is(placeAfter(events, 0), 0);
+  for (const [place, { id }] of events.entries()) t.is(placeAfter(events, id), place + 1);
+  t.is(placeAfter(events, 2 * 2 ** 32 + 5), 1);
+  t.is(placeAfter(events, 9 * 2 ** 32), events.length);
+});
+
+test('what is stored compactly unfolds into the very same events', (t) => {
+  const { events } = log(7);
+  const stored = JSON.parse(JSON.stringify(compact(events)));
+  t.true(stored.length < events.length);
+  t.deepEqual(unfolded(stored), [...events]);
+});

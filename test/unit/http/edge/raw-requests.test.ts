@@ -1,0 +1,141 @@
+import test from 'ava';
+import { z } from 'zod';
+import { anyone, declare } from '../../../../src/http/operations/index.js';
+import { startEdge } from '../../../support/servers/edge.js';
+import { RawConnection } from '../../../support/clients/raw-http.js';
+
+/** Requests over raw sockets, and what was served of them: a smuggled one would be seen here. */
+async function served() {
+  const seen: string[] = [];
+  const edge = await startEdge([
+    declare({
+      name: 'a.post',
+      method: 'POST',
+      path: '/post',
+      title: 'Post',
+      access: anyone(),
+      body: z.looseObject({}),
+      output: z.unknown(),
+      handle: ({ body }) => {
+        seen.push(`POST ${JSON.stringify(body)}`);
+        return { ok: true };
+      },
+    }),
+    declare({
+      name: 'a.smuggled',
+      method: 'GET',
+      path: '/smuggled',
+      title: 'Smuggled',
+      access: anyone(),
+      output: z.unknown(),
+      handle: () => {
+        seen.push('GET');
+        return { ok: true };
+      },
+    }),
+  ]);
+  return { edge, seen };
+}
+
+const post = 'POST /post HTTP/1.1\r\nHost: a\r\n';
+const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+
+const refused: readonly (readonly [string, string])[] = [
+  ['two Content-Length lines', `${post}Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}${smuggled}`],
+  ['the same Content-Length twice', `${post}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+  ['an empty Content-Length before another', `${post}Content-Length: \r\nContent-Length: 2\r\n\r\n{}`],
+  ['a list as Content-Length', `${post}Content-Length: 2, 2\r\n\r\n{}`],
+  ['a signed Content-Length', `${post}Content-Length: +2\r\n\r\n{}`],
+  ['a Content-Length of hexadecimal digits', `${post}Content-Length: 0x2\r\n\r\n{}`],
+  ['a Content-Length beyond all numbers', `${post}Content-Length: 99999999999999999999\r\n\r\n{}`],
+  [
+    'Content-Length beside Transfer-Encoding',
+    `${post}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  ],
+  [
+    'an empty Content-Length beside Transfer-Encoding',
+    `${post}Content-Length: \r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+  ],
+  ['an unknown transfer coding', `${post}Transfer-Encoding: gzip\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  ['a transfer coding behind chunked', `${post}Transfer-Encoding: chunked, gzip\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  [
+    'two Transfer-Encoding lines',
+    `${post}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
+  ],
+  ['an empty Transfer-Encoding', `${post}Transfer-Encoding: \r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  [
+    'two lengths of a request that takes no body',
+    `GET /smuggled HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\nContent-Length: 0\r\n\r\n${smuggled}`,
+  ],
+  ['no Host', 'POST /post HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}'],
+  ['an empty Host', 'POST /post HTTP/1.1\r\nHost: \r\nContent-Length: 2\r\n\r\n{}'],
+  ['two Host lines', `${post}Host: b\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a NUL in the address', 'POST /post\0 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'],
+  ['another version', 'POST /post HTTP/1.0\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'],
+  ['a line of an address that ends in LF alone', 'POST /post HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}'],
+  ['a request line of 5,000 letters', `GET /${'a'.repeat(5_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
+  ['headers of 5,000 letters', `${post}X-A: ${'a'.repeat(5_000)}\r\nContent-Length: 2\r\n\r\n{}`],
+  ['120 headers', `${post}${'a: b\r\n'.repeat(120)}Content-Length: 2\r\n\r\n{}`],
+  ['what is no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  ['an extension of a chunk', `${post}Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\n\r\n${smuggled}`],
+  // The native parser takes no trailers: what follows the last chunk is read as a request.
+  ['a request in place of a trailer', `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n${smuggled}`],
+  ['a request behind a body in chunks', `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
+];
+
+for (const [what, request] of refused) {
+  test(`${what}: refused or cut off, and served in no part`, async (t) => {
+    const { edge, seen } = await served();
+    t.teardown(edge.close);
+    const connection = new RawConnection(t, edge.port).send(request);
+    await connection.ended(what);
+    t.true(connection.statuses.length <= 1, connection.received);
+    t.true((connection.statuses[0] ?? 400) >= 400, connection.received);
+    t.false(seen.includes('GET'));
+    if (!what.includes('chunk')) t.deepEqual(seen, []);
+  });
+}
+
+/**
+ * Of these the native parser hands nothing to the platform: it takes them for a head that is not whole yet, reads it
+ * again with each further byte, and closes the connection after its idle time.
+ */
+const neverWhole: readonly (readonly [string, string])[] = [
+  ['a folded line', `${post}X-A: a\r\n b\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a line folded with a tab', `${post}X-A: a\r\n\tb\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a fold before the first header', 'POST /post HTTP/1.1\r\n Host: a\r\nContent-Length: 2\r\n\r\n{}'],
+  ['a bare CR in a value', `${post}X-A: a\rb\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a bare CR before a name', `${post}\rX-A: a\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a bare CR in the request line', 'POST /post\r HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'],
+  ['a bare LF behind a value', `${post}X-A: a\nContent-Length: 2\r\n\r\n{}`],
+  ['a NUL in a value', `${post}X-A: a\0b\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a NUL in a name', `${post}X\0A: a\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a vertical tab in a transfer coding', `${post}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
+  ['a space before the colon', `${post}Content-Length : 2\r\n\r\n{}`],
+  ['a chunk whose size is no number', `${post}Transfer-Encoding: chunked\r\n\r\ng\r\n{}\r\n0\r\n\r\n`],
+];
+
+test('what the native parser takes for half a head is never served, and its connection is closed', async (t) => {
+  t.timeout(90_000);
+  const { edge, seen } = await served();
+  t.teardown(edge.close);
+  const connections = neverWhole.map(([what, request]) => ({
+    what,
+    connection: new RawConnection(t, edge.port).send(request + smuggled),
+  }));
+  await Promise.all(connections.map(({ what, connection }) => connection.ended(what)));
+  for (const { what, connection } of connections) t.false(connection.statuses.includes(200), what);
+  t.deepEqual(seen, []);
+});
+
+test('a body in chunks is read, and its connection closes with the answer', async (t) => {
+  const { edge, seen } = await served();
+  t.teardown(edge.close);
+  const connection = new RawConnection(t, edge.port);
+  connection.send(`${post}Transfer-Encoding: Chunked\r\n\r\n1\r\n{\r\n`);
+  connection.send('8\r\n"a":"b"}\r\n0\r\n\r\n');
+  await connection.ended('a body in chunks');
+  t.deepEqual(connection.statuses, [200], connection.received);
+  t.regex(connection.received, /\r\nconnection: close\r\n/i);
+  t.deepEqual(seen, ['POST {"a":"b"}']);
+});

@@ -1,0 +1,137 @@
+// The arithmetic of blocks: several processes, any of which may die, stop in order or change its mind.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import fc from 'fast-check';
+import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
+import { LocalAdmission } from '../../../../src/tenancy/quota/admission.js';
+import { type Countable, Grants, type GrantStore } from '../../../../src/tenancy/quota/grants.js';
+import { SlidingWindow } from '../../../../src/tenancy/quota/sliding-window.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
+
+/** As `work_counts` books: what was given out below a limit is never given out again. */
+class Booked implements GrantStore {
+  granted = 0;
+
+  async take({ limit }: Countable, wanted: number) {
+    const block = Math.max(0, Math.min(wanted, limit - this.granted));
+    this.granted += block;
+    return { block, granted: this.granted };
+  }
+
+  async giveBack(_scope: unknown, _subject: string, rest: number): Promise<void> {
+    this.granted -= rest;
+  }
+}
+
+async function grantOne(grants: Grants, counted: Countable): Promise<boolean> {
+  for (;;) {
+    const standing = grants.standing(counted);
+    if (standing === 'used-up') return false;
+    if (standing === 'has-room') {
+      grants.grant(counted);
+      return true;
+    }
+    await grants.prepare(counted);
+  }
+}
+
+test('however processes die, stop, take back and change limits, no more is granted than the highest limit allows', async (t) => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('grant' as const), node: fc.nat({ max: 2 }), times: fc.nat({ max: 40 }) }),
+    fc.record({ kind: fc.constant('take back' as const), node: fc.nat({ max: 2 }) }),
+    fc.record({ kind: fc.constant('die' as const), node: fc.nat({ max: 2 }) }),
+    fc.record({ kind: fc.constant('stop' as const), node: fc.nat({ max: 2 }) }),
+    fc.record({ kind: fc.constant('limit' as const), limit: fc.integer({ min: 1, max: 150 }) }),
+    fc.record({ kind: fc.constant('wait' as const) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+      const booked = new Booked();
+      const time = new ManualTime('2026-11-21T10:00:00Z');
+      const scope = tenantScope(randomUUID());
+      const report = (attempted: string, error: unknown): void => {
+        throw new Error(attempted, { cause: error });
+      };
+      const start = (): Grants => new Grants(booked, { time, countsMax: 10, report });
+      const nodes = [start(), start(), start()];
+      let [limit, highest, granted, died] = [50, 50, 0, false];
+      for (const one of steps) {
+        const index = 'node' in one ? one.node : 0;
+        const node = nodes[index];
+        if (node === undefined) return false;
+        const counted = { scope, subject: 'a-day', limit };
+        if (one.kind === 'grant') {
+          const outcomes = await Promise.all(
+            Array.from({ length: one.times }, () => grantOne(node, counted)),
+          );
+          const admitted = outcomes.filter((isGranted) => isGranted).length;
+          granted += admitted;
+        } else if (one.kind === 'take back' && granted > 0) {
+          // Also where another one had granted it, and is gone.
+          node.takeBack(counted);
+          granted -= 1;
+        } else if (one.kind === 'die' || one.kind === 'stop') {
+          if (one.kind === 'stop') await node.stop();
+          else died = true;
+          nodes[index] = start();
+        } else if (one.kind === 'limit') {
+          ({ limit } = one);
+          highest = Math.max(highest, limit);
+        } else {
+          time.advance(1_000);
+        }
+        if (granted > highest || booked.granted < granted) return false;
+      }
+      for (const node of nodes) await node.stop();
+      // A crash may leave a block spent; orderly ends leave exactly what was granted.
+      return died ? booked.granted >= granted : booked.granted === granted;
+    }),
+    { numRuns: 150 },
+  );
+  t.pass();
+});
+
+test('what is taken back around midnight stays counted: nobody knows in which day it was', async (t) => {
+  const booked = new Booked();
+  const time = new ManualTime('2026-11-21T23:59:58Z');
+  const scope = tenantScope(randomUUID());
+  const days = new Grants(booked, { time, countsMax: 10, report: (_what, error) => t.fail(String(error)) });
+  const admission = new LocalAdmission({ time, days, lives: days, dailyLimits: true, windowsMax: 10 });
+  const limits = { requestsPerMinute: 100, requestsPerDay: 40 };
+  const admit = async (): Promise<void> => void (await admission.admitTenantWork(scope, limits));
+  await admit();
+  await admit();
+  time.advance(3_000);
+  await admit();
+  admission.takeBackWork(scope, limits, undefined, 3_000);
+  await days.stop();
+  t.is(booked.granted, 3, 'the three of two days');
+  time.advance(20_000);
+  await admit();
+  admission.takeBackWork(scope, limits, undefined, 3_000);
+  await days.stop();
+  t.is(booked.granted, 3);
+});
+
+test('a window that moves to another process goes on where it was, and forgets one that was taken back', (t) => {
+  const [before, after] = [new SlidingWindow(), new SlidingWindow()];
+  for (const atMs of [1_000, 1_200, 30_000, 50_000]) before.add(atMs);
+  before.takeBack();
+  const { agesMs, counts } = before.history(55_000);
+  t.is(
+    counts.reduce((sum, count) => sum + count, 0),
+    3,
+  );
+  // The other process has a clock of its own, and has counted two already.
+  after.add(900_000);
+  after.add(905_000);
+  after.merge(910_000, agesMs, counts);
+  t.is(after.used(910_000), 5);
+  t.is(after.used(917_000), 3, 'the first two leave a minute after they came');
+  t.is(after.roomAtMs(917_000, 3), 945_000);
+  after.takeBack();
+  after.takeBack();
+  t.is(after.used(917_000), 1);
+  for (let more = 0; more < 5; more += 1) after.takeBack();
+  t.is(after.used(917_000), 0);
+});

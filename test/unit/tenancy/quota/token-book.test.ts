@@ -1,0 +1,267 @@
+// Reservations of a month's tokens: the arithmetic alone, on a clock and a store that the test holds.
+import test from 'ava';
+import fc from 'fast-check';
+import { type Reserved, TokenLedger, type TokenClaim } from '../../../../src/tenancy/quota/token-ledger.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
+
+const minuteMs = 60_000;
+
+function build(options: { used?: number; inherited?: { tokens: number; forMs: number } } = {}) {
+  const time = new ManualTime('2026-11-21T10:00:00Z');
+  const state = { used: options.used ?? 0, reads: 0, held: 0, holds: 0, storeIsAway: false };
+  const book = new TokenLedger({
+    time,
+    read: async () => {
+      state.reads += 1;
+      if (state.storeIsAway) throw new Error('the store is away');
+      return state.used;
+    },
+    hold: async (tokens) => {
+      if (state.storeIsAway) throw new Error('the store is away');
+      state.holds += 1;
+      state.held = tokens;
+    },
+    inherited: options.inherited ?? { tokens: 0, forMs: 0 },
+  });
+  return { time, state, book };
+}
+
+function wish(attemptId: string, changes: Partial<TokenClaim> = {}): TokenClaim {
+  return {
+    attemptId,
+    process: 'node-1',
+    tokens: 40,
+    withinMs: minuteMs,
+    monthlyLimit: 100,
+    letIn: false,
+    ...changes,
+  };
+}
+
+/** What has been decided by the time that everything asked for before was answered. */
+async function decided(reserved: Reserved | Promise<Reserved>): Promise<Reserved['outcome'] | 'waits'> {
+  const later = new Promise<'waits'>((resolve) => setImmediate(() => setImmediate(() => resolve('waits'))));
+  return Promise.race([Promise.resolve(reserved).then(({ outcome }) => outcome), later]);
+}
+
+test('calls are let in while used and reserved are below the limit; the next waits for one to end', async (t) => {
+  const { book } = build();
+  const all = ['a', 'b', 'c', 'd'].map((id) => book.reserve(wish(id)));
+  t.deepEqual(await Promise.all(all.map(decided)), ['reserved', 'reserved', 'reserved', 'waits']);
+  t.is(book.reservedTokens, 120, 'the one that crosses is let in whole');
+  book.settle('a', 40, 15);
+  book.settle('a', 40, 25);
+  t.is(await decided(book.reserve(wish('e'))), 'waits', 'used 25 and reserved 80 leave nothing');
+  book.settle('b', 40, 5);
+  t.deepEqual(await all[3], { outcome: 'reserved' }, 'in the order of their coming');
+});
+
+test('whoever waited is refused once the month is really used up', async (t) => {
+  const { book, state } = build({ used: 90 });
+  const [first, second] = [book.reserve(wish('a')), book.reserve(wish('b'))];
+  t.is(await decided(first), 'reserved');
+  t.is(await decided(second), 'waits');
+  state.used = 130;
+  book.settle('a', 40, 40);
+  t.deepEqual(await second, { outcome: 'used up', used: 130 });
+  t.deepEqual(await book.reserve(wish('c')), { outcome: 'used up', used: 130 });
+});
+
+test('whoever waits too long is told that it is busy, and holds nothing', async (t) => {
+  const { book, time } = build();
+  for (const id of ['a', 'b', 'c']) t.is(await decided(book.reserve(wish(id))), 'reserved');
+  const waiting = book.reserve(wish('d'));
+  t.is(await decided(waiting), 'waits');
+  time.advance(10_000);
+  t.deepEqual(await waiting, { outcome: 'busy' });
+  t.is(book.reservedTokens, 120);
+});
+
+test('work that was let in before is let in whatever is used', async (t) => {
+  const { book } = build({ used: 500 });
+  t.is(await decided(book.reserve(wish('a', { letIn: true }))), 'reserved');
+});
+
+test('a settlement counts once, however often it is told, and a reservation once, however often it is asked for', async (t) => {
+  const { book } = build();
+  t.is(await decided(book.reserve(wish('a'))), 'reserved');
+  t.is(await decided(book.reserve(wish('a'))), 'reserved');
+  t.is(book.reservedTokens, 40);
+  for (let repeat = 0; repeat < 3; repeat += 1) book.settle('a', 40, 7);
+  t.is(book.reservedTokens, 0);
+  t.is(await book.used(), 7);
+});
+
+test('a reservation ends at its deadline or with its process, and counts until its row is surely closed', async (t) => {
+  const { book, time } = build();
+  await book.reserve(wish('a', { withinMs: minuteMs }));
+  await book.reserve(wish('b', { withinMs: 10 * minuteMs, process: 'node-2' }));
+  book.sweep((process) => process === 'node-3');
+  t.is(book.leftovers().length, 2);
+  time.advance(minuteMs);
+  book.sweep(() => false);
+  t.deepEqual(
+    book.leftovers().map(({ attemptId }) => attemptId),
+    ['b'],
+  );
+  t.is(book.reservedTokens, 80, 'whoever finds the open row closes it with the estimate in a while');
+  book.sweep((process) => process === 'node-2');
+  t.deepEqual(book.leftovers(), []);
+  time.advance(minuteMs);
+  book.sweep(() => false);
+  t.is(book.reservedTokens, 0);
+});
+
+test('what a dead owner may have reserved counts until its time, less what is settled, or until it is told exactly', async (t) => {
+  const { book, time } = build({ inherited: { tokens: 95, forMs: minuteMs } });
+  t.is(book.reservedTokens, 95);
+  t.is(await decided(book.reserve(wish('a', { tokens: 10 }))), 'reserved');
+  t.is(await decided(book.reserve(wish('b', { tokens: 10 }))), 'waits');
+  book.settle('an attempt that nobody here knows', 50, 3);
+  t.is(book.reservedTokens, 65, '45 of the bound, and two of 10');
+  time.advance(minuteMs);
+  t.is(book.reservedTokens, 20);
+
+  const told = build({ inherited: { tokens: 1_000, forMs: minuteMs } }).book;
+  told.takeOver([{ attemptId: 'x', process: 'node-1', tokens: 30, withinMs: minuteMs }], true);
+  t.is(told.reservedTokens, 30);
+  told.settle('x', 30, 12);
+  t.is(told.reservedTokens, 0);
+});
+
+test('a bound gives way to the rows that are open, once every attempt must have its row', async (t) => {
+  const { book, time, state } = build({ inherited: { tokens: 95, forMs: 10 * minuteMs } });
+  t.is(await decided(book.reserve(wish('a', { tokens: 10 }))), 'reserved');
+  t.is(state.held, 95 + 17, 'an owner after this one is left the bound too');
+  const waiting = book.reserve(wish('b', { tokens: 10 }));
+  t.is(await decided(waiting), 'waits');
+  t.false(book.mayRecover);
+  const row = { process: 'node-2', tokens: 20, withinMs: minuteMs };
+  book.takeOver([{ attemptId: 'of another one told', ...row }], false);
+  t.false(book.knowsAll, 'who told it did not know all');
+  time.advance(30_000);
+  t.true(book.mayRecover);
+  book.takeOver(
+    [
+      { attemptId: 'x', ...row },
+      { attemptId: 'a', ...row },
+    ],
+    true,
+  );
+  t.is(book.reservedTokens, 20 + 20 + 10, 'what is known already is not counted again');
+  t.deepEqual(await waiting, { outcome: 'busy' }, 'it had waited for longer than its patience');
+  t.true(book.knowsAll);
+  t.false(book.mayRecover);
+});
+
+test('an attempt that is asked for again joins the first question, and needs nothing once it has ended', async (t) => {
+  const { book } = build();
+  for (const id of ['a', 'b', 'c']) await book.reserve(wish(id));
+  const [waiting, again] = [book.reserve(wish('d')), book.reserve(wish('d'))];
+  t.is(await decided(again), 'waits');
+  book.settle('a', 40, 0);
+  t.deepEqual(await Promise.all([waiting, again]), [{ outcome: 'reserved' }, { outcome: 'reserved' }]);
+  t.is(book.reservedTokens, 120, 'it is reserved once');
+  for (const id of ['b', 'c', 'd']) book.settle(id, 40, 0);
+  t.is(book.reservedTokens, 0);
+  t.is(await decided(book.reserve(wish('d'))), 'reserved');
+  t.is(book.reservedTokens, 0, 'a late repeat of one that is settled');
+});
+
+test('a month that was added up here is read anew before anybody is refused for it', async (t) => {
+  const { book, state } = build({ used: 90 });
+  await book.reserve(wish('a', { tokens: 5 }));
+  // Its row was closed, and read with the others, before its settlement was heard.
+  book.settle('a', 5, 10);
+  state.used = 95;
+  t.is(await decided(book.reserve(wish('b', { tokens: 5 }))), 'reserved');
+  state.used = 100;
+  book.settle('b', 5, 5);
+  t.deepEqual(await book.reserve(wish('c')), { outcome: 'used up', used: 100 });
+});
+
+test('nothing is reserved that is not held ahead: a store that is away lets nobody in', async (t) => {
+  const { book, state } = build();
+  await book.used();
+  state.storeIsAway = true;
+  await t.throwsAsync(async () => book.reserve(wish('a')), { message: 'the store is away' });
+  t.is(book.reservedTokens, 0);
+  state.storeIsAway = false;
+  t.is(await decided(book.reserve(wish('a'))), 'reserved');
+  t.true(state.held >= 40);
+});
+
+test('a hold covers many reservations, so that most need no wait', async (t) => {
+  const { book, state } = build();
+  const large = { monthlyLimit: 1_000_000, tokens: 100 };
+  await book.reserve(wish('first', large));
+  for (let call = 0; call < 150; call += 1) {
+    t.false(book.reserve(wish(`call-${call}`, large)) instanceof Promise);
+  }
+  t.is(state.holds, 1);
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, call) => book.reserve(wish(`more-${call}`, large))),
+  );
+  t.is(state.holds, 2, 'those that come at once wait for one commit');
+});
+
+test('a month that begins begins with nothing used', async (t) => {
+  const { book, state, time } = build({ used: 100 });
+  t.deepEqual(await book.reserve(wish('a')), { outcome: 'used up', used: 100 });
+  state.used = 0;
+  time.advanceTo('2026-12-01T00:00:00Z');
+  t.is(await decided(book.reserve(wish('b'))), 'reserved');
+});
+
+test('whatever comes and ends when, nobody is let in beyond the limit, holds cover it, and nothing is left over', async (t) => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('reserve' as const), tokens: fc.integer({ min: 1, max: 60 }) }),
+    fc.record({
+      kind: fc.constant('settle' as const),
+      which: fc.nat(),
+      share: fc.double({ min: 0, max: 1.2, noNaN: true }),
+    }),
+    fc.record({ kind: fc.constant('wait' as const), forMs: fc.integer({ min: 1, max: 30_000 }) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
+      const { book, state, time } = build();
+      const open = new Map<string, number>();
+      let largest = 0;
+      let isSound = true;
+      for (const [number, one] of steps.entries()) {
+        if (one.kind === 'reserve') {
+          const attemptId = `attempt-${number}`;
+          const standing = state.used + book.reservedTokens;
+          const asked = book.reserve(wish(attemptId, { tokens: one.tokens, monthlyLimit: 200 }));
+          void Promise.resolve(asked).then(({ outcome }) => {
+            if (outcome !== 'reserved') return;
+            open.set(attemptId, one.tokens);
+            largest = Math.max(largest, one.tokens);
+          });
+          if ((await decided(asked)) === 'reserved') isSound &&= standing < 200;
+        } else if (one.kind === 'settle') {
+          const [attemptId, tokens] = [...open][one.which % Math.max(1, open.size)] ?? [];
+          if (attemptId === undefined || tokens === undefined) continue;
+          const used = Math.floor(tokens * one.share);
+          open.delete(attemptId);
+          state.used += used;
+          book.settle(attemptId, tokens, used);
+        } else {
+          time.advance(one.forMs);
+          book.sweep(() => false);
+        }
+        await decided(new Promise(() => undefined));
+        const kept = book.leftovers().reduce((sum, { tokens }) => sum + tokens, 0);
+        isSound &&= kept <= state.held && book.reservedTokens < 200 + largest + 60;
+      }
+      time.advance(3 * minuteMs);
+      book.sweep(() => false);
+      time.advance(2 * minuteMs);
+      book.sweep(() => false);
+      return isSound && book.reservedTokens === 0 && book.isIdle;
+    }),
+    { numRuns: 60 },
+  );
+  t.pass();
+});

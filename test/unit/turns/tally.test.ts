@@ -1,8 +1,0 @@
-import test from 'ava';
-import { Tally } from '../../../src/turns/tally.js';
-
-test('the cost of a turn of many rounds shows no noise of adding doubles', (t) => {
-  const tally = new Tally();
-  for (const cost of [0.1, 0.2, 0.0000003]) tally.add({ cost });
-  t.is(JSON.stringify({ cost: tally.cost }), '{"cost":0.3000003}');
-});
