@@ -1,4 +1,5 @@
-// The whole gate: format, lock file, decisions, native binaries, protobuf rules, types, lint, tests.
+// The whole gate: format, lock file, decisions, native binaries, protobuf rules, types, lint, tests. `--fast` runs only the
+// tests that need no database, no Redis and no other process.
 import '../bin/supported-node.mjs';
 import { spawnSync } from 'node:child_process';
 
@@ -12,7 +13,11 @@ const steps = [
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
 ];
-if (!process.argv.includes('--without-tests')) steps.push(['tests', process.execPath, ['scripts/test.mjs']]);
+const fastTests = ['dist/test/tidy.test.js', 'dist/test/unit/**/*.test.js'];
+if (process.argv.includes('--fast'))
+  steps.push(['tests', process.execPath, ['scripts/test.mjs', ...fastTests]]);
+else if (!process.argv.includes('--without-tests'))
+  steps.push(['tests', process.execPath, ['scripts/test.mjs']]);
 
 for (const [name, command, args] of steps) {
   process.stdout.write(`\n── ${name}\n`);

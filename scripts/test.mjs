@@ -21,8 +21,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   });
 }
 
-const { provideDatabase } = await import('./test-database.mjs');
-const database = await provideDatabase(run);
+const database = await databaseFor(process.argv.slice(2));
 let status = 1;
 try {
   if (!interrupted) status = await runAva({ ...database.environment, TROUPE_TEST_RUN: run });
@@ -30,6 +29,14 @@ try {
   await database.stop();
 }
 process.exit(interrupted ? 130 : status);
+
+/** Unit tests get no database, so that one that needs it fails; every other test does. */
+async function databaseFor(patterns) {
+  const isUnit = (pattern) => /^dist\/test\/(?:unit\/|tidy\.)/.test(pattern);
+  if (patterns.length > 0 && patterns.every(isUnit)) return { environment: {}, stop: async () => undefined };
+  const { provideDatabase } = await import('./test-database.mjs');
+  return provideDatabase(run);
+}
 
 /** Prints ava's output, a summary of the failures, and a final line with the counts. */
 function runAva(environment) {
