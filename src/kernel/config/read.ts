@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { closestName } from '../closest-name.js';
 import type { Setting } from './setting.js';
 import { type Settings, settingTable } from './settings.js';
 
@@ -30,7 +31,7 @@ export interface ReadOptions {
 
 /** Reads and checks all settings at once, so that one start shows all that is to mend. */
 export function readSettings(environment: Environment, options: ReadOptions = {}): Settings {
-  const problems: string[] = [];
+  const problems: string[] = [...mistypedNames(environment)];
   const values: Record<string, unknown> = {};
   for (const [name, entry] of entries()) {
     const fallback = options.defaults?.[name] ?? entry.fallback;
@@ -65,6 +66,22 @@ export function describeSettings(environment: Environment): readonly string[] {
       shown ?? (entry.fallback === undefined || entry.fallback === '' ? '(unset)' : entry.fallback);
     return `${entry.variable}=${value}\n    ${entry.meaning}${entry.secret ? `; also as a file by ${entry.variable}_FILE` : ''}`;
   });
+}
+
+/**
+ * A mistyped setting would leave its default in force without a word. Names that are near no setting are not the
+ * platform's: orchestrators add variables such as TROUPE_SERVICE_HOST by themselves.
+ */
+function mistypedNames(environment: Environment): readonly string[] {
+  const known = new Set(
+    entries().flatMap(([, { variable, secret }]) => (secret ? [variable, `${variable}_FILE`] : [variable])),
+  );
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('TROUPE_') && !known.has(name))
+    .flatMap((name) => {
+      const closest = closestName(name, known);
+      return closest === undefined ? [] : [`${name} is not a setting. Did you mean ${closest}?`];
+    });
 }
 
 function entries(): readonly [keyof Settings, Setting<unknown>][] {

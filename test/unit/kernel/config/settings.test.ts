@@ -26,3 +26,20 @@ test('the refusal of an operator token names its variable, its length and how to
   const spaced = `${long} ${long}`;
   t.throws(() => readSettings({ TROUPE_OPERATOR_TOKEN: spaced }), { message: /must not hold spaces/ });
 });
+
+test('a mistyped setting stops the start and names the closest one; names of others are left alone', (t) => {
+  const refusal = t.throws(
+    () => readSettings({ TROUPE_HTP_PORT: '8080', TROUPE_OPERATOR_TOKEN_FIEL: '/none' }),
+    {
+      instanceOf: SettingsError,
+    },
+  );
+  t.regex(refusal?.message ?? '', /TROUPE_HTP_PORT is not a setting\. Did you mean TROUPE_HTTP_PORT\?/);
+  t.regex(refusal?.message ?? '', /Did you mean TROUPE_OPERATOR_TOKEN_FILE\?/);
+  const ofKubernetes = {
+    TROUPE_PORT: 'tcp://10.0.0.1:8080',
+    TROUPE_SERVICE_HOST: '10.0.0.1',
+    TROUPE_TEST_RUN: 'a',
+  };
+  t.notThrows(() => readSettings({ ...ofKubernetes, TROUPE_PORT_8080_TCP_ADDR: '10.0.0.1' }));
+});
