@@ -6,7 +6,7 @@ import { type AgentDocument, storedDocument } from './document.js';
 export const statuses = ['draft', 'published', 'archived'] as const;
 export type AgentStatus = (typeof statuses)[number];
 
-/** The working copy of every agent, or of published ones what runs. */
+/** Reads the working copy of every agent, or the published version of published agents. */
 export type View = 'working-copy' | 'published';
 
 export interface AgentFilter {
@@ -14,7 +14,7 @@ export interface AgentFilter {
   readonly type?: string | undefined;
   readonly createdBy?: string | undefined;
   readonly includeArchived?: boolean | undefined;
-  /** The id of the last agent of the page before. */
+  /** The id of the last agent of the previous page. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
 }
@@ -72,7 +72,7 @@ export function findAgent(
     where a.tenant_id = ${scope.tenantId} and a.id = ${id}`);
 }
 
-/** The working copy, which nobody else changes until the transaction ends. */
+/** Reads the working copy and locks its row until the transaction ends. */
 export function lockAgent(scope: TenantScope, tx: TenantTransaction, id: string): Promise<AgentRow | null> {
   return tx.maybeOne(sql.type(agentRow)`
     select ${columns}, a.document from agents a
@@ -113,7 +113,7 @@ export function countAgents(scope: TenantScope, tx: TenantTransaction): Promise<
     select count(*) as count from agents where tenant_id = ${scope.tenantId} and status <> 'archived'`);
 }
 
-/** In lower case, those that begin with the stem. */
+/** The names, in lower case, that begin with the stem. */
 export async function takenNames(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -136,14 +136,14 @@ export function updateDocument(
     returning ${columns}, a.document`);
 }
 
-/** The schemas of the working copy have changed. */
+/** Marks the working copy as changed after a change of its schemas. */
 export function touchAgent(scope: TenantScope, tx: TenantTransaction, id: string): Promise<unknown> {
   return tx.query(sql.typeAlias('nothing')`
     update agents set revision = revision + 1, updated_at = now()
     where tenant_id = ${scope.tenantId} and id = ${id}`);
 }
 
-/** Takes the agent off line, to the given state. */
+/** Unpublishes the agent and sets the given state. */
 export function withdraw(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -156,7 +156,7 @@ export function withdraw(
     returning ${columns}, a.document`);
 }
 
-/** The given version is what runs from now on. */
+/** Makes the given version the published one. */
 export function publishVersion(
   scope: TenantScope,
   tx: TenantTransaction,

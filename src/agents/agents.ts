@@ -16,10 +16,10 @@ import {
 import { type Author, seesDrafts } from './author.js';
 import { patchedDocument } from './document.js';
 
-/** Of one tenant, archived ones aside. A list of all is answered in one piece. */
+/** Per tenant, without archived agents. A list without a limit returns all agents in one page. */
 export const agentsMax = 5_000;
 
-/** Working copies of agents: made, read and changed. What runs is changed by `publishing.ts` alone. */
+/** Creates, reads and changes the working copies of agents. `publishing.ts` alone changes the published version. */
 export class Agents {
   readonly #store: Store;
 
@@ -55,7 +55,7 @@ export class Agents {
     });
   }
 
-  /** Merges the patch into the working copy; what runs stays as it is until the next publication. */
+  /** Merges the patch into the working copy. The published version stays as it is until the next publication. */
   update(author: Author, id: string, patch: JsonObject): Promise<AgentRow> {
     return refusingTakenName(patch['name'], () =>
       this.#store.inTenant(author.scope, async (tx) => {
@@ -66,7 +66,7 @@ export class Agents {
   }
 }
 
-/** Locks the working copy for a change of it, or of its schemas. */
+/** Locks the working copy for a change of it or of its schemas. */
 export async function lockEditable(scope: TenantScope, tx: TenantTransaction, id: string): Promise<AgentRow> {
   const row = present(await lockAgent(scope, tx, id));
   if (row.status === 'archived') {
@@ -80,7 +80,7 @@ export function present(row: AgentRow | null): AgentRow {
   return row;
 }
 
-/** Two who take one name at once: the index lets one of them in, and the other learns why. */
+/** When two requests take one name at the same time, the unique index refuses the second with `conflict`. */
 export async function refusingTakenName<Result>(name: unknown, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -1,12 +1,12 @@
 import { actorOf, type Role, type TenantCaller } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 
-/** Who reads or changes an agent, and in which tenant. */
+/** The caller that reads or changes an agent, and its tenant. */
 export interface Author {
   readonly scope: TenantScope;
-  /** As audit entries name it. */
+  /** The name of the caller in audit entries. */
   readonly actor: string;
-  /** Of the user, or of the key; null for the platform itself. */
+  /** The id of the user or the API key; null for the platform itself. */
   readonly id: string | null;
   readonly role: Role;
 }
@@ -16,7 +16,7 @@ export function authorOf(caller: TenantCaller): Author {
   return { scope: caller.scope, actor: actorOf(caller), id, role: caller.role };
 }
 
-/** Members see published agents alone, and of those what runs; the others see the working copies of all. */
+/** Members see only published agents, in their published version. Other roles see all working copies. */
 export function seesDrafts(role: Role): boolean {
   return role !== 'member';
 }

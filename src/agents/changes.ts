@@ -1,19 +1,19 @@
 import { type ChangeFeed, recordChange, type TenantTransaction } from '../infra/storage/index.js';
 
-/** What runs of an agent has changed, or that it runs. The subject is the agent's id. */
+/** Reports that an agent was published, unpublished or changed while published. The subject is the agent's id. */
 export const agentTopic = 'agent';
 
-/** The last thing that the transaction does. */
+/** Must be the last statement of the transaction: other recorders of changes wait from here to the commit. */
 export function announceAgent(tx: TenantTransaction, agentId: string): Promise<number> {
   return recordChange(tx, { topic: agentTopic, tenantId: tx.scope.tenantId, subject: agentId });
 }
 
-/** Longer than the feed counts as fresh without reading. */
+/** Longer than the feed counts as fresh without a read. */
 const settledWithinMs = 2_500;
 
 /**
- * Waits, after the commit, until this node has heard of the change, so that whoever gets the answer finds it in force.
- * When the feed is away for so long, what is remembered is not trusted any more, which comes to the same.
+ * Waits, after the commit, until this node has read the change, so that the caller finds it in force. If the feed
+ * is unavailable for that long, caches are not trusted anyway, which has the same effect.
  */
 export async function settled(feed: ChangeFeed, change: number): Promise<void> {
   await feed.reached(change, settledWithinMs);

@@ -18,14 +18,14 @@ import { listServerTools } from './tools/mcp-server.js';
 
 export interface NetworkFindings {
   readonly issues: readonly Issue[];
-  /** By schema id, what each MCP server that answered can do. */
+  /** The tools of each MCP server that answered, by schema id. */
   readonly tools: ReadonlyMap<string, ServerTool[]>;
 }
 
 const atOnceMax = 8;
 const serverTimeoutMs = 10_000;
 
-/** One of the working copy, or of a version. */
+/** A schema of the working copy or of a version. */
 interface CheckedSchema {
   readonly id: string;
   readonly document: SchemaDocument;
@@ -33,7 +33,7 @@ interface CheckedSchema {
 
 type CheckingVault = Pick<Vault, 'find' | 'keep' | 'resolve'>;
 
-/** What publishing demands of each schema. */
+/** The checks of each schema before publication. */
 export class Checks {
   readonly #vault: CheckingVault;
   readonly #egress: Egress;
@@ -46,8 +46,9 @@ export class Checks {
   }
 
   /**
-   * What the schemas alone can tell: the same for the same revision. One after the other, so that an agent with many
-   * takes its turns with everybody else. Never in a transaction, which would wait with its connection in hand.
+   * Checks the JSON Schemas alone: the result is the same for the same revision. One schema at a time, so that an
+   * agent with many schemas does not crowd out other work. Never called in a transaction, which would hold its
+   * connection meanwhile.
    */
   async parameters(scope: TenantScope, schemas: readonly CheckedSchema[]): Promise<readonly Issue[]> {
     const issues: Issue[] = [];
@@ -62,8 +63,8 @@ export class Checks {
   }
 
   /**
-   * What the database alone can tell. In the transaction that publishes, the secrets that are named cannot be deleted
-   * before it ends.
+   * Checks what the database can tell. In the publishing transaction, the named secrets cannot be deleted before it
+   * ends.
    */
   async local(
     scope: TenantScope,
@@ -86,7 +87,7 @@ export class Checks {
     return issues;
   }
 
-  /** What only the outside can tell. A secret is sent only where `role` may send it. */
+  /** Checks what only the network can tell. A secret is sent only where `role` may send it. */
   async network(
     scope: TenantScope,
     role: Role,
@@ -104,7 +105,7 @@ export class Checks {
       }
     };
     await Promise.all(Array.from({ length: atOnceMax }, work));
-    // In the order of the schemas, whichever server was the slowest.
+    // Sorted by the order of the schemas, because servers answer in any order.
     const position = new Map(schemas.map((row, index) => [row.id, index]));
     issues.sort((a, b) => (position.get(a.schemaId ?? '') ?? 0) - (position.get(b.schemaId ?? '') ?? 0));
     return { issues, tools };
@@ -168,7 +169,7 @@ export class Checks {
       const tools = await listServerTools({ server, headers, egress: this.#egress, timeoutMs, signal });
       return hideIn(tools, secretHider(values)) as ServerTool[];
     } catch (error) {
-      // A server may quote what it was sent.
+      // A server may quote the secret that it was sent, so secrets are removed from the reason.
       const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
       return `the server could not be asked for its tools: ${reason}`;
     }
@@ -179,7 +180,9 @@ function issueOf(row: CheckedSchema, field: string, issue: string): Issue {
   return { schemaId: row.id, schema: row.document.name, field, issue };
 }
 
-/** Client packages wrap what happened; the words of the way out are made for tenants, else the innermost are best. */
+/**
+ * Client packages wrap the cause. An `EgressError` is worded for tenants; otherwise the innermost error says most.
+ */
 export function reasonOf(error: unknown): string {
   let inner = error;
   while (!(inner instanceof PlatformError) && inner instanceof Error && inner.cause instanceof Error) {

@@ -33,7 +33,7 @@ const fields = {
   chat_enabled: z.boolean().describe('Whether the native chat channel may use the agent.'),
 };
 
-/** What the platform itself reads in `metadata`; everything else there belongs to whoever wrote it. */
+/** The fields of `metadata` that the platform reads. All other fields belong to the tenant. */
 const metadata = z
   .looseObject({
     memory: z
@@ -48,7 +48,7 @@ const metadata = z
   })
   .describe(`Any JSON object of at most ${metadataBytesMax} bytes.`);
 
-/** The content of an agent, whole: what is stored, versioned and answered. */
+/** The complete content of an agent, as stored, versioned and returned. */
 export const agentDocument = z.object({
   name: agentName,
   ...fields,
@@ -75,7 +75,7 @@ export const agentDocument = z.object({
 
 export type AgentDocument = z.output<typeof agentDocument> & { readonly commercial_name: string };
 
-/** As stored, where every default has been filled in. */
+/** The stored form, in which every default is filled in. */
 export const storedDocument = agentDocument.transform(named);
 
 function nullish(all: Readonly<Record<string, z.ZodType>>) {
@@ -83,9 +83,9 @@ function nullish(all: Readonly<Record<string, z.ZodType>>) {
 }
 
 /**
- * What comes from outside. Null stands for "as if it were left out". Fields that an agent does not have are left
- * aside, so that what was read can be sent back; in `llm_config`, where a misspelt name would silently change how the
- * agent answers, they are refused.
+ * The form in which clients send an agent. Null means "left out". Unknown fields are ignored, so that a client can
+ * send back what it read; in `llm_config` they are refused, because a misspelt name there would silently change how
+ * the agent answers.
  */
 const given = {
   ...nullish(fields),
@@ -98,7 +98,7 @@ export const agentPatch = z
   .object({ name: agentName.optional(), ...given })
   .describe('A JSON Merge Patch (RFC 7396): null gives a field its default back.');
 
-/** The document that a patch leads to; of an empty one, a new document. */
+/** Applies a patch to a document; an empty document gives a new agent. */
 export function patchedDocument(document: JsonObject, patch: JsonObject): AgentDocument {
   const merged = validate(agentDocument, mergePatch(document, patch)) as z.output<typeof agentDocument>;
   const bytes = Buffer.byteLength(JSON.stringify(merged.metadata));

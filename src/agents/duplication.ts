@@ -11,8 +11,8 @@ import { readWorkingCopy } from './working-copy.js';
 const nameLengthMax = 100;
 
 /**
- * Copies an agent's working copy, with its schemas, into a new draft. Where secrets may be sent was approved for the
- * very content that is copied, so the approvals go along.
+ * Copies an agent's working copy and its schemas into a new draft. The approved secret destinations are copied too,
+ * because they were approved for this same content.
  */
 export function duplicateAgent(
   store: Store,
@@ -49,7 +49,7 @@ export function duplicateAgent(
   );
 }
 
-/** `stem`, else `stem-2`, `stem-3` … */
+/** Returns `stem`, or the first free name of `stem-2`, `stem-3` … */
 function freeName(stem: string, taken: readonly string[]): string {
   const names = new Set(taken);
   if (!names.has(stem.toLowerCase())) return stem;

@@ -1,4 +1,4 @@
-// Agents' face: their definitions, tools, states and versions. How a turn runs is not decided here.
+// The public interface of agents: definitions, tools, states and versions. `conversations/turns` runs the turns.
 import type { Time } from '../../cluster/index.js';
 import type { Role } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
@@ -41,7 +41,7 @@ export interface AgentsDependencies {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly expressions: Expressions;
   readonly time: Time;
-  /** Who judges models before publishing; nobody does when left out. */
+  /** Checks models before publication. Without it, models are not checked. */
   readonly models?: ModelJudge;
 }
 
@@ -49,18 +49,18 @@ export interface AgentsSubject {
   readonly operations: readonly Operation[];
   /** Calls HTTP tools and tools of MCP servers for a turn. */
   readonly tools: Pick<SchemaTools, 'call'>;
-  /** What runs of a published agent; undefined for one that is not published, or not this tenant's. */
+  /** The published version of an agent; undefined if it is not published or belongs to another tenant. */
   publishedAgent(scope: TenantScope, id: string): LiveAgent | undefined | Promise<LiveAgent | undefined>;
   /**
-   * What a turn of a caller of this role begins with: what is published, or for all but members a draft. Undefined is
-   * `agent_not_found`.
+   * The agent with which a turn of this role starts: the published version or, for all roles but member, a draft.
+   * Undefined becomes `agent_not_found`.
    */
   runnableAgent(
     scope: TenantScope,
     id: string,
     role: Role,
   ): RunnableAgent | undefined | Promise<RunnableAgent | undefined>;
-  /** The content of a version: a turn goes on with the one that it began with. */
+  /** The content of a version. A resumed turn keeps the version with which it started. */
   agentVersion(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined>;
   stop(): Promise<void>;
 }

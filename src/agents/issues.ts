@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { PlatformError } from '../kernel/errors.js';
 
-/** Something that keeps an agent from being published. */
+/** A fault that prevents publication. */
 export interface Issue {
-  /** Null for what concerns the agent itself. */
+  /** Null for a fault of the agent itself. */
   readonly schemaId: string | null;
-  /** Its name. */
+  /** The name of the schema. */
   readonly schema: string | null;
   readonly field: string;
   readonly issue: string;
@@ -22,7 +22,7 @@ export function answerOf({ schema, schemaId, field, issue }: Issue): z.output<ty
   return { schema, schema_id: schemaId, field, issue };
 }
 
-/** The first issue in the form of every refusal of a field, and all of them beside it. */
+/** Reports the first issue as the field error and lists up to 50 issues in the details. */
 export function notPublishable(issues: readonly [Issue, ...Issue[]]): PlatformError {
   const [first] = issues;
   const place = first.schema === null ? first.field : `schema ${first.schema}, ${first.field}`;

@@ -5,14 +5,14 @@ import { type ChangeFeed, sql, type Store } from '../infra/storage/index.js';
 import { agentTopic } from './changes.js';
 import { type Snapshot, storedSnapshot } from './snapshot.js';
 
-/** What runs of a published agent. */
+/** The published version of an agent. */
 export interface LiveAgent {
   readonly id: string;
   readonly version: number;
   readonly snapshot: Snapshot;
-  /** Turns per minute; null: as many as the tenant may. */
+  /** Turns per minute; null applies only the tenant's limit. */
   readonly rateLimit: number | null;
-  /** Users who may chat; empty: all. */
+  /** Ids of the users who may chat; empty means all. */
   readonly allowedUsers: ReadonlySet<string>;
 }
 
@@ -28,14 +28,14 @@ interface Load {
   readonly agent: Promise<LiveAgent | undefined>;
 }
 
-/** Of all kept agents, as JSON. */
+/** Total size of the cached agents, as JSON. */
 const keptCharsMax = 64 * 1024 * 1024;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The published agents that this node has been asked for. The feed of changes drops what is outdated; while the feed
- * is away nothing that is kept is believed. That an agent is not published is not kept: it costs one look-up, and
- * whoever has just published is served at once.
+ * Caches the published agents that this node was asked for. The change feed removes outdated entries; while the
+ * feed is unavailable, no cached entry is trusted. "Not published" is not cached: it costs one query, and an agent
+ * is available at once after publication.
  */
 export class LiveAgents {
   readonly #store: Store;
@@ -44,7 +44,7 @@ export class LiveAgents {
     maxSize: keptCharsMax,
     sizeCalculation: ({ snapshot }) => JSON.stringify(snapshot).length,
   });
-  /** What is being loaded. A change takes its load out, so that what comes of it is neither kept nor joined. */
+  /** Loads in progress. A change removes the load, so that its result is neither cached nor shared. */
   readonly #loads = new Map<string, Load>();
   readonly #unsubscribe: () => void;
 
@@ -60,7 +60,9 @@ export class LiveAgents {
     });
   }
 
-  /** Undefined for an agent that is not published, or not this tenant's. Answers at once what is kept. */
+  /**
+   * Undefined if the agent is not published or belongs to another tenant. A cached agent is returned synchronously.
+   */
   get(scope: TenantScope, id: string): LiveAgent | undefined | Promise<LiveAgent | undefined> {
     if (!uuid.test(id)) return undefined;
     if (!this.#feed.isFresh()) return this.#read(scope, id);

@@ -3,11 +3,11 @@ import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { AgentDocument } from './document.js';
 import type { Issue } from './issues.js';
 
-/** Judges models for a tenant: is there such a model, and may the tenant's plan or its own key use it. */
+/** Checks models for a tenant: whether the model exists, and whether the tenant's plan or own key allows it. */
 export interface ModelJudge {
-  /** Whether there is such a model, whoever may use it. */
+  /** Whether the model exists, regardless of who may use it. */
   isKnown(model: string): boolean;
-  /** Undefined for a model that would be served. */
+  /** Undefined if the model is usable. */
   faultOf(
     scope: TenantScope,
     limits: TenantLimits,
@@ -15,7 +15,7 @@ export interface ModelJudge {
   ): string | undefined | Promise<string | undefined>;
 }
 
-/** Models that nobody knows: no plan and no key will make them answer, so the agent is not published with them. */
+/** Models that do not exist. No plan and no key can make them answer, so they prevent publication. */
 export function unknownModels(judge: ModelJudge, document: AgentDocument): readonly Issue[] {
   return modelsOf(document)
     .filter(({ name }) => !judge.isKnown(name))
@@ -23,8 +23,8 @@ export function unknownModels(judge: ModelJudge, document: AgentDocument): reado
 }
 
 /**
- * What is wrong with an agent's models otherwise. None of it keeps the agent from being published: a plan or a key can
- * change any day, and each turn is judged anew.
+ * Other faults of an agent's models. They do not prevent publication: a plan or a key can change any day, and each
+ * turn is checked anew.
  */
 export async function modelWarnings(
   judge: ModelJudge,

@@ -41,7 +41,7 @@ const publishBody = z.object({
 
 const listed = z.object({ ...listShape(agentSummary).shape, next_cursor: z.string().nullable().optional() });
 
-/** An agent of another tenant, and for a member one that is not published, is not there. */
+/** An agent of another tenant returns 404, and so does an unpublished agent for a member. */
 const one404 = { params: agentParams, absent: 'agent_not_found' } as const;
 
 export interface AgentOperationParts {
@@ -259,7 +259,7 @@ async function answerList(agents: Agents, author: Author, filter: AgentFilter) {
     return list((await agents.list(author, filter)).map(summaryOf));
   }
   const size = limit ?? 50;
-  // One more than asked for tells whether there is a next page.
+  // Reads one row more than the page holds to learn whether a next page exists.
   const rows = await agents.list(author, { ...filter, limit: size + 1 });
   const page = rows.slice(0, size);
   const next_cursor = rows.length > size ? (page.at(-1)?.id ?? null) : null;

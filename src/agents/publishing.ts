@@ -16,18 +16,18 @@ import { schemaDocumentOf, snapshotOf } from './snapshot.js';
 import { findVersion, insertVersion, type VersionRow } from './versions.store.js';
 import { readWorkingCopy, replaceWorkingCopy, type WorkingCopy } from './working-copy.js';
 
-/** Who may chat with a published agent, and how often. What is left out stays as it was. */
+/** The users who may chat with a published agent, and its rate limit. Omitted fields keep their values. */
 export interface PublishConfig {
   readonly rateLimit?: number | null | undefined;
   readonly allowedUsers?: readonly string[] | null | undefined;
 }
 
-/** How often a publication starts over because the working copy was changed while it was being checked. */
+/** How often a publication restarts because the working copy changed during the checks. */
 const attemptsMax = 3;
 /** For all servers of an agent together. */
 const checkTimeoutMs = 30_000;
 
-/** The states of an agent, and what runs in them. Each change is audited, and told to every node. */
+/** Changes the states of an agent and its published version. Each change is audited and announced to every node. */
 export class Publishing {
   readonly #store: Store;
   readonly #feed: ChangeFeed;
@@ -41,7 +41,7 @@ export class Publishing {
     this.#models = models;
   }
 
-  /** Everything that would keep the agent from being published; changes nothing. */
+  /** Returns everything that would prevent publication. Changes nothing. */
   async validate(
     author: Author,
     id: string,
@@ -72,7 +72,7 @@ export class Publishing {
     });
   }
 
-  /** A draft stays one. */
+  /** A draft stays a draft. */
   unpublish(author: Author, id: string): Promise<AgentRow> {
     return this.#change(author, id, 'agent.unpublished', async (tx, row) => {
       refuseArchived(row);
@@ -80,7 +80,7 @@ export class Publishing {
     });
   }
 
-  /** An archived agent stays one. Its name is free for another. */
+  /** An archived agent stays archived. Its name becomes free. */
   archive(author: Author, id: string): Promise<AgentRow> {
     return this.#change(author, id, 'agent.archived', async (tx, row) =>
       row.status === 'archived' ? row : withdraw(author.scope, tx, id, 'archived'),
@@ -99,8 +99,8 @@ export class Publishing {
   }
 
   /**
-   * Makes the content of an earlier version the working copy and a new version, which runs at once where the agent is
-   * published. Nobody outside is asked: it must work while a server is away, and that may be why it is done.
+   * Makes an earlier version the working copy and a new version, which runs at once if the agent is published. It
+   * contacts no MCP server: an unavailable server may be the reason for the rollback.
    */
   async rollback(author: Author, id: string, to: number): Promise<VersionRow> {
     const { scope } = author;
@@ -127,7 +127,7 @@ export class Publishing {
     return foundVersion(made ?? null);
   }
 
-  /** The working copy, when nothing keeps it from being published. */
+  /** Returns the working copy if nothing prevents its publication. */
   async #checked(author: Author, id: string, signal: AbortSignal): Promise<WorkingCopy> {
     const { scope } = author;
     const { agent, schemas, local } = await this.#store.inTenant(scope, async (tx) => {
@@ -137,7 +137,7 @@ export class Publishing {
     });
     const parameters = await this.#checks.parameters(scope, schemas);
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
-    // What a check says that was broken off, is not worth keeping.
+    // The findings of aborted checks are not recorded.
     if (signal.aborted) throw new PlatformError('service_unavailable', { cause: signal.reason });
     const issues = [...this.#unknownModels(agent), ...parameters, ...local, ...outside.issues];
     await this.#store.inTenant(scope, async (tx) => {
@@ -155,7 +155,7 @@ export class Publishing {
     };
   }
 
-  /** Of what its schemas alone can tell. A version never changes, so this needs no lock. */
+  /** Checks the JSON Schemas of a version. A version never changes, so this needs no lock. */
   async #faultsOfVersion(scope: TenantScope, id: string, version: number): Promise<readonly Issue[]> {
     const found = await this.#store.inTenant(scope, (tx) => findVersion(scope, tx, id, version));
     const schemas = (found?.snapshot.schemas ?? []).map((schema) => ({
@@ -179,8 +179,8 @@ export class Publishing {
     const { scope } = author;
     const { id, document } = locked;
     refuseArchived(locked);
-    // Once more, now that nothing can change before the commit: a secret deleted or a circle closed in between. The
-    // parameters are those that were checked, since the revision is.
+    // Repeats the local checks under the lock, because a secret may have been deleted or a cycle of sub-agents
+    // closed in between. The parameters need no second check: the revision is the same.
     const [first, ...others] = await this.#checks.local(scope, tx, id, schemas);
     if (first !== undefined) throw notPublishable([first, ...others]);
     for (const row of schemas) {
@@ -194,7 +194,7 @@ export class Publishing {
     return publishVersion(scope, tx, id, { version, ...limitsOf(locked, config) });
   }
 
-  /** One change of state. A work that answers the row it was given has changed nothing. */
+  /** Performs one change of state. If `work` returns the row that it was given, nothing was changed. */
   async #change(
     author: Author,
     id: string,
@@ -237,7 +237,7 @@ function refuseArchived({ status }: AgentRow): void {
   }
 }
 
-/** A caller who leaves ends the checks; so does the clock. */
+/** The checks end when the caller disconnects or the time is over. */
 function bounded(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(checkTimeoutMs)]);
 }

@@ -9,13 +9,13 @@ import { listSchemas } from './schemas/schemas.store.js';
 import { type Snapshot, snapshotOf } from './snapshot.js';
 import { findVersion } from './versions.store.js';
 
-/** An agent as a turn runs it. */
+/** The agent in the form that a turn uses. */
 export interface RunnableAgent extends Omit<LiveAgent, 'version'> {
   /** Null for the working copy of a draft. */
   readonly version: number | null;
   /**
-   * By schema id, where its secrets may go besides what they allow themselves; null where all of it was approved, as
-   * in every version.
+   * By schema id: the approved secret destinations, besides those that the secrets themselves allow. Null when all
+   * destinations were approved, as in every version.
    */
   readonly approved: ReadonlyMap<string, readonly string[]> | null;
 }
@@ -23,11 +23,11 @@ export interface RunnableAgent extends Omit<LiveAgent, 'version'> {
 const keptCharsMax = 32 * 1024 * 1024;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What turns ask for: the agent to begin with, and the version to go on with. */
+/** Finds the agent with which a turn starts, and the version with which it continues. */
 export class RunningAgents {
   readonly #store: Store;
   readonly #live: LiveAgents;
-  /** Versions never change, so they are kept for as long as there is room. */
+  /** Versions never change, so they are cached until the space is needed. */
   readonly #versions = new LRUCache<string, Snapshot>({
     maxSize: keptCharsMax,
     sizeCalculation: (snapshot) => JSON.stringify(snapshot).length,
@@ -39,8 +39,8 @@ export class RunningAgents {
   }
 
   /**
-   * What runs for a caller of this role: of a published agent its version, of a draft the working copy, which members
-   * do not see. Undefined is `agent_not_found`.
+   * The version of a published agent, or the working copy of a draft, which members do not see. Undefined becomes
+   * `agent_not_found`.
    */
   get(
     scope: TenantScope,
@@ -52,7 +52,7 @@ export class RunningAgents {
     return this.#later(scope, id, role, live);
   }
 
-  /** The content of a version, whatever became of the agent. */
+  /** The content of a version, regardless of the agent's present state. */
   async version(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined> {
     if (!uuid.test(id)) return undefined;
     const key = `${scope.tenantId} ${id.toLowerCase()} ${version}`;
@@ -82,7 +82,7 @@ export class RunningAgents {
         version: null,
         snapshot: snapshotOf(agent.document, schemas),
         rateLimit: agent.rate_limit,
-        // Who may chat is decided at publication; until then those who may see it.
+        // The users who may chat are set at publication. Before that, every user who sees the draft may chat.
         allowedUsers: new Set<string>(),
         approved: new Map(schemas.map((row) => [row.id, row.approved])),
       };

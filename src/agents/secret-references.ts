@@ -4,7 +4,10 @@ import { type ReferenceFinder, SecretsByReference } from '../tenancy/vault/index
 
 const use = z.object({ type: z.string(), id: z.uuid(), name: z.string(), secrets: z.array(z.string()) });
 
-/** Which agents use the secrets: in the tools of their working copies, or in what runs. Archived ones use none. */
+/**
+ * The agents that use the secrets, in the tools of their working copies or published versions. Archived agents do
+ * not count.
+ */
 export const findSecretReferences: ReferenceFinder = async (scope, tx, secrets) => {
   const known = new SecretsByReference(secrets);
   const wanted = sql.array(known.references, 'text');

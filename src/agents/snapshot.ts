@@ -3,14 +3,14 @@ import { type AgentDocument, storedDocument } from './document.js';
 import type { SchemaDocument } from './schemas/document.js';
 import { type SchemaRow, serverTool, type ServerTool } from './schemas/schemas.store.js';
 
-/** A tool as a version holds it. */
+/** A tool as a version stores it. */
 export type SnapshotSchema = SchemaDocument & {
   readonly id: string;
-  /** What an MCP server could do when the version was made; null where nobody has asked it. */
+  /** The tools of an MCP server when the version was created; null if the server was never asked. */
   readonly tools: readonly ServerTool[] | null;
 };
 
-/** What a version holds: the agent's content and its schemas, as one document. */
+/** The content of a version: the agent and its schemas, as one document. */
 export type Snapshot = AgentDocument & { readonly schemas: readonly SnapshotSchema[] };
 
 const storedSchemas = z.object({
@@ -20,7 +20,7 @@ const storedSchemas = z.object({
     .pipe(z.custom<readonly SnapshotSchema[]>()),
 });
 
-/** As stored. Of schemas only what this code itself added to them is looked at. */
+/** The stored form. Of the schemas, only the fields that this code added are validated. */
 export const storedSnapshot = z
   .record(z.string(), z.unknown())
   .transform((value): Snapshot => ({ ...storedDocument.parse(value), ...storedSchemas.parse(value) }));
@@ -32,13 +32,13 @@ export function snapshotOf(document: AgentDocument, schemas: readonly SchemaRow[
   };
 }
 
-/** The agent's content alone. */
+/** The agent's content without its schemas. */
 export function documentOf(snapshot: Snapshot): AgentDocument {
   const { schemas: _, ...document } = snapshot;
   return document;
 }
 
-/** A schema's content alone. */
+/** The schema's content without the fields that a version adds. */
 export function schemaDocumentOf(schema: SnapshotSchema): SchemaDocument {
   const { id: _, tools: __, ...document } = schema;
   return document;

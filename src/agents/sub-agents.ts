@@ -3,16 +3,18 @@ import type { TenantScope } from '../kernel/tenant-scope.js';
 import { sql, type TenantTransaction } from '../infra/storage/index.js';
 import type { SchemaRow } from './schemas/schemas.store.js';
 
-/** How many agents deep a turn may go: the agent, and five below it. */
+/** The greatest depth of sub-agents: the agent and five levels below it. */
 export const depthMax = 5;
 
-/** A row per agent and sub-agent; an agent without sub-agents has one with null. Archived agents are not there. */
+/**
+ * One row per agent and sub-agent; an agent without sub-agents has one row with null. Archived agents are left out.
+ */
 const edge = z.object({ id: z.uuid(), child: z.uuid().nullable() });
 
 /**
- * Which agents may be called from which: of a published agent what runs counts, of a draft its working copy. Two that
- * publish each other at once would both find no circle, so whoever asks holds the tenant's graph until the
- * transaction ends.
+ * Reads which agent calls which: the published version of a published agent, the working copy of a draft. Two
+ * publications at the same time would each miss the other's part of a cycle, so the tenant's graph is locked until
+ * the transaction ends.
  */
 async function readGraph(scope: TenantScope, tx: TenantTransaction): Promise<Map<string, string[]>> {
   await tx.query(sql.typeAlias('nothing')`
@@ -41,7 +43,7 @@ export interface SubAgentFault {
   readonly issue: string;
 }
 
-/** The sub-agents of an agent that are not there, lead back to it, or go too deep. */
+/** The sub-agents of an agent that do not exist, lead back to it, or exceed the depth. */
 export async function faultOfSubAgents(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -61,7 +63,7 @@ export async function faultOfSubAgents(
   });
 }
 
-/** Level by level: a level holds each agent once, so many ways to one agent cost no more than one. */
+/** Level by level: each level holds an agent once, so many paths to one agent cost no more than one. */
 function faultBelow(
   graph: ReadonlyMap<string, readonly string[]>,
   root: string,

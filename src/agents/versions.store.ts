@@ -16,7 +16,7 @@ export type VersionRow = z.output<typeof versionRow>;
 
 const columns = sql.fragment`version, name, created_by, created_at`;
 
-/** The version is recorded as the last one, which the agent's lock keeps from being given twice. */
+/** Also records the version as the agent's last one. The agent's lock prevents a number from being used twice. */
 export async function insertVersion(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -41,10 +41,10 @@ export async function insertVersion(
   return row;
 }
 
-/** Of the snapshots of one page, as text. */
+/** For the snapshots of one page, as text. */
 const pageCharsMax = 8 * 1024 * 1024;
 
-/** Newest first. A page ends early where its snapshots would be too much to answer at once; it has one at least. */
+/** Newest first. A page ends early when its snapshots are too large to return at once; it has at least one. */
 export function listVersions(
   scope: TenantScope,
   tx: TenantTransaction,

@@ -19,7 +19,7 @@ export interface Difference {
 /** A version's number, or the working copy. */
 export type Side = number | 'draft';
 
-/** Snapshots, which nobody changes. Making one live is the business of `publishing.ts`. */
+/** Snapshots, which never change. `publishing.ts` makes one the published version. */
 export class Versions {
   readonly #store: Store;
 
@@ -27,7 +27,7 @@ export class Versions {
     this.#store = store;
   }
 
-  /** `next` is where the page after this one begins, null when there is none. */
+  /** `next` is the cursor of the next page, null when there is none. */
   list(
     author: Author,
     agentId: string,
@@ -51,7 +51,7 @@ export class Versions {
     });
   }
 
-  /** A snapshot of the working copy under a name; what runs stays as it is. */
+  /** Stores a snapshot of the working copy under a name. The published version stays as it is. */
   create(author: Author, agentId: string, name: string | undefined): Promise<VersionRow> {
     const { scope } = author;
     return this.#store.inTenant(scope, async (tx) => {
@@ -82,7 +82,10 @@ export class Versions {
 
 const kinds = { CREATE: 'added', REMOVE: 'removed', CHANGE: 'changed' } as const;
 
-/** Field by field, in the order of their paths. Schemas are the same when their id is, whatever they are called. */
+/**
+ * Compares field by field, in the order of the paths. Schemas are matched by id, so a renamed schema is the same
+ * schema.
+ */
 export function differences(from: Snapshot, to: Snapshot): readonly Difference[] {
   const names = new Map([...from.schemas, ...to.schemas].map(({ id, name }) => [id, name]));
   return diff(comparable(from), comparable(to))
@@ -100,7 +103,7 @@ export function differences(from: Snapshot, to: Snapshot): readonly Difference[]
     .toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
 }
 
-/** What people wrote: what a server said of itself is no change of the agent. */
+/** Compares only what people wrote: the tools that a server listed are not a change of the agent. */
 function comparable({ schemas, ...document }: Snapshot): Record<string, unknown> {
   const byId = Object.fromEntries(schemas.map((schema) => [schema.id, schemaDocumentOf(schema)]));
   return { ...document, schemas: byId };
@@ -113,7 +116,7 @@ export function sideOf(text: string): Side {
   return version;
 }
 
-/** Undefined for a text that is no number of a version. */
+/** Undefined if the text is not the number of a version. */
 export function versionOf(text: string): number | undefined {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
 }

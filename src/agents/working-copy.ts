@@ -13,7 +13,10 @@ export interface WorkingCopy {
   readonly schemas: readonly SchemaRow[];
 }
 
-/** The agent is read first: were its schemas changed in between, its revision has risen by the time it is locked. */
+/**
+ * Reads the agent before its schemas: if the schemas change in between, the revision has risen by the time the
+ * agent is locked.
+ */
 export async function readWorkingCopy(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -23,13 +26,16 @@ export async function readWorkingCopy(
   return { agent, schemas: await listSchemas(scope, tx, id) };
 }
 
-/** Puts a version's content in place of the working copy. Only owners and admins do this, and so approve it. */
+/**
+ * Replaces the working copy by the content of a version. Only owners and admins can do this, so it approves the
+ * destinations.
+ */
 export async function replaceWorkingCopy(
   author: Author,
   tx: TenantTransaction,
   id: string,
   snapshot: Snapshot,
-  /** When the version was made, and so when its servers were last asked. */
+  /** The time of the version, at which its servers were last asked. */
   at: Date,
 ): Promise<AgentRow> {
   const { scope } = author;

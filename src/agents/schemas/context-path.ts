@@ -1,10 +1,10 @@
 /**
- * Where in a tool's arguments a value of the context goes: `requesterId`, `filter.owner`, `body[].requesterId` (in
- * every item of the list).
+ * The place in a tool's arguments that a value of the context replaces: `requesterId`, `filter.owner`,
+ * `body[].requesterId` (in every item of the list).
  */
 export interface PathStep {
   readonly name: string;
-  /** How many lists lie between this member and the next step. */
+  /** The number of lists between this member and the next step. */
   readonly lists: number;
 }
 
@@ -13,7 +13,7 @@ const stepsMax = 10;
 const listsMax = 3;
 const prototypeNames = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** Undefined for a text that is no such path. */
+/** Undefined if the text is not a valid path. */
 export function parsePath(text: string): readonly PathStep[] | undefined {
   const texts = text.split('.');
   if (texts.length > stepsMax) return undefined;

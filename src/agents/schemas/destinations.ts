@@ -19,7 +19,7 @@ export function destinationsOf(document: SchemaDocument): readonly Destination[]
     return ofAuth(auth, 'editor_schema.mcp.auth', placeOfUrl(new URL(url)));
   }
   const { url, auth, headers, query, body } = document.editor_schema.api;
-  // Placeholders never stand in host or port, so the address can be read with them in place.
+  // Host and port contain no placeholders, so the URL can be parsed with the placeholders in it.
   const place = placeOfUrl(new URL(url));
   const filled = Object.entries({ url, headers, query, body }).flatMap(([field, value]) =>
     placeholdersIn(value)
@@ -42,8 +42,8 @@ export function secretsOf(document: SchemaDocument): string[] {
 }
 
 /**
- * Of the destinations of a schema those that nobody approved and that the secret itself does not allow. A secret that
- * does not exist allows nothing.
+ * The destinations of a schema that were not approved and that the secret itself does not allow. A missing secret
+ * allows nothing.
  */
 export async function forbiddenDestinations(
   document: SchemaDocument,

@@ -10,8 +10,8 @@ const parametersBytesMax = 64 * 1024;
 const reservedNames = new Set(['suggest_quick_replies']);
 
 /**
- * Vendors take names of at most 64 letters, digits, `_` and `-`. `__` stands between the name of an MCP server and its
- * tool, so no name may hold it.
+ * Vendors accept names of at most 64 letters, digits, `_` and `-`. `__` separates the name of an MCP server from
+ * its tool, so no name may contain it.
  */
 const name = z
   .string()
@@ -35,13 +35,13 @@ const common = {
     .describe('JSON Schema (2020-12) of the arguments. Checked when the agent is validated or published.'),
 };
 
-/** The content of a schema, whole. */
+/** The complete content of a schema. */
 export const schemaDocument = z.discriminatedUnion('type', [
   z.object({ type: z.literal('api'), ...common, editor_schema: z.strictObject({ api: apiTool }) }),
   z.object({
     type: z.literal('mcp'),
     ...common,
-    // Room for `__` and the names of its tools.
+    // Leaves space for `__` and the names of the server's tools.
     name: name.max(32),
     editor_schema: z.strictObject({ mcp: mcpServer }),
   }),
@@ -50,7 +50,7 @@ export const schemaDocument = z.discriminatedUnion('type', [
 
 export type SchemaDocument = z.output<typeof schemaDocument>;
 
-/** As it came; what it leads to is judged as a whole after merging. */
+/** The patch as received; the merged document is validated as a whole. */
 export const schemaPatch = z
   .object({
     revision: z

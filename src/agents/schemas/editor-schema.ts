@@ -3,7 +3,7 @@ import { expressionLengthMax, faultOfExpression } from '../../infra/expressions/
 import { parsePath } from './context-path.js';
 import { textsOf, unknownPlaceholder } from './placeholders.js';
 
-/** The part of a schema that says how its tool is called. One form for each type of schema. */
+/** The part of a schema that describes how its tool is called. Each type of schema has its own form. */
 
 const timeoutMs = z.int().min(1_000).max(120_000);
 const secretName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be the name of a secret' });
@@ -33,7 +33,7 @@ function credential<Fields extends z.ZodRawShape>(fields: Fields) {
   });
 }
 
-/** Texts that may hold placeholders. */
+/** Texts that may contain placeholders. */
 function template(lengthMax: number) {
   return z.string().max(lengthMax).superRefine(refuseUnknownPlaceholders);
 }
@@ -49,7 +49,7 @@ function refuseUnknownPlaceholders(value: unknown, context: z.RefinementCtx): vo
   });
 }
 
-/** Scheme and host are fixed: whoever fills in the rest must not choose where it is sent. */
+/** Scheme and host are fixed: values that a model or a caller supplies must not choose the destination. */
 const fixedOrigin = /^https?:\/\/[^/?#$@\\\s]+(?:[/?#]|$)/i;
 
 const address = template(2_000).superRefine((text, context) => {

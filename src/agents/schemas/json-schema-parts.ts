@@ -1,16 +1,18 @@
-/** What a JSON Schema (2020-12) consists of, found by its keywords. It may be malformed: what does not fit is passed by. */
+/**
+ * The parts of a JSON Schema (2020-12), found by its keywords. The schema may be malformed: unexpected values are
+ * skipped.
+ */
 export interface SchemaParts {
   readonly subschemas: number;
-  /** Regular expressions. */
   readonly patterns: readonly Located[];
-  /** What `$ref` and `$dynamicRef` name. */
+  /** The targets of `$ref` and `$dynamicRef`. */
   readonly references: readonly Located[];
-  /** Names that `#name` may refer to. */
+  /** The names that `#name` may refer to. */
   readonly anchors: ReadonlySet<string>;
 }
 
 export interface Located {
-  /** Below the schema, as `properties.city.pattern`. */
+  /** The path within the schema, for example `properties.city.pattern`. */
   readonly at: string;
   readonly text: string;
 }
@@ -20,7 +22,7 @@ export interface PartLimits {
   readonly depthMax: number;
 }
 
-/** Keywords of the present draft and, where tools still write them, of those before it. */
+/** Keywords of the present draft, and of older drafts that tools still write. */
 const schemaKeywords = [
   'additionalProperties',
   'contains',
@@ -44,7 +46,7 @@ const mapKeywords = [
   'properties',
 ];
 
-/** Undefined where there is more than the limits allow; the walk ends there. */
+/** Undefined if the schema exceeds the limits; the walk stops there. */
 export function partsOfSchema(
   root: unknown,
   { subschemasMax, depthMax }: PartLimits,

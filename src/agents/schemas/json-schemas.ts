@@ -5,11 +5,11 @@ import type { JsonSchemaFault, Judged, JudgeInput } from './judge-schema.task.js
 
 const task: SandboxTask<JudgeInput, Judged> = {
   module: new URL('./judge-schema.task.js', import.meta.url),
-  // The largest that is allowed takes about 20 ms.
+  // The largest allowed schema takes about 20 ms.
   timeoutMs: 1_000,
 };
 
-/** The first fault of the schema; undefined when it is valid and all that it refers to is in it. */
+/** The first fault of the schema; undefined if it is valid and contains everything that it refers to. */
 export async function faultOfJsonSchema(
   sandbox: Pick<Sandbox, 'run'>,
   scope: TenantScope,
@@ -18,7 +18,7 @@ export async function faultOfJsonSchema(
   try {
     return (await sandbox.run(scope.tenantId, task, () => ({ schema: JSON.stringify(schema) }))).fault;
   } catch (error) {
-    // The end of the stack, in writing it down for the child.
+    // Serializing the schema for the child process exhausted the stack.
     if (error instanceof RangeError) return { at: '', issue: 'is nested too deep' };
     if (!(error instanceof SandboxError)) throw error;
     return { at: '', issue: `cannot be checked: ${error.message}` };

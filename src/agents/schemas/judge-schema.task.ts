@@ -1,31 +1,30 @@
-// Loaded by child processes: judges the JSON Schema of a tool's arguments.
+// Loaded by child processes: checks the JSON Schema of a tool's arguments.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { partsOfSchema, type SchemaParts } from './json-schema-parts.js';
 
 export interface JudgeInput {
   readonly [name: string]: string;
-  /** As JSON. */
   readonly schema: string;
 }
 
 export interface JsonSchemaFault {
-  /** Below the schema, as `properties.city.type`; empty for the schema itself. */
+  /** The path within the schema, for example `properties.city.type`; empty for the schema itself. */
   readonly at: string;
   readonly issue: string;
 }
 
 export type Judged = { readonly fault: JsonSchemaFault | undefined };
 
-/** Vendors take some hundreds, and models make good use of some dozens. */
+/** Vendors accept a few hundred, and models use a few dozen well. */
 const subschemasMax = 2_000;
 const depthMax = 64;
 const reasonCharsMax = 200;
 
 /**
- * The draft's own schema, as a function. Nothing of a tenant's is ever given to the package's keeper of schemas: one
- * that calls itself like the draft would take the draft's place for everybody. Nor is it compiled: that takes up to
- * seconds, and no arguments are checked against it here. Formats are left to the model's good sense, and unknown
- * keywords are allowed, as the standard says.
+ * The meta-schema as a precompiled function. A tenant's schema is never added to Ajv's registry: one with the id of
+ * the draft would replace the draft for every tenant. It is not compiled either: that takes up to seconds, and
+ * arguments are not checked against it here. Formats are not checked, and unknown keywords are allowed, as the
+ * standard says.
  */
 const isSchema = draft('https://json-schema.org/draft/2020-12/schema');
 
@@ -50,7 +49,7 @@ function faultOf(schema: object): JsonSchemaFault | undefined {
   return faultOfPatterns(parts) ?? faultOfReferences(schema, parts);
 }
 
-/** They are read and never applied. */
+/** The patterns are parsed and never executed. */
 function faultOfPatterns({ patterns }: SchemaParts): JsonSchemaFault | undefined {
   for (const { at, text } of patterns) {
     try {
@@ -63,7 +62,7 @@ function faultOfPatterns({ patterns }: SchemaParts): JsonSchemaFault | undefined
   return undefined;
 }
 
-/** Nobody fetches what lies elsewhere, and a schema has no address of its own here. */
+/** Remote references are not fetched, and a schema has no address of its own here. */
 function faultOfReferences(
   schema: object,
   { references, anchors }: SchemaParts,
@@ -94,12 +93,12 @@ function decoded(fragment: string): string | undefined {
   try {
     return decodeURIComponent(fragment);
   } catch {
-    // Not a text in percent-encoding, so it leads nowhere.
+    // The text is not valid percent-encoding, so the reference has no target.
     return undefined;
   }
 }
 
-/** As a JSON Pointer (RFC 6901) writes names. */
+/** Unescapes a name of a JSON Pointer (RFC 6901). */
 function unescaped(name: string): string {
   return name.replaceAll('~1', '/').replaceAll('~0', '~');
 }
@@ -107,7 +106,7 @@ function unescaped(name: string): string {
 function draft(address: string) {
   const found = new Ajv2020({ strict: false, validateFormats: false, logger: false }).getSchema(address);
   if (found === undefined) throw new TypeError(`the package for JSON Schema does not know ${address}`);
-  // Compiles the draft now, while nobody's clock runs.
+  // Compiles the draft at load time, outside the time limit of a check.
   void found({});
   return found;
 }

@@ -18,7 +18,7 @@ import { serverTool } from './schemas.store.js';
 import type { ToolTest } from './tool-test.js';
 
 const ofAgent = { params: z.object({ id: z.uuid() }), absent: 'agent_not_found' } as const;
-/** A schema's id is judged by the look-up, so that a malformed one is not taken for a missing agent. */
+/** The look-up checks a schema's id, so that a malformed id is not reported as a missing agent. */
 const ofSchema = {
   params: z.object({ id: z.uuid(), schemaId: z.string().max(100) }),
   absent: 'agent_not_found',

@@ -1,6 +1,6 @@
 /**
- * `${args.x}`, `${context.x}` and `${secret.name}` in the texts of a tool. Whoever fills them in does it once: what was
- * put in is never read for placeholders again.
+ * `${args.x}`, `${context.x}` and `${secret.name}` in the texts of a tool. They are filled in once: a value that
+ * was inserted is never searched for placeholders again.
  */
 export type PlaceholderKind = 'args' | 'context' | 'secret';
 
@@ -13,7 +13,7 @@ export interface Placeholder {
 const pattern = /\$\{([^{}]*)\}/g;
 const content = /^(args|context|secret)\.([A-Za-z0-9_.-]{1,128})$/;
 
-/** The parts of a text, in order: literal text, and placeholders between. */
+/** The parts of a text in order: literal text and placeholders. */
 export function partsOf(text: string): readonly (string | Placeholder)[] {
   const parts: (string | Placeholder)[] = [];
   let end = 0;
@@ -28,7 +28,7 @@ export function partsOf(text: string): readonly (string | Placeholder)[] {
   return parts;
 }
 
-/** The first `${…}` that means nothing; a misspelt one would otherwise be sent as it stands. */
+/** The first unknown `${…}`. Without this check a misspelt placeholder would be sent as it is. */
 export function unknownPlaceholder(text: string): string | undefined {
   for (const match of text.matchAll(pattern)) {
     if (placeholderOf(match[1] ?? '') === undefined) return match[0];
@@ -43,7 +43,7 @@ function placeholderOf(inside: string): Placeholder | undefined {
   return { kind: kind as PlaceholderKind, name };
 }
 
-/** Every text in a JSON value, names of members included. */
+/** Every text in a JSON value, including names of members. */
 export function textsOf(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(textsOf);

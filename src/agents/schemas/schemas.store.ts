@@ -12,14 +12,14 @@ export const serverTool = z.object({
   name: z.string(),
   description: z.string(),
   input_schema: z.record(z.string(), z.unknown()),
-  /** By the server's own word: a call may be made again when nobody knows whether it arrived. */
+  /** Declared by the server: a call may be repeated when it is unknown whether it arrived. */
   repeatable: z.boolean().optional(),
 });
 export type ServerTool = z.output<typeof serverTool>;
 
 /**
- * Written only after validation. Not validated again: a node of an older version must be able to read what a newer one
- * has written, while both run.
+ * Validated before it is written, and not again on reading: during an upgrade, a node of the older version must be
+ * able to read what a newer one has written.
  */
 export const storedSchema = z
   .looseObject({ type: z.enum(schemaTypes) })
@@ -45,7 +45,7 @@ export type SchemaRow = z.output<typeof schemaRow>;
 const columns = sql.fragment`
   id, document, revision, approved, tools, tools_read_at, issues, checked_at, created_by, created_at, updated_at`;
 
-/** In the order in which they were made. */
+/** In the order of their creation. */
 export function listSchemas(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -85,7 +85,7 @@ export interface NewSchema {
   readonly createdBy: string | null;
 }
 
-/** Writes a schema, in place of one of that id. What was found out about the old content is forgotten. */
+/** Inserts a schema, or replaces the one with that id. The findings about the old content are deleted. */
 export function putSchema(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -109,7 +109,7 @@ export function putSchema(
     returning ${columns}`);
 }
 
-/** Answers whether it was there. */
+/** Returns whether the schema existed. */
 export async function deleteSchema(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -122,7 +122,7 @@ export async function deleteSchema(
   return deleted !== null;
 }
 
-/** Records what was found out about the given revision; of another one it says nothing. */
+/** Records the findings about the given revision. Nothing is written if the schema has another revision. */
 export function recordFindings(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -130,7 +130,7 @@ export function recordFindings(
   found: {
     readonly id: string;
     readonly revision: number;
-    /** Undefined where only the tools were asked for. */
+    /** Undefined if only the tools were read. */
     readonly issues: readonly SchemaIssue[] | undefined;
     readonly tools: readonly ServerTool[] | null;
   },
@@ -147,7 +147,7 @@ export function recordFindings(
       and revision = ${found.revision}`);
 }
 
-/** What stands in the schemas is allowed from now on, by somebody who may decide that. */
+/** Approves the present destinations of the schemas on behalf of an author who may approve them. */
 export function approveDestinations(
   scope: TenantScope,
   tx: TenantTransaction,

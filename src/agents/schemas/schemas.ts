@@ -19,7 +19,7 @@ import {
   type SchemaRow,
 } from './schemas.store.js';
 
-/** Of one agent. Vendors take few more tools, and choose badly among so many. */
+/** Per agent. Vendors accept few more tools, and models choose badly among so many. */
 export const schemasMax = 128;
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -109,7 +109,10 @@ export class Schemas {
     });
   }
 
-  /** Holds the agent's row, so that changes of one agent come one after the other and publishing sees each whole. */
+  /**
+   * Locks the agent's row, so that changes of one agent run one after the other and publication sees each as a
+   * whole.
+   */
   async #change<Result>(
     author: Author,
     agentId: string,
@@ -134,7 +137,7 @@ export class Schemas {
     }
   }
 
-  /** Whether a host may be called is told at publishing; headers that no call can carry are refused at once. */
+  /** The host is checked at publication. Headers that no request can carry are refused at once. */
   #checkHeaders(document: SchemaDocument): void {
     if (document.type === 'agent') return;
     const { auth } = document.type === 'api' ? document.editor_schema.api : document.editor_schema.mcp;
@@ -152,8 +155,8 @@ export class Schemas {
   }
 
   /**
-   * What is approved once this author has written the document. Owners and admins approve by writing; an editor keeps
-   * what was approved before, and may add nothing that the secret does not allow by itself.
+   * The destinations that are approved after this author's change. Owners and admins approve by writing. An editor
+   * keeps the earlier approvals and may add only destinations that the secret itself allows.
    */
   async #approved(
     author: Author,
@@ -162,8 +165,8 @@ export class Schemas {
     before: readonly string[],
   ): Promise<readonly string[]> {
     this.#checkHeaders(document);
-    // Keeps the secrets that are there from being deleted before this commits; one that is missing is told at
-    // publishing, so that the order in which things are made does not matter.
+    // Protects existing secrets from deletion until this commits. A missing secret is reported at publication, so
+    // that secrets and schemas can be created in any order.
     const secretOf = (secret: Parameters<Vault['keep']>[1]) => this.#vault.keep(tx, secret);
     const all = destinationsOf(document);
     if (approves(author.role)) {
@@ -176,7 +179,7 @@ export class Schemas {
   }
 }
 
-/** Whether what the server said of itself still holds. */
+/** Whether the tools that the server listed remain valid. */
 function sameServer(before: SchemaDocument, after: SchemaDocument): boolean {
   if (before.type !== 'mcp' || after.type !== 'mcp') return false;
   const [one, other] = [before.editor_schema.mcp, after.editor_schema.mcp];

@@ -32,12 +32,12 @@ export interface ToolTestParts {
 export interface ToolTestRequest {
   readonly args: JsonObject;
   readonly context: JsonObject;
-  /** Which tool of an MCP server. */
+  /** The name of the tool, for an MCP server. */
   readonly tool: string | undefined;
 }
 
 export interface ToolTestResult {
-  /** Of the HTTP answer; null for a tool of an MCP server. */
+  /** The HTTP status; null for a tool of an MCP server. */
   readonly status: number | null;
   readonly failed: boolean;
   readonly result: string;
@@ -46,7 +46,7 @@ export interface ToolTestResult {
   readonly latencyMs: number;
 }
 
-/** Calls tools of the working copy for whoever is writing them. What an editor may not send is not sent here either. */
+/** Calls tools of the working copy for its author. An editor's limits on secret destinations apply here too. */
 export class ToolTest {
   readonly #parts: ToolTestParts;
 
@@ -75,7 +75,7 @@ export class ToolTest {
     return { ...result, latencyMs: Math.round(time.monotonicMs() - startedAtMs) };
   }
 
-  /** Asks an MCP server what it can do, and remembers that for the working copy. */
+  /** Asks an MCP server for its tools and stores them for the working copy. */
   async discover(
     author: Author,
     agentId: string,
@@ -209,7 +209,7 @@ const fields: Partial<Record<ToolFailure, string>> = {
 function refusalOf(error: unknown, at: string): unknown {
   if (!(error instanceof ToolError)) return error;
   const { failure, message } = error;
-  // Says by itself whether the tenant or the node has too much to do, and when to come again.
+  // The error itself says whether the tenant or the node is overloaded, and when to retry.
   if (failure === 'overloaded' && error.cause instanceof PlatformError) return error.cause;
   const field = fields[failure];
   if (field === undefined) {

@@ -5,7 +5,7 @@ import { textOf } from '../../infra/expressions/index.js';
 import { fillJson, fillText, fillValue, type Sources } from './fill.js';
 import { ToolError } from './tool-error.js';
 
-/** The HTTP request of one call, ready to be sent. */
+/** The HTTP request of one call, ready to send. */
 export interface ApiRequest {
   readonly method: string;
   readonly url: URL;
@@ -13,14 +13,14 @@ export interface ApiRequest {
   readonly body: string | undefined;
 }
 
-/** Everything but the credential. */
+/** Builds the request without the credential. */
 export function apiRequest(tool: ApiTool, sources: Sources): ApiRequest {
   const url = fillUrl(tool.url, sources);
   const query = Object.entries(tool.query ?? {}).map(
     ([name, template]) => [name, fillValue(template, sources)] as const,
   );
   const headers = fillHeaders(tool.headers ?? {}, sources);
-  // A tool that says nowhere where its arguments go gets all of them, where such a method carries them.
+  // If a tool does not place its arguments, all of them go into the query or the body, depending on the method.
   const spread = !usesArguments(tool) && tool.body === undefined;
   const inQuery = tool.method === 'GET' || tool.method === 'DELETE';
   addQuery(url, spread && inQuery ? [...query, ...Object.entries(sources.args)] : query);
@@ -37,7 +37,10 @@ function filledBody(template: unknown, sources: Sources): unknown {
   return typeof template === 'string' ? fillText(template, sources) : fillJson(template, sources);
 }
 
-/** Values are percent-encoded, so they can add no part to the address, and may not climb out of its path. */
+/**
+ * Values are percent-encoded, so they cannot add a part to the URL, and a value that would leave its path is
+ * refused.
+ */
 function fillUrl(template: string, sources: Sources): URL {
   const [beforeQuery = ''] = template.split(/[?#]/, 1);
   for (const segment of beforeQuery.split('/').slice(3)) {
@@ -49,7 +52,7 @@ function fillUrl(template: string, sources: Sources): URL {
   return new URL(fillText(template, sources, encodeURIComponent));
 }
 
-/** What stands in the address already stays as it was written. Lists become repeated names. */
+/** Entries of the URL itself stay as written. Lists become repeated names. */
 function addQuery(url: URL, entries: readonly (readonly [string, unknown])[]): void {
   const pairs = entries.flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value])

@@ -21,23 +21,23 @@ export interface ApiToolParts {
 export interface ApiToolCall {
   readonly scope: TenantScope;
   readonly args: JsonObject;
-  /** The context, with the bindings in it. */
+  /** The context merged with the bindings. */
   readonly context: JsonObject;
   readonly secrets: SecretReader;
   readonly signal: AbortSignal;
-  /** Refuses to call when the tool names something that the context does not hold. */
+  /** Refuses the call when the tool names a value that the context does not hold. */
   readonly strict: boolean;
-  /** Lets the other side know a repeated call. */
+  /** Lets the other side recognize a repeated call. */
   readonly idempotencyKey?: string;
 }
 
 export interface ApiToolAnswer {
   readonly status: number;
-  /** What the model is shown. */
+  /** The text that the model is shown. */
   readonly text: string;
-  /** True when the answer was longer than what is shown. */
+  /** True if the answer was longer than the shown text. */
   readonly truncated: boolean;
-  /** Names that the tool wanted from the context and that were not there. */
+  /** Names that the tool uses and that the context does not hold. */
   readonly missing: readonly string[];
 }
 
@@ -131,13 +131,13 @@ async function shownOf(
   const text = answer.body.toString('utf8');
   if (select === undefined) return text;
   try {
-    // Before it is picked from: an expression could turn a secret round, or take it apart.
+    // Secrets are removed before the expression runs, because it could reverse or split a secret.
     const document = hiddenIn(jsonOf(text, answer.status), hide);
     const picked = await expressions.evaluate(scope, select, document);
     return typeof picked === 'string' ? picked : JSON.stringify(picked);
   } catch (cause) {
     if (cause instanceof ExpressionError) throw new ToolError('bad-answer', cause.message, { cause });
-    // The tenant, or the node, has too much to evaluate: the call was made, and its answer is lost.
+    // The tenant or the node has too much to evaluate. The call was made, and its answer is lost.
     if (cause instanceof PlatformError)
       throw new ToolError('overloaded', cause.message, { mayHaveArrived: true, cause });
     throw cause;
@@ -148,7 +148,7 @@ function hiddenIn(document: unknown, hide: SecretHider): unknown {
   try {
     return hideIn(document, hide);
   } catch (cause) {
-    // Parsing goes deeper than any walk over what was parsed.
+    // JSON.parse accepts deeper nesting than the recursive walks over its result, which then exhaust the stack.
     if (!(cause instanceof RangeError)) throw cause;
     throw new ToolError('bad-answer', 'The answer is nested too deeply to be picked from.', { cause });
   }

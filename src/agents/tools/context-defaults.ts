@@ -5,8 +5,8 @@ import { parsePath, type PathStep } from '../schemas/context-path.js';
 type Members = Record<string, unknown>;
 
 /**
- * The arguments with values of the context in their places, whatever the model put there. `missing` tells the names
- * that the context does not hold; what the model said stays in those places.
+ * Puts values of the context in their places in the arguments, whatever the model wrote there. `missing` receives
+ * the names that the context does not hold; the model's value stays in those places.
  */
 export function withContextDefaults(
   args: JsonObject,
@@ -40,19 +40,19 @@ function put(holder: Members, [step, ...rest]: readonly PathStep[], given: Given
     holder[step.name] = inner;
     put(inner, rest, given);
   } else {
-    // A model that gives one object, or lists of lists, where a list is wanted must not get past the value by that.
+    // A model must not evade the value by giving one object, or nested lists, where a list is expected.
     for (const item of itemsOf(present)) if (isMembers(item)) put(item, rest, given);
   }
 }
 
-/** `ids[]` as the last step: every item becomes the value, and a missing list becomes one of it. */
+/** `ids[]` as the last step: every item becomes the value, and a missing list becomes a list of one. */
 function replaceItems(present: unknown, lists: number, given: Given): unknown {
   if (lists === 0) return taken(given);
   if (!Array.isArray(present) || present.length === 0) return [replaceItems(undefined, lists - 1, given)];
   return present.map((item: unknown) => replaceItems(item, lists - 1, given));
 }
 
-/** Each place has the same value, and each of them costs its length when the arguments are sent. */
+/** Each place holds the same value, and each adds the value's length when the arguments are sent. */
 function taken({ value, room }: Given): unknown {
   room.take(charsOf(value));
   return value;

@@ -6,13 +6,13 @@ import { ToolError } from './tool-error.js';
 
 export type SecretReader = (secret: SecretRef) => Promise<SecretValue>;
 
-/** The reference that an `auth` holds; undefined for type `none`. */
+/** The secret that an `auth` refers to; undefined for type `none`. */
 export function secretOf(auth: Auth): SecretRef | undefined {
   if (auth.type === 'none') return undefined;
   return auth.secret_ref ?? { vault_secret_id: auth.vault_secret_id ?? '' };
 }
 
-/** The header that an `auth` adds, with the secret in it. */
+/** The header of an `auth`, with the secret in it. */
 export async function authHeaders(auth: Auth, read: SecretReader): Promise<Readonly<Record<string, string>>> {
   const secret = secretOf(auth);
   if (secret === undefined || auth.type === 'none') return {};
@@ -27,7 +27,7 @@ export async function authHeaders(auth: Auth, read: SecretReader): Promise<Reado
   }
 }
 
-/** The values of secrets; one that is gone is a fault of the tool that names it. */
+/** Reads secret values. A missing secret is reported as a fault of the tool that names it. */
 export function secretReader(
   vault: Pick<Vault, 'resolve'>,
   { scope }: { readonly scope: TenantScope },

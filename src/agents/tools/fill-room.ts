@@ -1,11 +1,11 @@
 import { ToolError } from './tool-error.js';
 
-/** Four times what an argument of the largest request can have. */
+/** Four times the length of an argument in the largest request. */
 export const filledCharsMax = 4 * 1024 * 1024;
 
 /**
- * How many characters may still be filled in. A template of 64 KB names a value thousands of times, and a model or a
- * caller decides how long the value is: without a bound one call would need gigabytes.
+ * Limits the characters that are filled in. A template of 64 KB can name a value thousands of times, and a model or
+ * a caller decides its length: without a limit one call could need gigabytes.
  */
 export class FillRoom {
   #left = filledCharsMax;
@@ -20,7 +20,7 @@ export class FillRoom {
   }
 }
 
-/** How long a value is as text. */
+/** The length of a value as text. */
 export function charsOf(value: unknown): number {
   if (typeof value === 'string') return value.length;
   return typeof value === 'object' && value !== null ? JSON.stringify(value).length : 0;

@@ -3,20 +3,20 @@ import type { JsonObject } from '../../http/operations/index.js';
 import { charsOf, type FillRoom } from './fill-room.js';
 import { partsOf, type Placeholder } from '../schemas/placeholders.js';
 
-/** What placeholders are filled from. */
+/** The sources of placeholder values. */
 export interface Sources {
   readonly args: JsonObject;
-  /** The context, with the bindings in it. */
+  /** The context merged with the bindings. */
   readonly context: JsonObject;
-  /** Of every secret that the tool names. */
+  /** The values of all secrets that the tool names. */
   readonly secrets: ReadonlyMap<string, string>;
-  /** Told of names that the context does not hold. */
+  /** Called with each name that the context does not hold. */
   readonly missing: (name: string) => void;
-  /** Of the whole request. */
+  /** Shared by the whole request. */
   readonly room: FillRoom;
 }
 
-/** The value of one placeholder; undefined when there is none. */
+/** The value of one placeholder; undefined if it is missing. */
 function lookUp({ kind, name }: Placeholder, sources: Sources): unknown {
   if (kind === 'secret') return sources.secrets.get(name);
   if (kind === 'context') {
@@ -27,7 +27,7 @@ function lookUp({ kind, name }: Placeholder, sources: Sources): unknown {
   return name.split('.').reduce<unknown>(ownOf, sources.args);
 }
 
-/** What is missing is empty text. */
+/** A missing value becomes empty text. */
 export function fillText(
   template: string,
   sources: Sources,
@@ -43,7 +43,7 @@ export function fillText(
     .join('');
 }
 
-/** A text that is one placeholder and nothing else becomes its value, of whatever type; undefined when it is missing. */
+/** A text that consists of one placeholder becomes its value, of whatever type; undefined if it is missing. */
 export function fillValue(template: unknown, sources: Sources): unknown {
   if (typeof template !== 'string') return template;
   const [first, ...others] = partsOf(template);

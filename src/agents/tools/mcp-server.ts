@@ -8,7 +8,7 @@ export const serverToolsMax = 500;
 const descriptionMax = 4_000;
 const inputSchemaBytesMax = 64 * 1024;
 
-/** What the server says it can do. */
+/** The tools that the server lists. */
 export function listServerTools(access: ServerAccess): Promise<readonly ServerTool[]> {
   return once(access, async ({ client }, limits) => {
     const { tools } = await client.listTools(undefined, limits);
@@ -35,7 +35,7 @@ export function listServerTools(access: ServerAccess): Promise<readonly ServerTo
 
 export type ServerAnswer = Awaited<ReturnType<Client['callTool']>>;
 
-/** Where the session comes from that a call is made in. */
+/** Lends a session for a call. */
 export type SessionLender = <Result>(
   access: ServerAccess,
   work: (session: ServerSession, limits: RequestLimits) => Promise<Result>,
@@ -52,7 +52,7 @@ export function callServerTool(
   );
 }
 
-/** For trials and checks: one session for one purpose, so that they meet the server as a stranger does. */
+/** Tests and checks open a new session each time, so that they meet the server as a new client does. */
 async function once<Result>(
   access: ServerAccess,
   work: (session: ServerSession, limits: RequestLimits) => Promise<Result>,

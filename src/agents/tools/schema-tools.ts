@@ -1,4 +1,4 @@
-/** The tools of an agent as its turns call them: by HTTP, or by the protocol of an MCP server. */
+/** Calls the tools of an agent for its turns, by HTTP or by MCP. */
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -32,16 +32,16 @@ export interface SchemaToolsParts {
 export interface SchemaToolCall {
   readonly scope: TenantScope;
   readonly schema: SnapshotSchema;
-  /** Of the agent that the schema belongs to. */
+  /** The approved destinations of the agent to which the schema belongs. */
   readonly approved: RunnableAgent['approved'];
-  /** Which tool of an MCP server; nothing else for an HTTP tool. */
+  /** The name of the tool of an MCP server; absent for an HTTP tool. */
   readonly tool?: string;
   readonly args: JsonObject;
-  /** The context, with the bindings in it. */
+  /** The context merged with the bindings. */
   readonly context: JsonObject;
-  /** Refuses to call when the context does not hold what the tool needs of it. */
+  /** Refuses the call when the context lacks a value that the tool needs. */
   readonly strict: boolean;
-  /** Lets the other side know a repeated call. MCP has no place for it. */
+  /** Lets the other side recognize a repeated call. MCP has no field for it. */
   readonly idempotencyKey?: string;
   readonly signal: AbortSignal;
 }
@@ -49,11 +49,11 @@ export interface SchemaToolCall {
 export interface SchemaToolAnswer {
   /** The HTTP status; null for a tool of an MCP server. */
   readonly status: number | null;
-  /** What the model is shown. */
+  /** The text that the model is shown. */
   readonly text: string;
   readonly isError: boolean;
   readonly truncated: boolean;
-  /** Names that the tool wanted from the context and that were not there. */
+  /** Names that the tool uses and that the context does not hold. */
   readonly missing: readonly string[];
 }
 
@@ -66,12 +66,12 @@ export class SchemaTools {
     this.#sessions = new ServerSessions(parts.time);
   }
 
-  /** Ends what is kept of MCP servers. */
+  /** Closes the idle sessions with MCP servers. */
   stop(): Promise<void> {
     return this.#sessions.stop();
   }
 
-  /** Calls the tool once. Throws `ToolError`; a tool that says that it failed has answered. */
+  /** Calls the tool once. Throws `ToolError`; a tool that reports a failure has answered. */
   async call(call: SchemaToolCall): Promise<SchemaToolAnswer> {
     await this.#guard(call);
     switch (call.schema.type) {
@@ -84,7 +84,7 @@ export class SchemaTools {
     }
   }
 
-  /** In a draft a secret may be named that nobody allowed to be sent there. */
+  /** A draft may name a secret whose destination was not approved. */
   async #guard({ scope, schema, approved }: SchemaToolCall): Promise<void> {
     if (approved === null) return;
     const [forbidden] = await forbiddenDestinations(
@@ -130,7 +130,7 @@ export class SchemaTools {
     const headers = await authHeaders(server.auth, read);
     const hide = secretHider(values);
     const timeoutMs = server.call_timeout_ms;
-    // One clock over the greeting and the call, which have a limit of their own each.
+    // One time limit covers the greeting and the call, which each have a limit of their own.
     const clock = new ServerClock(time, timeoutMs, call.signal);
     try {
       const access = { server, headers, egress, timeoutMs, signal: clock.signal };
@@ -189,7 +189,7 @@ function serverFailure(error: unknown, expired: boolean, timeoutMs: number, hide
   });
 }
 
-/** The protocol's package wraps what the connection threw. */
+/** The MCP package wraps the connection's error. */
 function deepest(error: unknown): unknown {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;

@@ -1,6 +1,6 @@
 import type { ServerAnswer } from './mcp-server.js';
 
-/** What an MCP server answered, as text for the model. */
+/** The answer of an MCP server as text for the model. */
 export function textOfAnswer({ content, structuredContent }: ServerAnswer): string {
   const texts = content.map((block) => {
     switch (block.type) {

@@ -1,11 +1,11 @@
-/** The question of the present revision of the protocol, with which a session begins. */
+/** The request that begins a session in the present revision of the protocol. */
 const greeting = 'server/discover';
 const methodNotFound = -32_601;
 
 /**
- * Servers of earlier revisions answer the greeting with an error, and the session goes on as they know it. Simple ones
- * take any method that they do not know for a notification, or fall over it, and the package would wait for an answer
- * until its time is over: for those it is given here.
+ * Servers of earlier revisions answer the greeting with an error, and the session continues in their revision.
+ * Simple servers treat an unknown method as a notification or fail on it, and the package would wait until its time
+ * limit. This function answers in their place.
  */
 export async function greetingAnswered(body: unknown, answer: Response): Promise<Response> {
   if (typeof body !== 'string' || !body.includes(`"${greeting}"`) || isAnswer(answer)) return answer;
@@ -19,7 +19,7 @@ export async function greetingAnswered(body: unknown, answer: Response): Promise
   });
 }
 
-/** What else is wrong (a missing credential, an address of nobody) the package reads by itself. */
+/** The package handles other errors (a missing credential, a wrong address) itself. */
 function isAnswer({ status, headers }: Response): boolean {
   if (status >= 500 || status === 202 || status === 204) return false;
   return (

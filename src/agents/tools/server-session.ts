@@ -9,20 +9,20 @@ import type { McpServer } from '../schemas/editor-schema.js';
 import { greetingAnswered } from './server-greeting.js';
 
 const answerBytesMax = 4 * 1024 * 1024;
-/** How long a server is waited for that is told of the end of its session. */
+/** How long to wait for a server's answer to the end of its session. */
 const farewellMs = 2_000;
 
 export interface ServerAccess {
   readonly server: McpServer;
-  /** With the credential in them. */
+  /** Includes the credential. */
   readonly headers: Readonly<Record<string, string>>;
   readonly egress: Pick<Egress, 'fetchLike'>;
-  /** Of each request to the server. */
+  /** For each request to the server. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** As the protocol's package wants the limits of one request. */
+/** The limits of one request, in the form that the MCP package takes. */
 export interface RequestLimits {
   readonly timeout: number;
   readonly maxTotalTimeout: number;
@@ -31,7 +31,7 @@ export interface RequestLimits {
 
 type Limits = Pick<ServerAccess, 'timeoutMs'> & { readonly signal?: AbortSignal };
 
-/** The schemas are the server's own: compiling them here would run its regular expressions on our time. */
+/** Disables validation: compiling the server's schemas would run its regular expressions in this process. */
 const noValidation: jsonSchemaValidator = {
   getValidator<T>(): JsonSchemaValidator<T> {
     return (input) => ({ valid: true, data: input as T, errorMessage: undefined });
@@ -39,8 +39,8 @@ const noValidation: jsonSchemaValidator = {
 };
 
 /**
- * A greeted session with an MCP server. It is lent to one call at a time, whose limits then bind every request, and
- * each request leaves by the guarded way out: an address that is forbidden by now is not connected to.
+ * An open session with an MCP server. It is lent to one call at a time, and that call's limits bind every request.
+ * Each request passes the egress guard, so an address that has become forbidden is not connected to.
  */
 export class ServerSession {
   readonly client: Client;
@@ -51,7 +51,7 @@ export class ServerSession {
     this.#limits = { timeoutMs, signal };
     this.#transport = new StreamableHTTPClientTransport(new URL(server.url), {
       fetch: async (url, init) => {
-        // A stream of what the server might say by itself would hold a connection for nobody.
+        // A stream for messages that the server starts would hold a connection without use.
         if (init?.method === 'GET') return new Response(null, { status: 405 });
         const limits = { ...this.#limits, bodyBytesMax: answerBytesMax, redirectsMax: 0 };
         return greetingAnswered(init?.body, await egress.fetchLike(limits)(url, init));
@@ -67,7 +67,7 @@ export class ServerSession {
     this.client = new Client(
       { name: 'troupe', version: '1' },
       {
-        // Servers of the present revision and of those before.
+        // Supports servers of the present and earlier revisions.
         versionNegotiation: { mode: 'auto' },
         jsonSchemaValidator: noValidation,
       },
@@ -85,18 +85,18 @@ export class ServerSession {
     }
   }
 
-  /** Whether the server knows the session by an id, which it may forget. */
+  /** Whether the server identifies the session by an id, which it may forget. */
   get isKnownById(): boolean {
     return this.#transport.sessionId !== undefined;
   }
 
-  /** From now on requests are this call's. */
+  /** From now on, this call's limits apply to requests. */
   lendTo({ timeoutMs, signal }: ServerAccess): void {
     this.#limits = { timeoutMs, signal };
   }
 
   /**
-   * Ends what still runs in it. A server that opened a session would otherwise keep it until it forgets it by itself.
+   * Ends the requests that are in progress. Without this, a server would keep the session until its own timeout.
    * Never rejects.
    */
   async close(): Promise<void> {
@@ -105,7 +105,8 @@ export class ServerSession {
       if (this.#transport.sessionId !== undefined) await this.#transport.terminateSession();
       await this.client.close();
     } catch {
-      // Servers may refuse this, and one that has gone does not answer; the session ends there by its own clock.
+      // Servers may refuse this, and an unavailable server does not answer; the session then ends by the server's
+      // timeout.
     }
   }
 }

@@ -4,11 +4,11 @@ import type { Time } from '../../../cluster/index.js';
 import { EgressError } from '../../infra/egress/index.js';
 import { limitsOf, type RequestLimits, type ServerAccess, ServerSession } from './server-session.js';
 
-/** Longer than the pauses between the tool calls of a turn; shorter than servers keep sessions that rest. */
+/** Longer than the pauses between the tool calls of a turn; shorter than servers keep idle sessions. */
 const idleMs = 60_000;
-/** Of one tenant with one server under one credential; as many more as are needed at once end with their call. */
+/** Per tenant, server and credential. Further sessions are opened as needed and end with their call. */
 const idleOfOneMax = 8;
-/** Of a node. The one that has rested longest makes room. */
+/** Per node. The session that was idle longest is closed for a new one. */
 const idleMax = 256;
 
 interface Resting {
@@ -18,12 +18,12 @@ interface Resting {
 }
 
 /**
- * Sessions with MCP servers, kept between calls so that a call need not be greeted anew. A call has its session to
- * itself: one that is cut off takes no other along. Kept apart by tenant, server and credential.
+ * Sessions with MCP servers, kept between calls to save the greeting. A call has its session alone, so an aborted
+ * call affects no other. Separated by tenant, server and credential.
  */
 export class ServerSessions {
   readonly #time: Time;
-  /** In the order in which they came to rest. */
+  /** In the order in which they became idle. */
   readonly #resting = new Set<Resting>();
   #isStopped = false;
 
@@ -42,14 +42,14 @@ export class ServerSessions {
       try {
         return await this.#lend(key, kept, access, work);
       } catch (error) {
-        // The server has forgotten the session, or was not reached by it: it cannot have done anything.
+        // The server has forgotten the session or was not reached, so the call had no effect and can be repeated.
         if (access.signal.aborted || !wasNotTaken(error, kept)) throw error;
       }
     }
     return this.#lend(key, await ServerSession.open(access), access, work);
   }
 
-  /** Ends those that rest; the others end with their calls. */
+  /** Closes the idle sessions; lent sessions end with their calls. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     const resting = [...this.#resting];
@@ -74,7 +74,7 @@ export class ServerSessions {
       this.#rest(key, session);
       return result;
     } catch (error) {
-      // A refusal in the words of the protocol is an answer; after anything else nobody knows what the session is at.
+      // A protocol error is an answer. After any other error the state of the session is unknown.
       if (error instanceof ProtocolError) this.#rest(key, session);
       else void session.close();
       throw error;
@@ -82,7 +82,7 @@ export class ServerSessions {
   }
 
   #take(key: string): ServerSession | undefined {
-    // The one that rested last is the least likely to have been forgotten.
+    // The server is least likely to have forgotten the most recently used session.
     const found = [...this.#resting].findLast((resting) => resting.key === key);
     if (found === undefined) return undefined;
     this.#remove(found);
@@ -109,7 +109,7 @@ export class ServerSessions {
   }
 }
 
-/** Digested, so that no credential lies in one more place. */
+/** Hashed, so that the credential is not kept in one more place. */
 function keyOf(tenantId: string, { server, headers }: ServerAccess): string {
   return createHash('sha256')
     .update(JSON.stringify([tenantId, server.url, server.transport, headers]))

@@ -1,24 +1,24 @@
 export type ToolFailure =
-  /** The arguments would lead to another address than the one that was written down. */
+  /** The arguments would change the destination of the request. */
   | 'refused'
-  /** The tool needs something from the context that was not supplied. */
+  /** The tool needs a value from the context that was not supplied. */
   | 'context-missing'
-  /** A secret that it names does not exist, or may not be sent where it would be sent. */
+  /** A secret that the tool names does not exist, or may not be sent to the destination. */
   | 'secret'
   /** The egress rules forbid the address. */
   | 'forbidden-address'
   | 'unreachable'
   | 'timeout'
-  /** It answered something that cannot be used. */
+  /** The answer cannot be used. */
   | 'bad-answer'
-  /** It answered, and there was no room to pick from the answer what the model is shown. The cause says when. */
+  /** The tool answered, but the limit on evaluating expressions was reached. The cause says when to retry. */
   | 'overloaded';
 
-/** Why a tool did not answer, in words that may be told to the model. Holds no secret. */
+/** The reason why a tool did not answer, in words that the model may be told. Contains no secret. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly failure: ToolFailure;
-  /** Whether the call may have arrived all the same. */
+  /** Whether the call may have arrived. */
   readonly mayHaveArrived: boolean;
 
   constructor(

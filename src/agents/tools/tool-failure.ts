@@ -13,7 +13,7 @@ const failures: Readonly<Record<EgressFailure, ToolFailure>> = {
   cancelled: 'unreachable',
 };
 
-/** What stopped a call to the outside, in the words of tools; what nobody foresaw passes unchanged. */
+/** Converts an error of an outbound call to a `ToolError`. Unknown errors pass unchanged. */
 export function toolFailureOf(error: unknown): unknown {
   if (error instanceof EgressError) {
     return new ToolError(failures[error.failure], error.message, {
@@ -21,7 +21,7 @@ export function toolFailureOf(error: unknown): unknown {
       cause: error,
     });
   }
-  // A header that an argument made impossible, found before anything was sent.
+  // An argument made a header invalid. Found before anything was sent.
   if (error instanceof PlatformError && error.code === 'validation_error') {
     return new ToolError('refused', error.message, { cause: error });
   }
