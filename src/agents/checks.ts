@@ -181,7 +181,7 @@ function issueOf(row: CheckedSchema, field: string, issue: string): Issue {
 }
 
 /**
- * Client packages wrap the cause. An `EgressError` is worded for tenants; otherwise the innermost error says most.
+ * Client packages wrap the cause. A `PlatformError` is worded for tenants; otherwise the innermost error says most.
  */
 export function reasonOf(error: unknown): string {
   let inner = error;

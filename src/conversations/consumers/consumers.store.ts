@@ -22,7 +22,7 @@ const columns = sql.fragment`
   c.consumer_key, c.display_name, c.channels, c.first_seen, greatest(c.last_seen, s.last_seen) as last_seen,
   c.latest_at, c.blocked, c.blocked_reason, c.blocked_by, c.blocked_at, s.total_sessions, s.total_turns`;
 
-/** Counted from the sessions, so that the figures are right whatever was repeated or erased. */
+/** Counted from the sessions, so that repeated writes and erased sessions cannot make the figures wrong. */
 const counted = sql.fragment`
   cross join lateral (
     select count(*)::int as total_sessions, coalesce(sum(t.total_turns), 0)::float8 as total_turns,
@@ -31,18 +31,18 @@ const counted = sql.fragment`
   ) s`;
 
 export interface ConsumerFilter {
-  /** In the key or the name, in any case. */
+  /** Matches the key or the name, regardless of case. */
   readonly search: string | undefined;
   readonly blocked: boolean | undefined;
 }
 
-/** Behind which a page begins. */
+/** The position of the last row of the previous page. */
 export interface ConsumerPosition {
   readonly at: Date;
   readonly key: string;
 }
 
-/** Whoever was seen last comes first. */
+/** Most recently seen first. */
 export function listConsumers(
   tx: TenantTransaction,
   { search, blocked }: ConsumerFilter,
@@ -79,7 +79,7 @@ export function findConsumer(tx: TenantTransaction, key: string): Promise<Consum
     where c.tenant_id = ${tx.scope.tenantId} and c.consumer_key = ${key}`);
 }
 
-/** How a person is called; no row for one of whom nobody has heard. */
+/** The display name of a consumer; no row for an unknown consumer. */
 export const nameStatement: HotStatement<{ readonly display_name: string | null }> = {
   name: 'consumer_name',
   text: 'select display_name from consumers where tenant_id = $1 and consumer_key = $2',
@@ -93,7 +93,7 @@ export interface Denial {
   readonly at: Date;
 }
 
-/** True when the key was not denied before. A reason that is left out leaves an earlier one as it is. */
+/** True if the key was not denied before. An omitted reason keeps the earlier one. */
 export async function markDenied(tx: TenantTransaction, { key, reason, by, at }: Denial): Promise<boolean> {
   const { tenantId } = tx.scope;
   const moment = at.toISOString();
@@ -111,7 +111,7 @@ export async function markDenied(tx: TenantTransaction, { key, reason, by, at }:
   return !before;
 }
 
-/** True when the key was denied. Somebody who never came is forgotten with it. */
+/** True if the key was denied. The row of a consumer that was never seen is deleted. */
 export async function markAllowed(tx: TenantTransaction, key: string): Promise<boolean> {
   const { tenantId } = tx.scope;
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
@@ -123,15 +123,14 @@ export async function markAllowed(tx: TenantTransaction, key: string): Promise<b
   return rowCount > 0;
 }
 
-/** That somebody came. Told twice it changes nothing more. */
+/** Idempotent upsert of a consumer's "last seen". */
 export interface ConsumerTouch {
   readonly tenant_id: string;
   readonly consumer_key: string;
   readonly display_name: string | null;
-  /** Whether an integration declared the name; else it was inferred. */
+  /** True if an integration declared the name, false if it was inferred. */
   readonly declared: boolean;
   readonly channel: string;
-  /** ISO 8601. */
   readonly at: string;
 }
 
@@ -143,7 +142,6 @@ export const touchStatement = {
     name: 'touched',
     text: (parameter: number, condition: string): string =>
       `select touch_consumers($${parameter}::jsonb)::text as nothing where ${condition}`,
-    // Else nobody would ask for it.
     answers: true,
   },
 } as const;

@@ -19,7 +19,7 @@ import {
 } from './consumers.store.js';
 import { denylistTopic } from './denylist.js';
 
-/** Longer than the feed counts as fresh without reading. */
+/** Longer than the feed counts as fresh without a read. */
 const settledWithinMs = 2_500;
 
 export interface ConsumersParts {
@@ -28,7 +28,7 @@ export interface ConsumersParts {
   readonly time: Time;
 }
 
-/** The people that integrations name, and who of them is kept out. */
+/** The consumers that integrations name, and the denylist. */
 export class Consumers {
   readonly #parts: ConsumersParts;
 
@@ -49,7 +49,7 @@ export class Consumers {
     return this.#parts.store.inTenant(scope, (tx) => findConsumer(tx, key));
   }
 
-  /** Also for keys that were never seen: whoever is to be kept out need not have come first. */
+  /** Accepts keys that were never seen, so that a consumer can be denied before the first message. */
   deny(caller: TenantCaller, key: string, reason: string | undefined): Promise<ConsumerRow> {
     const at = new Date(this.#parts.time.wallMs());
     return this.#change(caller, key, true, (tx) => markDenied(tx, { key, reason, by: actorOf(caller), at }));
@@ -87,7 +87,8 @@ export class Consumers {
       const number = await recordChange(tx, { topic: denylistTopic, tenantId, subject: tenantId });
       return { consumer: found, change: number };
     });
-    // Whoever gets the answer finds it in force on this node; when the feed is away nothing that is kept is believed.
+    // Waits until this node has read the change, so that the caller finds it in force. While the feed is
+    // unavailable, no cached entry is trusted.
     if (change !== undefined) await feed.reached(change, settledWithinMs);
     return consumer;
   }

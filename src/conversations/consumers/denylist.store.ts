@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { HotReads, HotStatement } from '../../infra/storage/index.js';
 
-/** A tenant with more denied keys than this is asked about one by one; the others' lists are kept whole. */
+/** The denylist of a tenant with more keys is not cached: each key is queried. Smaller lists are cached whole. */
 export const keptKeysMax = 20_000;
 
 const deniedKeys: HotStatement<{ consumer_key: string }> = {
@@ -11,7 +11,7 @@ const deniedKeys: HotStatement<{ consumer_key: string }> = {
   row: z.object({ consumer_key: z.string() }),
 };
 
-/** Null: too many to keep. */
+/** Null if there are too many keys to cache. */
 export async function readDeniedKeys(
   reads: HotReads,
   scope: TenantScope,

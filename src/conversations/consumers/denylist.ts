@@ -4,18 +4,21 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { ChangeFeed, HotReads } from '../../infra/storage/index.js';
 import { readDenied, readDeniedKeys } from './denylist.store.js';
 
-/** Which tenant's list changed; not who is on it, since every node reads the feed. */
+/**
+ * The subject is the tenant whose list changed. The keys are not part of the change, because every node reads the
+ * feed.
+ */
 export const denylistTopic = 'denylist';
 
 type Kept = ReadonlySet<string> | 'too-many';
 
-/** Of all kept lists. */
+/** In all cached lists together. */
 const keptKeysInAllMax = 1_000_000;
 
 /**
- * Whom tenants have denied, for the question that every turn and every message asks. A tenant's list is kept whole
- * once somebody asked for it, so that also the usual answer, no, costs no query. The feed of changes drops what is
- * outdated; while the feed is away nothing that is kept is believed.
+ * Caches the denylists for the check that every turn and every message makes. A tenant's list is cached whole on
+ * the first check, so that the usual answer, "not denied", costs no query either. The change feed removes outdated
+ * lists; while the feed is unavailable, no cached list is trusted.
  */
 export class Denylist {
   readonly #reads: HotReads;
@@ -24,7 +27,7 @@ export class Denylist {
     maxSize: keptKeysInAllMax,
     sizeCalculation: (kept) => (kept === 'too-many' ? 1 : kept.size + 1),
   });
-  /** What is being loaded. A change takes its load out, so that what comes of it is neither kept nor joined. */
+  /** Loads in progress. A change removes the load, so that its result is neither cached nor shared. */
   readonly #loads = new Map<string, Promise<Kept>>();
   readonly #unsubscribe: () => void;
 

@@ -4,7 +4,7 @@ import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 const factsRow = z.object({ facts: z.array(z.string()), updated_at: z.date() });
 export type ConsumerFacts = z.output<typeof factsRow>;
 
-/** What agents remember of a person. */
+/** What agents remember of a consumer. */
 export interface FactsRow {
   readonly tenant_id: string;
   readonly consumer_key: string;
@@ -13,7 +13,7 @@ export interface FactsRow {
   readonly updated_at: string;
 }
 
-/** Of many tenants, as a JSON list in `$1`, in the transactions of their sessions. */
+/** Facts of many tenants, as a JSON list in `$1`, in the transactions of their sessions. */
 export const factsStatement = {
   name: 'consumer_facts_keep',
   text: `insert into consumer_facts as c (tenant_id, consumer_key, facts, updated_at)

@@ -1,4 +1,4 @@
-// Consumers' face: the people that integrations name, over all their sessions, and who of them is kept out.
+// The public interface of consumers: the people that integrations name, across all sessions, and the denylist.
 import type { Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -18,13 +18,13 @@ export { denylistTopic } from './denylist.js';
 
 export interface ConsumersSubject {
   readonly operations: readonly Operation[];
-  /** Whether the tenant keeps this person out; without a query once the tenant's list is in memory. */
+  /** Whether the tenant denies this consumer; without a query once the tenant's list is cached. */
   isDenied(scope: TenantScope, consumerKey: string): Ready<boolean>;
-  /** Whether this person came, or was denied before. */
+  /** Whether this consumer was seen or denied before. */
   isKnown(scope: TenantScope, consumerKey: string): Promise<boolean>;
-  /** How this person is called; undefined where nobody has said. */
+  /** The consumer's display name; undefined if none is known. */
   nameOf(scope: TenantScope, consumerKey: string): Promise<string | undefined>;
-  /** What agents remember of this person. */
+  /** The facts that agents remember of this consumer. */
   factsOf(scope: TenantScope, consumerKey: string): Promise<readonly string[]>;
   stop(): void;
 }

@@ -16,7 +16,7 @@ const params = z.object({
   key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.'),
 });
 
-/** What agents remember of a person is shown to those who answer for it, and erased at their word. */
+/** Shows what agents remember of a consumer, and erases it on request. */
 export function memoryOperations(store: Store): readonly Operation[] {
   return [
     declare({

@@ -27,7 +27,7 @@ const reasonCharactersMax = 1_000;
 const searchCharactersMax = 255;
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
-/** Holds a key of any length, in UTF-8 and base64. */
+/** Long enough for a cursor with the longest key, in UTF-8 and base64. */
 const consumerCursor = z.string().max(2_000).optional();
 
 const oneConsumer = {

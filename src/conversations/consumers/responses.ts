@@ -52,7 +52,7 @@ export function deniedAnswer(row: ConsumerRow): z.input<typeof deniedShape> {
 
 const positionShape = z.tuple([z.int(), z.string().min(1)]);
 
-/** As `encodeCursor` does it, for rows whose key is a text. */
+/** The same as `encodeCursor`, for rows whose key is a text. */
 export function cursorOfConsumer({ latest_at, consumer_key }: ConsumerRow): string {
   return Buffer.from(JSON.stringify([latest_at.getTime(), consumer_key])).toString('base64url');
 }
@@ -65,7 +65,7 @@ export function decodeConsumerCursor(cursor: string): ConsumerPosition {
       throw new RangeError('not a position');
     return { at, key };
   } catch {
-    // Whatever is wrong with it, it is not a cursor that the list gave.
+    // Every decoding error means the same: the cursor is not valid.
     throw invalidField('cursor', 'is not a cursor of this list');
   }
 }

@@ -1,14 +1,15 @@
 import { isAbove, type TenantCaller } from '../../kernel/caller.js';
 
 /**
- * Who wrote a message. `consumer`: the person whom an integration or a channel names. `user` and `key`: somebody of the
- * tenant, by the credential that they came with. `trigger`: one that ran without such a person. `agent`: an answer.
+ * Who wrote a message. `consumer`: the person that an integration or a channel names. `user` and `key`: a member or
+ * an API key of the tenant, by the credential of the request. `trigger`: a trigger that ran without such a person.
+ * `agent`: an answer.
  */
 export const authorKinds = ['consumer', 'user', 'key', 'trigger', 'agent'] as const;
 
 export interface Author {
   readonly kind: (typeof authorKinds)[number];
-  /** The `consumer_key` of a consumer, else a UUID. */
+  /** The `consumer_key` of a consumer, otherwise a UUID. */
   readonly id: string;
 }
 
@@ -17,21 +18,21 @@ export function authorFrom(caller: TenantCaller): Author {
 }
 
 /**
- * Editors and members continue only sessions that they began: in any other they would be taken for the person on its
- * other side.
+ * Editors and members continue only sessions that they started: in any other session their messages would pass for
+ * those of the person on its other side.
  */
 export function continuesOwnSessionsOnly({ role }: TenantCaller): boolean {
   return isAbove('admin', role);
 }
 
-/** Whether whoever writes now is who began the session. Nobody is where that was never recorded. */
+/** Whether this author started the session. False for all authors if the starter was never recorded. */
 export function isStarter(starter: Author | null, author: Author | undefined): boolean {
   return starter !== null && starter.kind === author?.kind && starter.id === author.id;
 }
 
 /**
- * Whose a session is after another turn. Once a consumer or a trigger speaks in it, it is theirs: an editor may try a
- * trigger with the values of a customer, and must not hold the session that the customer comes to later.
+ * The starter of a session after another turn. Once a consumer or a trigger writes in it, the session is theirs: an
+ * editor who tests a trigger with a customer's values must not own the session that the customer comes to later.
  */
 export function starterAfter(starter: Author | null, author: Author | undefined): Author | null {
   const speaksForOutside = author?.kind === 'consumer' || author?.kind === 'trigger';

@@ -4,7 +4,7 @@ import type { IgnoredFields } from './ignored-fields.js';
 const blocksMax = 10;
 
 export interface Capabilities {
-  /** The client can show suggested replies. */
+  /** Whether the client can show suggested replies. */
   readonly quickReplies: boolean;
 }
 

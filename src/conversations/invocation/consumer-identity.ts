@@ -1,12 +1,12 @@
 import { PlatformError } from '../../kernel/errors.js';
 
-/** Of a `consumer_key`, and of the name that people give to its owner. */
+/** Limits of a `consumer_key` and of a display name. */
 export const consumerKeyCharactersMax = 255;
 export const displayNameCharactersMax = 255;
 
 /**
- * To whom a session belongs after a turn that declared `declared`. A session with no identity is adopted by the first
- * one; a session of somebody else is never handed over, since its history would go with it.
+ * The consumer of a session after a turn that declared `declared`. A session without a consumer takes the first
+ * one. A session never passes from one consumer to another, because its history would go with it.
  */
 export function identityAfter(current: string | null, declared: string | undefined): string | null {
   if (declared === undefined) return current;
@@ -18,10 +18,13 @@ export function identityAfter(current: string | null, declared: string | undefin
   return declared;
 }
 
-/** `declared`: an integration said so. `inferred`: a webhook read it somewhere. */
+/** `declared`: an integration stated the name. `inferred`: a webhook read it from a payload. */
 export type NameSource = 'declared' | 'inferred';
 
-/** The name of a contact after one more was given: a declared one replaces, an inferred one only fills. */
+/**
+ * A contact's name after another was given: a declared name replaces the present one, an inferred name only fills a
+ * gap.
+ */
 export function displayNameAfter(
   current: string | null,
   given: { readonly name: string; readonly source: NameSource } | undefined,

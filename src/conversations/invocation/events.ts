@@ -1,6 +1,6 @@
 /**
- * The events of a turn's stream: one closed vocabulary, in the shapes that clients read. Every stream begins with
- * `metadata` and ends with exactly one `done`, or is cut with an `error` that says how the connection failed.
+ * The events of a turn's stream: a closed set, in the form that clients read. Every stream begins with `metadata`
+ * and ends with exactly one `done`, or breaks off with an `error` that says how the connection failed.
  */
 import type { ErrorCode } from '../../kernel/errors.js';
 import type { IgnoredField } from './ignored-fields.js';
@@ -16,8 +16,8 @@ export const phases = ['load', 'intent', 'model', 'tools', 'finish'] as const;
 export type Phase = (typeof phases)[number];
 
 /**
- * `queued`: another turn of the session runs first. `restarted`: the turn goes on elsewhere after a fault; readers
- * drop the partial text.
+ * `queued`: another turn of the session runs first. `restarted`: the turn continues on another node after a fault;
+ * readers drop the partial text.
  */
 export type TurnState = 'queued' | 'running' | 'restarted';
 
@@ -29,7 +29,7 @@ export interface TurnUsage {
   readonly total_tokens: number;
 }
 
-/** Always the first. */
+/** Always the first event. */
 export interface MetadataEvent {
   readonly type: 'metadata';
   readonly accepted_fields: readonly string[];
@@ -61,7 +61,7 @@ export interface ThinkingEvent {
   readonly content: string;
 }
 
-/** Text as it comes. */
+/** A piece of the text while it is generated. */
 export interface DeltaEvent {
   readonly type: 'delta';
   readonly content: string;
@@ -78,7 +78,7 @@ export interface MetricsEvent {
   readonly type: 'metrics';
   readonly usage: TurnUsage;
   readonly cost: number;
-  /** Null where no model was called. */
+  /** Null if no model was called. */
   readonly model: string | null;
   readonly provider: string | null;
   readonly latency_ms: number;
@@ -91,11 +91,11 @@ export interface ErrorEvent {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** With `EXECUTION_TIMEOUT` and `STREAM_TIMEOUT`: the connection failed, which says nothing of the turn. */
+  /** With `EXECUTION_TIMEOUT` and `STREAM_TIMEOUT`: the connection failed; the turn may still succeed. */
   readonly timed_out?: true;
 }
 
-/** Always the last. */
+/** Always the last event. */
 export interface DoneEvent {
   readonly type: 'done';
   readonly outcome: Outcome;
@@ -117,7 +117,7 @@ export type StreamEvent =
   | ErrorEvent
   | DoneEvent;
 
-/** The end of a turn as its clients read it. */
+/** The last event of a turn. */
 export function doneEvent(
   ids: { readonly session_id: string; readonly execution_id: string },
   outcome: Outcome,
@@ -127,7 +127,7 @@ export function doneEvent(
   return timeoutClock === undefined ? done : { ...done, timed_out: true, timeout_clock: timeoutClock };
 }
 
-/** The connection's failure, not the turn's. */
+/** Reports the failure of the connection, not of the turn. */
 export function transportExpiry(code: 'EXECUTION_TIMEOUT' | 'STREAM_TIMEOUT', message: string): ErrorEvent {
   return { type: 'error', code, message, timed_out: true };
 }

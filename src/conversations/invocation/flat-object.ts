@@ -4,7 +4,7 @@ import type { IgnoredFields } from './ignored-fields.js';
 export type Scalar = string | number | boolean;
 export type FlatObject = Readonly<Record<string, Scalar>>;
 
-/** The refusal of a turn's body, in the words that invocation has for it. */
+/** The error for an invalid field of a turn's body, with the error code of invocation. */
 export function invalid(field: string, issue: string): PlatformError {
   return new PlatformError('VALIDATION_ERROR', { message: `${field}: ${issue}`, details: { field, issue } });
 }
@@ -13,12 +13,12 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Makes the refusal of a field: those who read the same object for another endpoint have other words for it. */
+/** Builds the error for an invalid field. Other endpoints that read the same object use other error codes. */
 export type Refuse = (field: string, issue: string) => PlatformError;
 
 /**
- * An object of scalars. Names that are not allowed are dropped and reported before their value is looked at; a null
- * says that there is no value, and is dropped in silence.
+ * Reads an object of scalars. Names that are not allowed are dropped and reported before their value is read. A
+ * null means "no value" and is dropped without a report.
  */
 export function readFlatObject(
   field: string,
@@ -38,7 +38,7 @@ export function readFlatObject(
 
 function readScalar(field: string, value: unknown, refuse: Refuse): Scalar {
   if (typeof value === 'string' || typeof value === 'boolean') return value;
-  // JSON can write numbers that no double holds; they would be stored as null.
+  // JSON can contain numbers outside the range of a double; they would be stored as null.
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   throw refuse(shortened(field), 'must be a text, a finite number, a boolean or null');
 }
@@ -47,12 +47,12 @@ function shortened(field: string): string {
   return field.length <= 160 ? field : `${field.slice(0, 160)}…`.toWellFormed();
 }
 
-/** In UTF-16 units, the value as text. */
+/** The length of the value as text, in UTF-16 units. */
 export function charactersOf(value: Scalar): number {
   return String(value).length;
 }
 
-/** As compact JSON in UTF-8. */
+/** The size as compact JSON in UTF-8. */
 export function bytesOf(object: FlatObject): number {
   return Buffer.byteLength(JSON.stringify(object));
 }

@@ -1,14 +1,14 @@
-/** How a channel says that what follows is a number of its own: `whatsapp:+49…`. */
+/** The prefix with which a channel marks its own numbers: `whatsapp:+49…`. */
 const channelPrefix = /^[a-z][a-z0-9_-]{1,30}:(?=\s*\+?[\d\s().-]*\d)/i;
 const international = /^\+[\d\s().-]*$/;
 const digitsOnly = /^\+?[\d\s().-]*$/;
 const mailAddress = /^[^\s@]+@[^\s@]+$/;
-/** Shorter ones are numbers of customers and orders as often as of telephones. */
+/** Shorter numbers are as often numbers of customers or orders as phone numbers. */
 const phoneDigitsMin = 7;
 
 /**
- * `whatsapp:+49 171 555` → `+49171555`. What is no number (a mail address in `From`) stays as it is: by its digits
- * alone, two people would be one.
+ * `whatsapp:+49 171 555` → `+49171555`. A text that is not a number (a mail address in `From`) is returned
+ * unchanged: its digits alone could make two people one.
  */
 export function normalPhone(text: string): string {
   const trimmed = text.trim();
@@ -17,8 +17,8 @@ export function normalPhone(text: string): string {
 }
 
 /**
- * Who somebody is, in the one spelling that is stored: phone numbers as `+<digits>`, mail addresses in lower case.
- * Bare digits are left alone, since they may be anybody's customer number.
+ * An identity in the one form that is stored: phone numbers as `+<digits>`, mail addresses in lower case. Bare
+ * digits stay unchanged, because they may be a customer number.
  */
 export function normalIdentity(text: string): string {
   const trimmed = text.trim();
@@ -28,7 +28,7 @@ export function normalIdentity(text: string): string {
   return trimmed;
 }
 
-/** For comparisons only: here digits that are long enough are taken for a phone number on both sides. */
+/** For comparisons only: here, long enough digits count as a phone number on both sides. */
 export function comparableIdentity(text: string): string {
   const normal = normalIdentity(text);
   const digits = normal.replaceAll(/\D/g, '');

@@ -5,11 +5,11 @@ export interface IgnoredField {
   readonly reason: IgnoredReason;
 }
 
-/** A body of megabytes may hold thousands of unknown names; the first ones tell the sender what is wrong. */
+/** A body of megabytes may contain thousands of unknown names; the first ones show the sender what is wrong. */
 const entriesMax = 100;
 const fieldCharactersMax = 160;
 
-/** What a body said in vain, in its order, each field once. */
+/** The ignored fields of a body, in its order, each field once. */
 export class IgnoredFields {
   readonly #entries = new Map<string, IgnoredField>();
 

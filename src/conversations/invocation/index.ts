@@ -1,5 +1,5 @@
-// What every way into a conversation shares: what a sender may declare, who speaks, which session that is, and what
-// goes out again. Plain functions; no state, no storage.
+// What all channels into a conversation share: what a sender may declare, the author, the session, and the events
+// that are sent. Pure functions without state or storage.
 export {
   type Author,
   authorFrom,

@@ -1,6 +1,6 @@
 /**
- * The body of a turn, read by the rules of invocation: who may declare what, what is dropped and why, and what is
- * refused. Pure, so that every door (stream, MCP) reads alike; nothing here knows the agent or the session.
+ * Reads the body of a turn: which fields the sender may use, which are ignored and why, and which are refused.
+ * Pure, so that every endpoint (stream, MCP) reads alike; it does not know the agent or the session.
  */
 import type { Caller } from '../../kernel/caller.js';
 import { type Capabilities, readCapabilities } from './capabilities.js';
@@ -14,22 +14,22 @@ import { readSessionFrom } from './session-from.js';
 import { readTimeoutMs } from './turn-options.js';
 
 export interface Invocation {
-  /** Every body field that took effect, `options.timeout_ms` by that name. */
+  /** The names of all body fields that took effect, including `options.timeout_ms`. */
   readonly acceptedFields: readonly string[];
   readonly ignoredFields: readonly IgnoredField[];
   readonly message: string;
   readonly sessionId: string | undefined;
-  /** What the session's id is derived from, by `derivedSessionId`; never beside a `sessionId`. */
+  /** The fields that `derivedSessionId` takes; never given together with a `sessionId`. */
   readonly derivedFrom: readonly SessionField[] | undefined;
   readonly consumerKey: string | undefined;
   readonly consumerDisplayName: string | undefined;
-  /** As declared, hidden names included: for tools. */
+  /** As declared, including hidden names: for tools. */
   readonly context: FlatObject;
-  /** The same with its secrets replaced: for storage, and for what the model is shown. */
+  /** The same with secrets redacted: for storage and for the model. */
   readonly declaredContext: FlatObject;
   /** For tools only; neither stored nor shown. */
   readonly bindings: FlatObject;
-  /** Secrets replaced, for storage. */
+  /** With secrets redacted, for storage. */
   readonly metadata: FlatObject;
   readonly traceId: string | undefined;
   readonly capabilities: Capabilities;
@@ -37,11 +37,13 @@ export interface Invocation {
 }
 
 export interface InvocationPrivileges {
-  /** Whether the sender may speak for an integration: `context`, `bindings`, `session_from`, `consumer_key`. */
+  /**
+   * Whether the sender may use the fields of an integration: `context`, `bindings`, `session_from`, `consumer_key`.
+   */
   readonly integration: boolean;
 }
 
-/** An owner's or admin's API key. A JWT never is: it stands for one person, not for an integration. */
+/** True for an API key of an owner or admin. Never for a JWT: it stands for one person, not for an integration. */
 export function privilegesOf(caller: Caller): InvocationPrivileges {
   return { integration: caller.kind === 'key' && (caller.role === 'owner' || caller.role === 'admin') };
 }
@@ -58,7 +60,7 @@ type Field =
   | 'capabilities'
   | 'options';
 
-/** What `/stream` knows. */
+/** The fields that `/stream` accepts. */
 export const streamFields: ReadonlySet<string> = new Set<Field>([
   'message',
   'session_id',
@@ -72,7 +74,7 @@ export const streamFields: ReadonlySet<string> = new Set<Field>([
   'options',
 ]);
 
-/** What the MCP tool `chat_with_agent` knows, beside its `agent_id`: no blocks come back that way. */
+/** The fields that the MCP tool `chat_with_agent` accepts, besides `agent_id`. Blocks cannot be returned this way. */
 export const chatToolFields: ReadonlySet<string> = new Set<Field>([
   'message',
   'session_id',
@@ -86,7 +88,7 @@ export const chatToolFields: ReadonlySet<string> = new Set<Field>([
 
 const integrationFields: readonly Field[] = ['consumer_key', 'context', 'bindings', 'session_from'];
 
-/** A megabyte of plain text; more is a document, not a message. */
+/** A megabyte of plain text; anything longer is a document, not a message. */
 const messageCharactersMax = 1024 * 1024;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const none: FlatObject = Object.freeze({});
@@ -149,7 +151,7 @@ export function readInvocation(
   };
 }
 
-/** The fields that are read at all. One ignored for want of privilege is not validated either. */
+/** Selects the fields to read. A field that is ignored for lack of privilege is not validated either. */
 function usableFields(
   body: Readonly<Record<string, unknown>>,
   { integration }: InvocationPrivileges,
@@ -161,7 +163,7 @@ function usableFields(
     if (!knownFields.has(name)) ignored.add(name, 'unknown_field');
     else if (integration) usable.set(name, value);
     else if (integrationFields.some((field) => field === name)) ignored.add(name, 'requires_admin_api_key');
-    // Falls with `consumer_key`, whose entry already says why.
+    // Ignored with `consumer_key`, whose entry already gives the reason.
     else if (name !== 'consumer_display_name') usable.set(name, value);
   }
   return usable;
@@ -184,7 +186,7 @@ function readText(field: string, value: unknown, charactersMax: number): string 
   return value;
 }
 
-/** A name needs a person to belong to. */
+/** A display name counts only together with a `consumer_key`. */
 function readDisplayName(
   fields: ReadonlyMap<string, unknown>,
   consumerKey: string | undefined,

@@ -7,13 +7,13 @@ export const metadataLimits = { keysMax: 20, textCharactersMax: 256, bytesMax: 4
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
 export interface Correlation {
-  /** As it may be stored: secrets replaced. */
+  /** The form that may be stored: secrets redacted. */
   readonly metadata: FlatObject;
-  /** By which the execution is found again. */
+  /** A search term for the execution. */
   readonly traceId: string | undefined;
 }
 
-/** The limits are judged before secrets are replaced. Refused in the words of invocation, where no others are given. */
+/** The limits apply before secrets are redacted. The default error is that of invocation. */
 export function readMetadata(value: unknown, ignored: IgnoredFields, refuse: Refuse = invalid): Correlation {
   const metadata = readFlatObject('metadata', value, isPrototypeName, ignored, refuse);
   const entries = Object.entries(metadata);
@@ -29,7 +29,7 @@ export function readMetadata(value: unknown, ignored: IgnoredFields, refuse: Ref
     throw refuse('metadata', `must have at most ${metadataLimits.bytesMax} bytes as JSON`);
   const stored = redactFlat(metadata);
   const traceId = metadata['trace_id'];
-  // A value that was replaced names nothing: every such one would be equal.
+  // A redacted value identifies nothing, because all redacted values are equal.
   const named = traceId !== undefined && stored['trace_id'] === traceId;
   return { metadata: stored, traceId: named ? String(traceId) : undefined };
 }

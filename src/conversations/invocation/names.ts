@@ -33,7 +33,7 @@ const reserved: ReadonlySet<string> = new Set([
   'tier',
 ]);
 
-/** Never a sender's: they reach the prototype of whatever object they are put into. */
+/** Never accepted from a sender: they would reach the prototype of any object that they are assigned to. */
 const prototypeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const neverInPrompt: ReadonlySet<string> = new Set(['token', 'host', 'userName']);
@@ -46,7 +46,7 @@ export function isPrototypeName(name: string): boolean {
   return prototypeNames.has(name);
 }
 
-/** Whether a name of the context is for tools alone. */
+/** Whether a name of the context is for tools only. */
 export function hiddenFromModel(name: string): boolean {
   return name.startsWith('_') || neverInPrompt.has(name);
 }

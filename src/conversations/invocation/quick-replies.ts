@@ -9,8 +9,8 @@ export interface StoredAnswer {
 }
 
 /**
- * An answer as history keeps it. Where the turn only suggested replies the labels stand for the text, so that the
- * model and readers of the history still see what was offered.
+ * An answer in the form that history stores. If the turn only suggested replies, the labels become the text, so
+ * that the model and readers of the history still see what was offered.
  */
 export function storedAnswer(content: string, blocks: readonly QuickRepliesBlock[]): StoredAnswer {
   const labels = blocks.flatMap(({ data }) => data.labels);

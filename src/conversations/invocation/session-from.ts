@@ -5,13 +5,14 @@ import { type FlatObject, invalid } from './flat-object.js';
 const namesMax = 5;
 const nameCharactersMax = 2_000;
 
-/** The named fields with their values, in the order of the names, ready for `derivedSessionId`. */
+/** The named fields with their values, in the order of the names, as `derivedSessionId` takes them. */
 export function readSessionFrom(value: unknown, sources: SessionSources): readonly SessionField[] {
   const names = readNames(value);
   const { context, bindings, declared } = sources;
   const effective = toolContext(context, bindings);
   const fields = names.map((name) => {
-    // A secret must not become part of an identity; and two secrets that were replaced alike would meet in one session.
+    // A secret must not become part of an identity; also, two secrets that were redacted alike would share one
+    // session.
     if (wasRedacted(declared, name) && !Object.hasOwn(bindings, name))
       throw invalid('session_from', `the value of ${name} looks like a secret, and was redacted`);
     return { name, value: Object.hasOwn(effective, name) ? effective[name] : undefined };
@@ -24,7 +25,7 @@ export function readSessionFrom(value: unknown, sources: SessionSources): readon
 export interface SessionSources {
   readonly context: FlatObject;
   readonly bindings: FlatObject;
-  /** The context as it is stored. */
+  /** The context in its stored form. */
   readonly declared: FlatObject;
 }
 

@@ -1,4 +1,4 @@
-/** What the people of a tenant hear of at once, in the shapes that clients read. */
+/** Events that a tenant's users receive at once, in the form that clients read. */
 export type RealtimeEvent =
   | {
       readonly type: 'session_control_changed';
@@ -6,7 +6,7 @@ export type RealtimeEvent =
         readonly session_id: string;
         readonly control_mode: string;
         readonly kind: string | null;
-        /** The mode before. */
+        /** The previous mode. */
         readonly previous: string;
         readonly by: string | null;
         readonly reason: string | null;
@@ -27,14 +27,14 @@ export type RealtimeEvent =
 
 /** An event as it is stored. */
 export interface StoredEvent {
-  /** Rises from event to event within a tenant, with gaps. */
+  /** Rises with each event of a tenant, with gaps. */
   readonly number: number;
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly at: Date;
 }
 
-/** What readers get. A client that returns names the last `id` that it has. */
+/** The event as readers receive it. A client that reconnects sends the last `id` that it has. */
 export interface Envelope {
   readonly id: string;
   readonly type: string;

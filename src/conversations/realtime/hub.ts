@@ -1,11 +1,10 @@
 /**
- * Realtime events on one node. Rows are numbered in the order of their commits, and the feed of changes tells the
- * numbers; so for each tenant that somebody here listens to there is a cursor, and everything up to it has been handed
- * out: to sockets by publishing once under the tenant's topic, to streams one by one.
- *
- * Whoever joins reads the rows behind their own last number until they stand exactly where the cursor stands, and joins
- * in that very tick: nothing missing, nothing twice. A reader that is ahead of the cursor (the rows were there before
- * the feed told) moves the cursor up first, for all.
+ * Realtime events on one node. Rows are numbered in the order of their commits, and the change feed reports the
+ * numbers. Each tenant with a listener on this node has a cursor: everything up to it has been handed out, to
+ * sockets by one publication under the tenant's topic, to streams one by one. A new reader reads the rows after its
+ * own last number until it has reached the cursor, and joins in that same tick, so that no event is missing or
+ * repeated. If the reader gets ahead of the cursor (the rows were there before the feed reported them), it first
+ * moves the cursor up for all readers.
  */
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -14,19 +13,19 @@ import type { ChangeFeed, HotReads } from '../../infra/storage/index.js';
 import { type Envelope, envelopeOf, type StoredEvent } from './events.js';
 import { pageRows, readAfter, realtimeTopic } from './realtime.store.js';
 
-/** Hears events one by one. Must not throw. */
+/** Receives events one by one. Must not throw. */
 export interface Listener {
   hear(event: Envelope): void;
 }
 
-/** Somebody who is about to listen. */
+/** A reader that is about to join. */
 export interface Joining {
   readonly scope: TenantScope;
-  /** The number of the last event that they have; undefined: from now on. */
+  /** The number of the last event that the reader has; undefined: only new events. */
   readonly after: number | undefined;
-  /** Gets what was missed, page by page. */
+  /** Receives the missed events, page by page. */
   missed(events: readonly Envelope[]): Promise<void>;
-  /** Called in the tick from which on they must hear everything themselves. */
+  /** Called in the tick from which the reader must receive all events itself. */
   joined(): void;
   readonly gone: AbortSignal;
 }
@@ -38,7 +37,7 @@ interface Channel {
   /** There may be events up to this number. */
   heard: number;
   readonly listeners: Set<Listener>;
-  /** Streams and sockets, also those that are still catching up. */
+  /** Streams and sockets, including those that are still catching up. */
   users: number;
   pumping: Promise<void> | undefined;
 }
@@ -47,14 +46,14 @@ export interface HubParts {
   readonly feed: ChangeFeed;
   readonly reads: HotReads;
   readonly time: Time;
-  /** To the sockets of this node. */
+  /** Publishes to the sockets of this node. */
   readonly publish: (topic: string, text: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** Of one tenant on one node. */
+/** Per tenant and node. */
 const usersMax = 1_000;
-/** A client that comes from a node that was ahead may name an event that this one has not heard of yet. */
+/** A client that comes from a node that was ahead may send the id of an event that this node has not read yet. */
 const aheadMs = 1_000;
 const retryMs = 500;
 
@@ -75,7 +74,7 @@ export class Hub {
       onDropEverything: () => {
         const { position } = parts.feed;
         for (const channel of this.#channels.values()) {
-          // A database that was restored gives numbers again that it had given before.
+          // A restored database assigns numbers again that it had assigned before.
           channel.cursor = Math.min(channel.cursor, position);
           void this.#heard(channel, position);
         }
@@ -83,12 +82,12 @@ export class Hub {
     });
   }
 
-  /** Aborts when the node is leaving: streams end, and their clients go elsewhere. */
+  /** Aborts when the node is leaving: streams end, and their clients reconnect to another node. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Refuses whoever would be one too many. */
+  /** Refuses a reader above the limit. */
   admit({ tenantId }: TenantScope): void {
     if ((this.#channels.get(tenantId)?.users ?? 0) < usersMax) return;
     const nowMs = this.#parts.time.wallMs();
@@ -96,7 +95,7 @@ export class Hub {
     throw tooMany(usersMax, { atMs: nowMs + 5_000, nowMs, message });
   }
 
-  /** Counts somebody in, until the returned function is called. */
+  /** Counts a reader until the returned function is called. */
   enter(scope: TenantScope): () => void {
     const { tenantId } = scope;
     let channel = this.#channels.get(tenantId);
@@ -120,14 +119,14 @@ export class Hub {
     };
   }
 
-  /** From now on the listener hears what is handed out. */
+  /** The listener receives all events that are handed out from now on. */
   listen(scope: TenantScope, listener: Listener): () => void {
     const { listeners } = this.#channelOf(scope);
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
 
-  /** Only between `enter` and its end. */
+  /** Valid only between `enter` and its end. */
   async join({ scope, after, missed, joined, gone }: Joining): Promise<void> {
     const channel = this.#channelOf(scope);
     if (after === undefined) return joined();
@@ -157,7 +156,7 @@ export class Hub {
     return channel;
   }
 
-  /** Resolves when the cursor has reached the number, or when it was tried in vain. */
+  /** Resolves when the cursor has reached the number, or when reading failed. */
   #heard(channel: Channel | undefined, number: number): Promise<void> {
     if (channel === undefined) return Promise.resolve();
     channel.heard = Math.max(channel.heard, number);
@@ -178,14 +177,14 @@ export class Hub {
         const events = await readAfter(reads, channel.scope, channel.cursor);
         for (const event of events) this.#handOut(channel, event);
         const last = events.at(-1)?.number ?? channel.cursor;
-        // A whole page may have more behind it; else everything that was heard of has been read.
+        // A full page may have more rows after it; otherwise everything up to the reported number has been read.
         channel.cursor = events.length === pageRows ? last : Math.max(heard, last);
       }
     } catch (error) {
       report('reading realtime events', error);
       if (!this.stopping.aborted) time.after(retryMs, () => this.#again(channel));
     } finally {
-      // In the tick of the last look at the channel, so that nothing heard meanwhile is left lying.
+      // Cleared in the same tick as the last check of the channel, so that no number reported meanwhile is missed.
       channel.pumping = undefined;
     }
   }

@@ -1,4 +1,5 @@
-// Realtime's face: what the people of a tenant hear of at once, wherever they are connected.
+// The public interface of realtime: events that a tenant's users receive at once, on whatever node they are
+// connected.
 import type { Random, Time } from '../../../cluster/index.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
@@ -14,12 +15,12 @@ export {
   recordRealtimeEvent,
 } from './realtime.store.js';
 
-/** Every node removes what is old; that they do it at different times matters to nobody. */
+/** Every node removes old events, each at its own time. */
 const removeEveryMs = 60_000;
 
 export interface RealtimeSubject {
   readonly operations: readonly Operation[];
-  /** Ends the streams, so that their clients go elsewhere before the node does. */
+  /** Ends the streams, so that their clients reconnect to other nodes before this node stops. */
   stop(): void;
 }
 
@@ -29,7 +30,7 @@ export function createRealtime(parts: {
   readonly feed: ChangeFeed;
   readonly time: Time;
   readonly random: Random;
-  /** To the sockets of this node that joined a topic. */
+  /** Publishes to the sockets of this node that joined a topic. */
   readonly publish: (topic: string, text: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
 }): RealtimeSubject {

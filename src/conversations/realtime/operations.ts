@@ -62,7 +62,8 @@ export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
       errors: ['rate_limit_exceeded'],
       handle: ({ caller: { scope }, headers, query: { last_event_id: asked } }) => {
         hub.admit(scope);
-        // What the browser adds by itself when it comes back is newer than what stands in the address.
+        // The `Last-Event-ID` header, which the browser adds when it reconnects, is newer than the id in the
+        // address.
         const id = headers['last-event-id'] === '' ? asked : (headers['last-event-id'] ?? asked);
         return eventStream((writer) => serveStream(hub, scope, afterOf(id), writer, time));
       },

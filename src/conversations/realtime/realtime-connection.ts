@@ -5,19 +5,22 @@ import type { SocketWriter, StreamWriter } from '../../http/operations/index.js'
 import type { Envelope } from './events.js';
 import { type Hub, topicOf } from './hub.js';
 
-/** Events for one stream that wait for its reader; who falls further behind comes back with the last id. */
+/**
+ * Events that wait for one stream's reader. A reader that falls further behind is disconnected and reconnects with
+ * its last id.
+ */
 const waitingMax = 1_000;
 
 /**
- * The last id that a client has. What no id is stands for one that is long gone: the client gets all that is kept,
- * rather than a refusal that nobody reads.
+ * The last id that a client has. An invalid id counts as a very old one: the client gets all stored events instead
+ * of an error that its user does not see.
  */
 export function afterOf(lastEventId: string | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId === '') return undefined;
   return /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0;
 }
 
-/** Until the other side is gone. */
+/** Serves until the client is gone. */
 export async function serveSocket(
   hub: Hub,
   scope: TenantScope,
@@ -41,7 +44,7 @@ export async function serveSocket(
   }
 }
 
-/** Until the reader is gone, falls too far behind, or the node is leaving. */
+/** Serves until the reader is gone, falls too far behind, or the node is leaving. */
 export async function serveStream(
   hub: Hub,
   scope: TenantScope,
@@ -85,7 +88,7 @@ export async function serveStream(
   }
 }
 
-/** False: nothing happened for so long that the connection should show that it lives. */
+/** False if nothing happened for so long that a keep-alive is due. */
 function woken(time: Time, onWake: (resolve: () => void) => void): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = time.after(keepAliveMs, () => resolve(false));

@@ -10,11 +10,11 @@ import {
 } from '../../infra/storage/index.js';
 import type { RealtimeEvent, StoredEvent } from './events.js';
 
-/** Nodes hear of new events by this topic of the change feed. */
+/** The topic of the change feed under which nodes learn of new events. */
 export const realtimeTopic = 'realtime';
 
 /**
- * Reports in the transaction of what is reported, as nearly the last thing that it does: other recorders of changes
+ * Records an event in the transaction that it reports on. Call it as late as possible: other recorders of changes
  * wait from here to the commit.
  */
 export async function recordRealtimeEvent(
@@ -29,14 +29,14 @@ export async function recordRealtimeEvent(
 /** One event of a batch that an actor writes. Its id is fixed before the first attempt. */
 export type RealtimeEventRow = RealtimeEvent & { readonly tenant_id: string; readonly id: string };
 
-/** The same for rows of many tenants, as a JSON list in `$1`. The last statement of its transaction. */
+/** The same for rows of many tenants, as a JSON list in `$1`. Must be the last statement of its transaction. */
 export const realtimeStatement = {
   name: 'realtime_events_record',
   text: `select record_realtime_event(w.tenant_id, w.id, w.type, w.data)
     from jsonb_to_recordset($1::jsonb) as w (tenant_id uuid, id uuid, type text, data jsonb)`,
 } as const;
 
-/** Readers are given a page at a time, so that catching up holds little in memory. */
+/** Readers get one page at a time, so that catching up needs little memory. */
 export const pageRows = 200;
 
 const storedEvent = z.object({
@@ -54,12 +54,12 @@ const after: HotStatement<StoredEvent> = {
   row: storedEvent,
 };
 
-/** The next page of events behind a number, oldest first, of the last ten minutes. */
+/** The next page of events after a number, oldest first, of the last ten minutes. */
 export function readAfter(reads: HotReads, scope: TenantScope, number: number): Promise<StoredEvent[]> {
   return reads.inTenant(scope, after, [scope.tenantId, number]);
 }
 
-/** The directory's role sees only what is too old to be read. */
+/** The directory role sees only events that are too old to be read. */
 export function removeOld(store: Store): Promise<void> {
   return store.directory(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`

@@ -1,4 +1,4 @@
-/** Whether an agent serves a caller just now: its state, who may chat with it, its own limit, the model's. */
+/** Checks whether an agent accepts a turn now: its state, its allowed users, its rate limit and its model. */
 import type { Reference, Time } from '../../../cluster/index.js';
 import type { AgentsSubject, RunnableAgent } from '../../agents/index.js';
 import { callSources, type ModelCalls } from '../../models/calls/index.js';
@@ -19,7 +19,7 @@ type TenantWork = Pick<TenantCaller, 'scope' | 'limits'>;
 
 const windowCallMs = 5_000;
 
-/** Judging sends nothing, so nobody can leave. */
+/** The check sends no request, so it needs no way to be aborted. */
 const neverLeft = new Leaving();
 
 export class AgentAdmission {
@@ -29,7 +29,7 @@ export class AgentAdmission {
     this.#parts = parts;
   }
 
-  /** What may be refused before a turn begins is refused here, as an answer and not as an event. */
+  /** Refuses before the turn begins, so that the refusal is an HTTP error and not an event. */
   async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
     await this.#judgeModel(caller, agent);
@@ -37,7 +37,10 @@ export class AgentAdmission {
     return agent;
   }
 
-  /** The same where no caller stands behind the turn but a trigger: what is published, for nobody in particular. */
+  /**
+   * The same for a turn of a trigger, which has no caller: only published agents, without a check of the allowed
+   * users.
+   */
   async admitUnasked(tenant: TenantWork, agentId: string): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) throw new PlatformError('agent_not_found');
@@ -46,7 +49,10 @@ export class AgentAdmission {
     return agent;
   }
 
-  /** Of a turn that could only be refused because the tenant has no tokens left; what else is wrong is told by the turn. */
+  /**
+   * Finds a turn that would be refused only because the tenant has no tokens left. The turn itself reports any
+   * other fault.
+   */
   async tokenRefusal(tenant: TenantWork, agentId: string): Promise<PlatformError | undefined> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) return undefined;
@@ -59,7 +65,7 @@ export class AgentAdmission {
     }
   }
 
-  /** The agent, where this caller may chat with it. */
+  /** The agent, if this caller may chat with it. */
   async agentFor(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(caller.scope, agentId, caller.role);
     if (agent === undefined) throw new PlatformError('agent_not_found');

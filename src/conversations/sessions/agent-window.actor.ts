@@ -1,4 +1,6 @@
-/** Turns of one agent within a minute, counted in one place for all nodes. What a restart forgets is one minute. */
+/**
+ * Counts the turns of one agent within a minute, in one place for all nodes. A restart forgets at most one minute.
+ */
 import { type ActorKindOf, type Time, volatileActor } from '../../../cluster/index.js';
 import {
   type AdmitTurnRequest,

@@ -1,8 +1,8 @@
 import type { SessionWrite } from './rows.js';
 
 /**
- * What a session wants written at one stroke, or while an earlier write was under way, as one write. Rows are whole, so
- * of two versions of one the later is all that counts; and no statement may meet a row twice.
+ * Combines a write with an earlier one of the same session that has not left yet. Rows are complete, so the later
+ * of two versions counts; a statement must not contain a row twice.
  */
 export function combinedWrite(earlier: SessionWrite, later: SessionWrite): SessionWrite {
   const session = later.session ?? earlier.session;

@@ -17,7 +17,7 @@ import { listSessions } from './reads.store.js';
 
 export interface ConsumerSessionParts {
   readonly store: Store;
-  /** Whether somebody has heard of this person; of a stranger there is nothing to list. */
+  /** Whether this consumer is known; an unknown consumer has no sessions to list. */
   readonly isKnownConsumer: (scope: TenantScope, consumerKey: string) => Promise<boolean>;
 }
 

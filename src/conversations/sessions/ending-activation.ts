@@ -1,8 +1,8 @@
 import type { SessionActivation } from './parts.js';
 
 /**
- * What an actor holds in memory runs ahead of what it writes. A write that was refused, whatever the reason, makes that
- * memory wrong: the activation ends, and the next call loads what is true.
+ * An actor's memory is ahead of its writes. If a write is refused, for whatever reason, that memory is wrong: the
+ * activation ends, and the next call loads the stored state.
  */
 export class EndingActivation implements SessionActivation {
   readonly #inner: SessionActivation;

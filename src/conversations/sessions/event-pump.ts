@@ -1,7 +1,7 @@
 /**
- * From a turn's actor to one client: events as they come, comments while nothing comes, an error when the owner stays
- * silent. What is not sent yet stays in a queue of our own, so that text which a change of the control mode takes back
- * can still be dropped from it.
+ * Carries a turn's events from its actor to one client, with comments while nothing happens and an error when the
+ * owner stays silent. Unsent events stay in a queue of this class, so that text that a change of the control mode
+ * retracts can still be dropped.
  */
 import type { Time } from '../../../cluster/index.js';
 import type { RunResponse } from '../../../generated/troupe/actors/v1/session.js';
@@ -9,18 +9,18 @@ import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/in
 import type { StreamWriter } from '../../http/operations/index.js';
 import type { LoggedEvent } from './turn-log.js';
 
-/** Above this the actor is not read on until the client has taken some of it. */
+/** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
-/** How long an owner may stay silent past the turn's deadline. */
+/** How long an owner may stay silent after the turn's deadline. */
 const silenceMs = 15_000;
 const textTypes: ReadonlySet<string> = new Set(['delta', 'thinking', 'response']);
 
 export interface PumpSource {
   /** Events of the turn from its owner. */
   readonly events: AsyncIterableIterator<RunResponse>;
-  /** Tells the owner that what it took back was dropped here. */
+  /** Tells the owner that the retracted text was dropped here. */
   passed(barrier: number): void;
-  /** What is left of a turn that its owner has forgotten, behind the last event that the client has. */
+  /** The stored events after the last one that the client has, for a turn that its owner no longer has in memory. */
   stored(after: number): Promise<readonly LoggedEvent[] | undefined>;
 }
 
@@ -37,7 +37,7 @@ export class EventPump {
   #queuedBytes = 0;
   #writing: Promise<void> | undefined;
   #lastId: number;
-  /** The last event that was handed to the client; what lies between waits in the queue. */
+  /** The last event that was handed to the client; the later ones up to `#lastId` wait in the queue. */
   #sentId: number;
   #isDone = false;
   #timer: { cancel(): void } | undefined;
@@ -57,7 +57,7 @@ export class EventPump {
     return this.#isDone;
   }
 
-  /** Until the turn has ended, the client has gone, or the owner stays silent. Never rejects. */
+  /** Runs until the turn has ended, the client has gone, or the owner stays silent. Never rejects. */
   async run(source: PumpSource): Promise<void> {
     this.#commentLater();
     const gone = new Promise<'gone'>((resolve) => {
@@ -67,7 +67,8 @@ export class EventPump {
       this.#expire = () => resolve('expired');
     });
     try {
-      // The owner is read on until the client has the end, since it may take back what waits here.
+      // Reading from the owner continues until the client has the end, because the owner may still retract queued
+      // text.
       const ended = new Promise<'ended'>((resolve) => {
         this.#handedOn = () => resolve('ended');
       });
@@ -89,7 +90,7 @@ export class EventPump {
         if (barrier > 0) this.#dropText();
         for (const { id, type, dataJson } of events) this.#take({ id, type, data: dataJson });
         if (barrier > 0) {
-          // What this message brought may be shown, but only before the change is answered.
+          // The events of this message may be shown, but only before the owner confirms the change.
           await this.#flushed();
           source.passed(barrier);
         }
@@ -98,8 +99,8 @@ export class EventPump {
       }
       return this.#isDone ? 'ended' : 'broken';
     } catch {
-      // The owner cut this reader off, or nobody owns the turn just now: the client comes again with its last id,
-      // and gets what it may still see of the events that were not sent.
+      // The owner cut this reader off, or the turn has no owner at present. The client reconnects with its last id
+      // and gets those of the unsent events that it may still see.
       this.#queue = [];
       this.#queuedBytes = 0;
       return 'broken';
@@ -129,7 +130,7 @@ export class EventPump {
   }
 
   async #write(): Promise<void> {
-    // After the promise jobs of now: what one message brought goes out in one write.
+    // Waits for the pending promise jobs, so that all events of one message go out in one write.
     await Promise.resolve();
     while (this.#queue.length > 0 && !this.#writer.gone.aborted) {
       const text = this.#queue.map((frame) => frame.text).join('');
@@ -178,7 +179,7 @@ function broken(lastId: number): Frame {
   });
 }
 
-/** Under the id of the last event that the client has: it goes on from there. */
+/** Carries the id of the last event that the client has, from which the client continues. */
 function errorFrame(lastId: number, event: object): Frame {
   return {
     id: lastId,

@@ -5,11 +5,11 @@ import type { LiveTurn } from './live-turn.js';
 import type { Reader, Readers } from './readers.js';
 
 /**
- * Whoever reads has a turn's last events before the client does. As long it stays among the readers, so that a change of
- * the control mode waits for it; one that hands nothing on any more is not waited for.
+ * A reader has a turn's last events before the client does. It stays among the readers for this long, so that a
+ * change of the control mode waits for it; after that it counts as stuck and is not waited for.
  */
 const handingOnMs = 1_000;
-/** Events of one message to a reader: enough to be cheap, small enough to take turns on a link. */
+/** Events of one message to a reader: large enough to be cheap, small enough to share a link. */
 const eventsMax = 256;
 
 export const elsewhere: FollowResponse = { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
@@ -20,15 +20,15 @@ interface Following {
   readonly follower: string;
   readonly readers: Readers;
   readonly time: Time;
-  /** Whether the actor is being moved away: readers of turns that wait go to the new owner. */
+  /** Whether the actor is being moved: readers of queued turns then follow it to the new owner. */
   readonly leaving: () => boolean;
 }
 
-/** A turn's events behind the last one that the reader has, until the turn has ended. */
+/** A turn's events after the last one that the reader has, until the turn has ended. */
 export async function* follow(following: Following, call: Call): AsyncGenerator<FollowResponse> {
   const { turn, after, follower, readers } = following;
   const reader = readers.enter(follower, turn);
-  // The wait below ends with the call: nobody reads any more.
+  // Aborting the call ends the wait below.
   const wake = (): void => turn.log.wake();
   call.signal.addEventListener('abort', wake, { once: true });
   const ending = new Ending(following.time, wake);
@@ -56,7 +56,7 @@ export async function* follow(following: Following, call: Call): AsyncGenerator<
   }
 }
 
-/** The time from a reader's last event until it is taken for one that has handed it on. */
+/** The time from a reader's last event until the reader no longer counts as forwarding it. */
 class Ending {
   readonly #time: Time;
   readonly #wake: () => void;

@@ -62,7 +62,7 @@ export function executionOperations(store: Store): readonly Operation[] {
       async handle({ caller, params }) {
         const { scope } = caller;
         return store.inTenant(scope, async (tx) => {
-          // The last look is for one that a session took between the first two.
+          // The last query finds an execution that moved to its session between the first two.
           const execution =
             (await findExecution(scope, tx, params.id)) ??
             (await findPromisedExecution(scope, tx, params.id)) ??

@@ -3,7 +3,7 @@ import type { ReadExecution } from './reads.store.js';
 import { metadataOf } from './live-turn.js';
 import type { LoggedEvent } from './turn-log.js';
 
-/** The end of a turn whose events are kept no more, from what is kept for ever. */
+/** The last events of a turn whose log has been deleted, rebuilt from the execution. */
 export function finishedEvents(execution: ReadExecution, after: number): readonly LoggedEvent[] {
   const { id, session_id, outcome } = execution;
   if (outcome === null) return [];
@@ -17,7 +17,7 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
   const events: readonly object[] = [
     ...(after === 0 ? [{ type: 'metadata', ...metadataOf(execution) }] : []),
     ...(execution.error === null ? [] : [{ type: 'error', ...execution.error }]),
-    // What a change of the control mode took back is not said later either.
+    // Text that a change of the control mode retracted is not shown later either.
     ...(hasAnswer && outcome !== 'SUSPENDED'
       ? [{ type: 'response', content: execution.output ?? '', ...blocks }]
       : []),

@@ -1,4 +1,4 @@
-// The face of sessions: conversations with agents, their turns and what leads them.
+// The public interface of sessions: conversations with agents, their turns and their control mode.
 import type { Reference, Time } from '../../../cluster/index.js';
 import { type Actors, toPlatformError } from '../../infra/runtime/index.js';
 import type { AgentsSubject } from '../../agents/index.js';

@@ -3,32 +3,32 @@ import type { RecordedStep, Scalar } from '../turns/index.js';
 import { type ExecutionRow, isFinished, type StepRow } from './rows.js';
 import { type LoggedEvent, TurnLog } from './turn-log.js';
 
-/** Text that a change of the control mode takes back as long as it was not sent. */
+/** The types of events that a change of the control mode retracts if they were not sent. */
 const textTypes: ReadonlySet<string> = new Set(['delta', 'thinking', 'response']);
 
-/** One turn in the memory of its session's actor: its row, its events, and what is known of it only here. */
+/** One turn in the memory of its session's actor: its row, its events, and the data that is stored nowhere. */
 export class LiveTurn {
   row: ExecutionRow;
   readonly log: TurnLog;
   readonly steps: RecordedStep[];
-  /** Resolves when the row is in the store. */
+  /** Resolves when the row is stored. */
   accepted: Promise<void> = Promise.resolve();
-  /** Ends a running turn; its reason is an `EndedBy`. */
+  /** Aborts a running turn; the reason is an `EndedBy`. */
   readonly abort = new AbortController();
-  /** Tools' values that are stored nowhere, as long as somebody told them. */
+  /** The tools' values, which are not stored; undefined until a request brings them. */
   bindings: Readonly<Record<string, Scalar>> | undefined;
-  /** Values for tools as they came, before secrets were taken out for the store. */
+  /** Values for tools as received, before secrets were redacted for storage. */
   context: Readonly<Record<string, Scalar>> | undefined;
-  /** Events before this place lost their text to a change of the control mode. */
+  /** Events before this index lost their text to a change of the control mode. */
   mutedTo = 0;
   muted = false;
-  /** What readers were sent of the answer. */
+  /** The text of the answer that readers were sent. */
   sentText = '';
-  /** What its calls used, on the way into the books; settled, whatever became of it. */
+  /** The ledger writes of the turn's model calls. They resolve even if a write failed. */
   readonly bookings: Promise<void>[] = [];
-  /** Settles once its last events have been shown; undefined until its end is being written. */
+  /** Settles once the turn's last events have been shown; undefined until its end is being written. */
   ending: Promise<void> | undefined;
-  /** When its owner must have answered, by the monotonic clock; undefined until it runs. */
+  /** The deadline of the turn, by the monotonic clock; undefined until it runs. */
   deadlineAtMs: number | undefined;
   #onBindings: (() => void) | undefined;
 
@@ -42,7 +42,7 @@ export class LiveTurn {
     return isFinished(this.row);
   }
 
-  /** Whoever asks for the turn again brings along what no store holds. */
+  /** Takes the values that are not stored from a repeated request for the turn. */
   bring({ bindingsJson, contextJson }: Turn): void {
     if (contextJson !== '') this.context ??= scalars(contextJson);
     if (bindingsJson === '' || this.bindings !== undefined) return;
@@ -54,20 +54,20 @@ export class LiveTurn {
     return this.row.input.needs_bindings && this.bindings === undefined;
   }
 
-  /** Resolves when somebody has brought the bindings. */
+  /** Resolves when a request has brought the bindings. */
   bindingsBrought(): Promise<void> {
     return new Promise((resolve) => {
       this.#onBindings = resolve;
     });
   }
 
-  /** From here on nothing of the answer reaches a reader, sent before or not. */
+  /** From now on, readers get no text of the answer, neither old nor new. */
   mute(): void {
     this.muted = true;
     this.mutedTo = this.log.events.length;
   }
 
-  /** What a reader at this place may still see. */
+  /** The events that a reader at this index may still see. */
   eventsFrom(place: number): readonly LoggedEvent[] {
     const events = this.log.events.slice(place);
     return this.mutedTo <= place ? events : events.filter((event, at) => this.#visible(event, place + at));
@@ -86,7 +86,7 @@ export class LiveTurn {
   }
 }
 
-/** The first event of every turn's log. */
+/** The data of the first event of every turn's log. */
 export function metadataOf({
   input,
   session_id,
@@ -102,7 +102,7 @@ export function metadataOf({
   };
 }
 
-/** JSON that this platform wrote: a flat object of scalars. */
+/** Parses JSON that this platform wrote: a flat object of scalars. */
 export function scalars(json: string): Readonly<Record<string, Scalar>> {
   return JSON.parse(json) as Record<string, Scalar>;
 }

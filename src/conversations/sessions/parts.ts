@@ -9,21 +9,21 @@ import type { MessageRow, SessionLoaded, SessionWrite, SessionWritten } from './
 export type SessionService = typeof SessionServiceDefinition;
 export type SessionActivation = DurableActivation<SessionLoaded, SessionWrite, SessionWritten>;
 
-/** What the session actor needs of the platform around it. */
+/** The dependencies of the session actor. */
 export interface SessionActorParts {
   readonly turns: Pick<Turns, 'run' | 'summarise'>;
   readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion'>;
   readonly tenantAtWork: (tenantId: string) => Tenant | undefined | Promise<Tenant | undefined>;
-  /** Whether the tenant serves this person no more. */
+  /** Whether the tenant denies this consumer. */
   readonly isDenied: (scope: TenantScope, consumerKey: string) => boolean | Promise<boolean>;
-  /** What agents remember of this person over all sessions. */
+  /** The facts that agents remember of this consumer, across all sessions. */
   readonly factsOf: (scope: TenantScope, consumerKey: string) => Promise<readonly string[]>;
-  /** How this person is called in other sessions. */
+  /** The consumer's display name in other sessions. */
   readonly nameOf: (scope: TenantScope, consumerKey: string) => Promise<string | undefined>;
   /** Values for tools are stored sealed, and only until the turn has ended. */
   readonly seal: (text: string, executionId: string) => string;
   readonly unseal: (sealed: string, executionId: string) => string;
-  /** Messages before the ones that the actor holds, for agents that remember far back. */
+  /** Messages before those that the actor holds, for agents with a long memory. */
   readonly olderMessages: (
     scope: TenantScope,
     sessionId: string,
@@ -31,7 +31,7 @@ export interface SessionActorParts {
     limit: number,
   ) => Promise<readonly MessageRow[]>;
   readonly self: (tenantId: string, sessionId: string) => Reference<SessionService>;
-  /** A mode of control ends by itself: its time is watched from now on. */
+  /** Arms the timer that ends a control mode with a time limit. */
   readonly armExpiry: (expiry: {
     readonly tenantId: string;
     readonly sessionId: string;

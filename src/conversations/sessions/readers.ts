@@ -1,21 +1,21 @@
 import type { Time } from '../../../cluster/index.js';
 import type { LiveTurn } from './live-turn.js';
 
-/** Longer than any healthy edge takes to drop a queue in memory; one that says nothing is cut off. */
+/** Longer than a healthy edge needs to drop a queue in memory; a reader that does not confirm in time is cut off. */
 const passingMs = 1_000;
 
-/** One who reads a turn's events: an edge, for one client. */
+/** A reader of a turn's events: an edge, for one client. */
 export interface Reader {
   readonly turn: LiveTurn;
-  /** The barrier that it has not been told of yet; 0 where it knows the last one. */
+  /** The barrier that the reader has not been sent yet; 0 if it was sent the last one. */
   barrier: number;
-  /** Its stream must end: it did not say in time that it had dropped what was taken back. */
+  /** Its stream must end: it did not confirm in time that it dropped the retracted text. */
   cut: boolean;
 }
 
 /**
- * The readers of a session's turns. A change of the control mode takes text back: each reader is told of a barrier,
- * drops what it has not sent, and says so; whoever stays silent is cut off.
+ * The readers of a session's turns. When a change of the control mode retracts text, each reader is sent a barrier,
+ * drops what it has not sent, and confirms. A reader that stays silent is cut off.
  */
 export class Readers {
   readonly #readers = new Map<string, Reader>();
@@ -43,7 +43,7 @@ export class Readers {
     if (barrier >= this.#barrier) this.#settle(follower);
   }
 
-  /** Resolves when every reader has dropped what was taken back, or was cut off. */
+  /** Resolves when every reader has dropped the retracted text or was cut off. */
   async dropEverywhere(): Promise<void> {
     this.#barrier += 1;
     const waits = [...this.#readers].map(([follower, reader]) => {

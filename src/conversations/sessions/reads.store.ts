@@ -3,9 +3,9 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { authorKinds, outcomes } from '../invocation/index.js';
 
-/** What the endpoints read. Nothing here writes: that is the actor's alone. */
+/** The queries of the endpoints. Only the actor writes. */
 
-/** A session without a message for so long has ended; the next one opens it again. */
+/** A session ends after this time without a message; the next message reopens it. */
 const endedAfter = sql.fragment`interval '24 hours'`;
 
 const sessionRow = z.object({
@@ -54,7 +54,7 @@ export function findSession(
     select ${sessionColumns} from sessions s where s.tenant_id = ${scope.tenantId} and s.id = ${id}`);
 }
 
-/** Newest first; one more than the page holds tells whether there is another. */
+/** Newest first; one row more than the page holds shows whether there is another page. */
 export function listSessions(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -92,7 +92,7 @@ export type ReadMessage = z.output<typeof messageRow>;
 const messageColumns = sql.fragment`
   m.number, m.id, m.role, m.author, m.content, m.declared_context, m.metadata, m.execution_id, m.created_at`;
 
-/** Oldest first, behind the given number. */
+/** Oldest first, after the given number. */
 export function listMessages(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -106,7 +106,7 @@ export function listMessages(
     order by m.number limit ${limit + 1}`);
 }
 
-/** The ones right before a number, oldest first. */
+/** The messages right before a number, oldest first. */
 export async function listMessagesBefore(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -121,7 +121,7 @@ export async function listMessagesBefore(
   return rows.toReversed();
 }
 
-/** What became of the answer on its way out, where it goes any. */
+/** The delivery status of the answer; `none` if it is not delivered anywhere. */
 export const deliveryStatuses = ['none', 'pending', 'delivered', 'delivery_failed'] as const;
 
 const flat = z.record(z.string(), z.unknown());
@@ -191,13 +191,16 @@ const endOfExecution: HotStatement<ReadEnd> = {
   row: endRow,
 };
 
-/** What each turn of a trigger asks once it is over: no transaction, so that a burst of turns waits for no connection. */
+/**
+ * Each turn of a trigger calls this once when it is over: no transaction, so that a burst of turns waits for no
+ * connection.
+ */
 export async function findEnd(reads: HotReads, scope: TenantScope, id: string): Promise<ReadEnd | undefined> {
   const [found] = await reads.inTenant(scope, endOfExecution, [scope.tenantId, id]);
   return found;
 }
 
-/** One that a trigger has promised to run, and that no session has heard of yet. */
+/** An execution that a trigger has accepted and that no session has received yet. */
 export function findPromisedExecution(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -254,7 +257,7 @@ export function listSteps(
     where x.tenant_id = ${scope.tenantId} and x.execution_id = ${executionId} order by x.number`);
 }
 
-/** The stored events of a finished turn, as long as they are kept. */
+/** The stored events of a finished turn, while they are kept. */
 export function findLog(scope: TenantScope, tx: TenantTransaction, executionId: string): Promise<unknown> {
   return tx.maybeOneFirst(sql.type(z.object({ events: z.array(z.unknown()) }))`
     select l.events from execution_logs l

@@ -1,6 +1,6 @@
 /**
- * What a process left behind: turns that have not ended, and changes of the control mode whose time is over. Both are
- * found by the slots that a node owns; the session's actor does the rest.
+ * What a process left behind: unfinished turns, and control modes whose time limit has passed. Both are found by
+ * the slots that a node owns; the session's actor does the rest.
  */
 import { type DueTimer, slot, type SlotSet, type UnfinishedWork } from '../../../cluster/index.js';
 import { z } from 'zod';
@@ -20,8 +20,8 @@ const turnRow = z.object({
 });
 
 /**
- * Turns of these slots that another process had, or that gave no sign of life for too long. What this process works
- * on is no matter for recovery.
+ * Turns of these slots that another process ran or that gave no sign of life for too long. Recovery leaves out the
+ * turns that this process works on.
  */
 export async function unfinishedTurns(
   store: Store,
@@ -40,7 +40,7 @@ export async function unfinishedTurns(
   return rows.map((row) => ({
     id: row.id,
     slot: slot(row.slot),
-    // The first time that somebody else takes it up is the ordinary end of a process, and waits for nothing.
+    // One takeover is normal after the end of a process, so the first retry does not wait.
     attempts: Math.max(0, row.attempts - 1),
     tenantId: row.tenant_id,
     sessionId: row.session_id,
@@ -79,7 +79,7 @@ export async function upcomingExpiries(
   }));
 }
 
-/** As the row stands now; null when nobody's time is limited any more. */
+/** Reads the present row; null if the control mode has no time limit any more. */
 export function findExpiry(store: Store, id: string): Promise<ControlExpiry | null> {
   const [tenantId = '', sessionId = ''] = id.split('/');
   return store.directory((tx) =>

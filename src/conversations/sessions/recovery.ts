@@ -6,7 +6,7 @@ import { findExpiry, type UnfinishedTurn, unfinishedTurns, upcomingExpiries } fr
 type Self = (tenantId: string, sessionId: string) => Reference<SessionService>;
 type Report = (attempted: string, error: unknown) => void;
 
-/** The claim of a turn counts, in a transaction of its own, and gives up: what is left here is to wake its session. */
+/** Turns are claimed, counted and given up by their session's actor. Recovery only wakes the session. */
 export function turnRecovery(
   store: Store,
   process: string,
@@ -18,7 +18,7 @@ export function turnRecovery(
     takeUp: ({ attempts }) => Promise.resolve(attempts + 1),
     async run({ tenantId, sessionId, attempts }) {
       const work = session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });
-      // A first one is only set going; those that ended a process before are watched, one at a time.
+      // A first takeover runs in the background. Turns that ended a process before are awaited, one at a time.
       if (attempts > 0) await work;
       else work.catch((error: unknown) => report('taking up a turn that a process left behind', error));
     },
@@ -28,7 +28,7 @@ export function turnRecovery(
   };
 }
 
-/** Modes of control that were set for a limited time. */
+/** Ends control modes that were set for a limited time. */
 export function controlExpiries(store: Store, session: Self): TimerSource {
   return {
     upcoming: (slots, horizonMs) => upcomingExpiries(store, slots, horizonMs),

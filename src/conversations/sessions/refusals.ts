@@ -1,7 +1,7 @@
 import { ActorError } from '../../../cluster/index.js';
 import { errorKinds, type ErrorCode, PlatformError } from '../../kernel/errors.js';
 
-/** A refusal of the platform in the form that crosses from the actor to whoever asked it. */
+/** Converts a platform error to the form in which it crosses from the actor to the caller. */
 export function asActorError(error: unknown): unknown {
   if (!(error instanceof PlatformError)) return error;
   return new ActorError(error.code, error.message, {
@@ -11,7 +11,7 @@ export function asActorError(error: unknown): unknown {
   });
 }
 
-/** And back again. What the actor did not mean for the asker stays as it is. */
+/** The reverse of `asActorError`. Other errors pass unchanged. */
 export function asPlatformError(error: unknown): unknown {
   if (!(error instanceof ActorError) || !isCode(error.code)) return error;
   const { details, retryAfterSeconds } = contextOf(error.detail);

@@ -5,7 +5,7 @@ import { deliveryStatuses } from './reads.store.js';
 import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
 import type { SessionRow } from './rows.js';
 
-/** The shapes that sessions and executions have for clients. */
+/** The response schemas of sessions and executions. */
 
 const scalars = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 const moment = z.iso.datetime();
@@ -56,7 +56,7 @@ export function sessionAnswer(session: ReadSession): z.output<typeof sessionShap
   };
 }
 
-/** Behind this session in the lists of sessions, the latest first. */
+/** The cursor of this session in the lists of sessions, which are sorted latest first. */
 export function cursorOfSession({ last_interaction, id }: ReadSession): string {
   return encodeCursor({ at: last_interaction, id });
 }
@@ -81,7 +81,7 @@ export function controlAnswer(session: SessionRow): z.output<typeof controlShape
   };
 }
 
-/** PostgreSQL and this process write moments differently. */
+/** PostgreSQL and this process format timestamps differently. */
 function isoOf(text: string | null): string | null {
   return text === null ? null : new Date(text).toISOString();
 }

@@ -1,23 +1,23 @@
-/** Rows of one table as a statement: inserted, or changed where they are there already. */
+/** Writes rows of one table by one statement: an insert, or an update of existing rows. */
 import type { WritingStatement } from '../../../cluster/index.js';
 
 export interface Table {
   readonly name: string;
   readonly columns: Readonly<Record<string, string>>;
   readonly key: readonly string[];
-  /** What a later write of the same row changes. */
+  /** The columns that a later write of the same row updates. */
   readonly changes: readonly string[];
-  /** Which rows may still change. */
+  /** The condition under which a row may still change. */
   readonly guard?: string;
   readonly returning?: string;
 }
 
-/** How rows become a statement; there is at least one. */
+/** Builds a statement from at least one row. */
 export type RowsStatement = (rows: readonly object[]) => WritingStatement;
 
 /**
- * A row that goes alone, as most do while few speak, is given as it is: PostgreSQL takes an eighth less of its time for
- * a turn than with a JSON list, measured. Many go as one list: a list for each column would spare PostgreSQL a little
+ * A single row, the usual case at low load, is passed as parameters: measured, this takes PostgreSQL an eighth less
+ * time per turn than a JSON list. Many rows go as one JSON list: one list per column would save PostgreSQL a little
  * and cost this process as much.
  */
 export function upsert(table: Table): RowsStatement {
@@ -43,7 +43,7 @@ export function upsert(table: Table): RowsStatement {
   };
 }
 
-/** Rows as a JSON list, the statement's one parameter. */
+/** Passes the rows as a JSON list, the statement's only parameter. */
 export function listed(statement: Omit<WritingStatement, 'values'>): RowsStatement {
   return (rows) => ({ ...statement, values: [JSON.stringify(rows)] });
 }
@@ -70,7 +70,7 @@ function statementOf(
   };
 }
 
-/** Lists in JSON columns would else be taken for lists of PostgreSQL's own. */
+/** Without this, lists in JSON columns would be sent as PostgreSQL arrays. */
 function valueOf(type: string, value: unknown): unknown {
   return type !== 'jsonb' || value === null || value === undefined ? value : JSON.stringify(value);
 }

@@ -4,7 +4,7 @@ import type { RealtimeEventRow } from '../realtime/index.js';
 import type { QuickReplies } from '../turns/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
 
-/** The rows of a session as its actor holds and writes them. Moments are ISO texts, as JSON carries them. */
+/** The rows of a session as its actor holds and writes them. Timestamps are ISO texts, as in JSON. */
 
 export type ControlKind = 'suspend' | 'handoff';
 export type ControlMode = 'engaged' | 'manual_handoff';
@@ -17,7 +17,7 @@ export interface SessionRow {
   readonly consumer_key: string | null;
   readonly consumer_display_name: string | null;
   readonly channel: string;
-  /** Whose it is among those who continue only their own, see `starterAfter`. */
+  /** The author that counts as the session's starter, see `starterAfter`. */
   readonly started_by: Author | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly control_mode: ControlMode;
@@ -60,20 +60,20 @@ export type ExecutionStatus =
   | 'cancelled'
   | 'blocked';
 
-/** What is stored of a turn's input. */
+/** The stored part of a turn's input. */
 export interface StoredInput {
   readonly message: string;
-  /** Undefined for turns that a node from before authors took. */
+  /** Undefined for turns that an older node, which did not record authors, accepted. */
   readonly author?: Author;
   readonly declared_context: FlatObject | null;
   readonly accepted_fields: readonly string[];
   readonly ignored_fields: readonly { readonly field: string; readonly reason: string }[];
   readonly quick_replies: boolean;
-  /** The caller's role, for the agent that it may see. */
+  /** The caller's role, which decides what agents the turn may use. */
   readonly role: 'owner' | 'admin' | 'editor' | 'member';
-  /** Bindings travel in memory only: without them the turn cannot go on elsewhere. */
+  /** Bindings are kept in memory only: without them the turn cannot continue on another node. */
   readonly needs_bindings: boolean;
-  /** The most that the turn may take, from the start of its model loop. */
+  /** The time limit of the turn, from the start of its model loop. */
   readonly deadline_ms: number;
   /** The number of the user's message, once it is part of the conversation. */
   readonly message_number?: number;
@@ -142,17 +142,17 @@ export interface SessionWrite {
   readonly executions?: readonly ExecutionRow[];
   readonly steps?: readonly StepRow[];
   readonly logs?: readonly LogRow[];
-  /** Calls of models whose books are opened with the steps that they are made for. */
+  /** Ledger rows of model calls, opened together with the steps that make the calls. */
   readonly opened?: readonly OpenedRow[];
   readonly touches?: readonly ConsumerTouch[];
   readonly facts?: readonly FactsRow[];
-  /** What the tenant's people hear of at once. */
+  /** Realtime events for the tenant's users. */
   readonly told?: readonly RealtimeEventRow[];
-  /** Forgets the session and all that belongs to it. */
+  /** Deletes the session and everything that belongs to it. */
   readonly erase?: { readonly tenant_id: string; readonly id: string };
 }
 
-/** Executions of the write that had an outcome before, and were left as they are. */
+/** Executions of the write that already had an outcome and were left unchanged. */
 export interface SessionWritten {
   readonly finishedBefore: ReadonlySet<string>;
 }
@@ -164,7 +164,7 @@ export interface SessionLoad {
 
 export interface SessionLoaded {
   readonly session: SessionRow | undefined;
-  /** The newest, oldest first. */
+  /** The newest messages, oldest first. */
   readonly messages: readonly MessageRow[];
   /** In the order of their arrival. */
   readonly unfinished: readonly ExecutionRow[];

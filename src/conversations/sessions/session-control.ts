@@ -1,6 +1,6 @@
 /**
- * Who leads the conversation. A change is answered only when it is durable and nothing that was made under the old
- * mode can reach anybody any more.
+ * Changes the control mode. A change is confirmed only when it is durable and no output of the old mode can reach a
+ * reader any more.
  */
 import type { ControlRequest } from '../../../generated/troupe/actors/v1/session.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -18,7 +18,7 @@ export async function changeControl(
 ): Promise<SessionRow> {
   const { session } = state;
   if (session === undefined) throw new PlatformError('not_found');
-  // The end of a limited time must not undo what somebody decided since.
+  // The expiry of a time limit must not undo a later decision.
   if (request.ifEpoch > 0 && request.ifEpoch !== session.control_epoch) return session;
   const kind = request.kind === 'engaged' ? null : (request.kind as ControlKind);
   const changed = controlled(session, kind, request, time.wallMs());
@@ -33,8 +33,8 @@ export async function changeControl(
     armExpiry({ tenantId: group, sessionId: key, slot: activation.slot, dueInMs });
   }
   if (kind !== null) {
-    // Turns whose end was written before, finished in memory already, may still wait for their books: what they say
-    // must not follow the answer.
+    // Turns that have already ended in memory may still wait for their ledger writes: their last events must not
+    // follow the confirmation.
     for (const { ending } of state.turns()) await ending;
     await state.readers.dropEverywhere();
   }
@@ -61,7 +61,7 @@ function controlled(
   };
 }
 
-/** Nothing where the session is led as before: a longer time or another reason is no change of who leads. */
+/** Empty if the control mode is the same as before: a longer time or another reason is not reported. */
 function toldOf(before: SessionRow, after: SessionRow, id: string): readonly RealtimeEventRow[] {
   if (before.control_mode === after.control_mode && before.control_kind === after.control_kind) return [];
   return [

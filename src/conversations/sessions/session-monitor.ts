@@ -1,4 +1,7 @@
-/** The live monitor of a session: its events for one reader, until its time is over, the session ended, or the reader gone. */
+/**
+ * The live monitor of a session: its events for one reader, until the time limit, the end of the session, or the
+ * reader's disconnection.
+ */
 import type { Time } from '../../../cluster/index.js';
 import type { WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
 import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
@@ -8,7 +11,7 @@ const monitorMs = 5 * 60_000;
 const lookMs = 10_000;
 
 export interface MonitorSource {
-  /** What happens in the session from now on. */
+  /** Events of the session from now on. */
   readonly events: AsyncIterable<WatchResponse> & { cancel(): void };
   /** Whether the session has ended meanwhile, which its actor need not notice. */
   hasEnded(): Promise<boolean>;
@@ -24,7 +27,7 @@ export async function monitor(
   const timers = [
     repeating(time, keepAliveMs, () => void writer.write(keepAliveComment)),
     repeating(time, lookMs, () => {
-      // Where the store is away for a moment, the next look comes.
+      // If the store is unavailable, the next check follows.
       hasEnded().then(
         (ended) => (ended ? leave() : undefined),
         () => undefined,

@@ -262,7 +262,7 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
   });
 }
 
-/** From others than an integration it is ignored, and then not validated either. */
+/** Only an integration may set it. From other callers it is ignored and not validated. */
 function readConsumerKey(caller: TenantCaller, value: unknown, ignored: IgnoredFields): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (privilegesOf(caller).integration) {
@@ -273,7 +273,7 @@ function readConsumerKey(caller: TenantCaller, value: unknown, ignored: IgnoredF
   return undefined;
 }
 
-/** By the rules for a turn's, refused with the code that endpoints other than invocation have for it. */
+/** The limits are those of a turn's metadata; the error code is that of endpoints other than invocation. */
 function readSessionMetadata(value: unknown, ignored: IgnoredFields): FlatObject {
   if (value === undefined || value === null) return {};
   return readMetadata(value, ignored, invalidField).metadata;

@@ -3,18 +3,18 @@ import { LiveTurn, metadataOf } from './live-turn.js';
 import { Readers } from './readers.js';
 import type { ExecutionRow, MessageRow, SessionLoaded, SessionRow } from './rows.js';
 
-/** How many messages an actor keeps in memory, and of how many characters: sessions by the thousand are in memory. */
+/** Limits of an actor's memory, in messages and characters: thousands of sessions are in memory. */
 const tailMax = 100;
 const tailCharactersMax = 500_000;
-/** Finished turns whose events are still in memory, for those who watch the session. */
+/** Finished turns whose events stay in memory for the session's monitors. */
 const finishedMax = 4;
-/** Ids of finished turns that are told from new ones without the store. */
+/** Ids of finished turns that are recognized without a query. */
 const endedMax = 1_000;
 
-/** A session in memory: its row, the end of its conversation, its line of turns. */
+/** A session in memory: its row, the end of its conversation, and its queue of turns. */
 export class SessionState {
   session: SessionRow | undefined;
-  /** While the session is being erased, until that is durable. */
+  /** Set while the session is being erased, until that is durable. */
   erasing: Promise<void> | undefined;
   readonly readers: Readers;
   readonly #turns = new Map<string, LiveTurn>();
@@ -34,7 +34,7 @@ export class SessionState {
     for (const row of loaded.unfinished) {
       const steps = loaded.steps.filter(({ execution_id: id }) => id === row.id);
       const turn = new LiveTurn(row, epoch, steps);
-      // Before anybody reads: a reader who comes from an older owner has seen this one, and only this one.
+      // Appended before any reader: a reader from an older owner has seen this event, and only this one.
       turn.log.append('metadata', metadataOf(row));
       this.add(turn);
     }
@@ -48,7 +48,7 @@ export class SessionState {
     return this.#turns.get(executionId);
   }
 
-  /** Turns that have not ended, in the order of their arrival. */
+  /** Unfinished turns in the order of their arrival. */
   get line(): readonly LiveTurn[] {
     return [...this.#turns.values()].filter(({ finished }) => !finished);
   }
@@ -66,7 +66,7 @@ export class SessionState {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Told of every event of every turn. */
+  /** Called for every event of every turn. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -75,7 +75,7 @@ export class SessionState {
     };
   }
 
-  /** The store has it from now on. It stays for those who watch and may not have seen all of it. */
+  /** Marks the turn as stored. It stays in memory for monitors that may not have seen all of it. */
   ended({ row: { id } }: LiveTurn): void {
     this.#ended.add(id);
     if (this.#ended.size > endedMax) {
@@ -95,7 +95,7 @@ export class SessionState {
     return this.#ended.has(executionId);
   }
 
-  /** Nobody had spoken in the session before this activation, which remembers every turn that has ended since. */
+  /** The session did not exist before this activation, which remembers every turn that has ended since. */
   get knowsAllEnded(): boolean {
     return this.#knowsAllEnded;
   }
@@ -121,7 +121,7 @@ export class SessionState {
     this.wake();
   }
 
-  /** A copy, for walks during which turns come and go. */
+  /** A copy, so that turns can be added and removed during the iteration. */
   turns(): readonly LiveTurn[] {
     return [...this.#turns.values()];
   }
@@ -135,7 +135,7 @@ export function change(turn: LiveTurn, changes: Partial<ExecutionRow>): void {
   turn.row = { ...turn.row, ...changes };
 }
 
-/** With the counts of turns that have not ended, whose own rows are ahead of their session's. */
+/** Adds the unfinished turns to the session's counts, because their rows are written before the session's. */
 function countedSession({ session, messages, unfinished }: SessionLoaded): SessionRow | undefined {
   if (session === undefined) return undefined;
   return {
@@ -145,7 +145,7 @@ function countedSession({ session, messages, unfinished }: SessionLoaded): Sessi
   };
 }
 
-/** The newest that may stay, always the last one. */
+/** The newest messages within the limits, but always the last one. */
 function bounded(messages: readonly MessageRow[]): MessageRow[] {
   let characters = 0;
   const older = messages.slice(-tailMax).findLastIndex(({ content }, at, all) => {

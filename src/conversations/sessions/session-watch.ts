@@ -18,7 +18,7 @@ export async function* watch(
   const end = state.onChange(() => wake());
   try {
     while (!call.ended) {
-      // A reader must not hold up the move of an actor; it goes on reading at the new owner.
+      // A reader must not delay the move of an actor; it continues at the new owner.
       if (leaving()) throw new ClusterError('not_serving', 'the session goes on elsewhere');
       if (watched !== undefined && state.session?.created_at !== watched.created_at) return;
       const changed = new Promise<void>((resolve) => {

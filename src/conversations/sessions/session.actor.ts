@@ -1,6 +1,6 @@
 /**
- * The session's actor: the only writer of one conversation. Turns run one at a time in the order of their arrival;
- * whatever concerns them while they run (cancel, a change of the control mode, readers) passes them.
+ * The session's actor: the only writer of one conversation. Turns run one at a time in the order of their arrival.
+ * Other calls on a running turn (cancel, a change of the control mode, readers) do not wait for it.
  */
 import {
   ActorError,
@@ -51,7 +51,7 @@ import { ended, lastEvents } from './turn-end.js';
 import { watch } from './session-watch.js';
 import { TurnWorker } from './turn-worker.js';
 
-/** Enough for a whole line of turns; what is not done by then is found again by its rows. */
+/** Enough for a full queue of turns. Unfinished ones are found again by their rows. */
 const workDeadlineMs = 3_600_000;
 const idleMs = 10 * 60_000;
 const hintAgainMs = 1_000;
@@ -72,7 +72,7 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
         lane: 'control',
         resume: (input, last) => ({ ...input, after: last.events.at(-1)?.id ?? input.after }),
       },
-      // The row is the work: another hint does nothing where there is none.
+      // The row holds the work: a repeated call does nothing if there is none.
       work: { idempotent: true },
       cancel: { lane: 'control', idempotent: true },
       control: { lane: 'control' },
@@ -151,8 +151,8 @@ class SessionActor {
   async work(): Promise<{ ended: number }> {
     const [turn] = this.#state.line;
     if (turn === undefined) return { ended: 0 };
-    // It may be a repeat of a turn that ended before this activation began, which only the store can tell. Where there
-    // was none, its claim and its first step go into the transaction that accepts it.
+    // The turn may repeat one that ended before this activation began, which only the store can tell. For a new
+    // session, the claim and the first step go into the transaction that accepts the turn.
     if (!this.#state.knowsAllEnded) await turn.accepted;
     if (this.#state.turn(turn.row.id) === turn) await this.#worker.work(turn);
     return { ended: 1 };
@@ -253,7 +253,9 @@ class SessionActor {
     return watch(this.#state, call, () => this.#isLeaving);
   }
 
-  /** Turns end with their session, and their readers are told, so that nobody asks for them again elsewhere. */
+  /**
+   * Turns end with their session, and their readers are told, so that readers do not look for them on another node.
+   */
   async erase(): Promise<{ erased: boolean }> {
     const { session, line } = this.#state;
     if (session === undefined) return { erased: false };
@@ -263,7 +265,7 @@ class SessionActor {
       { erase: { tenant_id: session.tenant_id, id: session.id } },
       { stamp: { set: 'free' } },
     );
-    // Whoever begins the session anew meanwhile waits: what it writes would be erased with the rest.
+    // A request that starts the session anew waits: its rows would be erased with the rest.
     this.#state.erasing = erasing.then(
       () => undefined,
       () => undefined,
@@ -278,7 +280,7 @@ class SessionActor {
     return { erased: true };
   }
 
-  /** The actor is to move: readers of turns that have not begun go where those will run. */
+  /** The actor will move: readers of queued turns follow them to the new owner. */
   [leaving](): void {
     this.#isLeaving = true;
     for (const turn of this.#state.allTurns()) turn.log.wake();
@@ -294,7 +296,7 @@ class SessionActor {
     const entering = this.#beforeEntering(wanted);
     const contactName = entering === undefined ? undefined : await entering;
     const accepting = acceptTurn(this.#state, this.#activation, this.#parts, wanted, contactName);
-    // Before its commit, so that what is written first of a turn that need not wait goes along.
+    // Called before the commit, so that the first writes of a turn that need not wait go into the same commit.
     if (this.#state.line.length > 0) this.#hint();
     return accepting;
   }
@@ -309,7 +311,7 @@ class SessionActor {
     return follow({ turn, after, follower, readers, time, leaving: () => this.#isLeaving }, call);
   }
 
-  /** One call at a time asks for work, by the ordinary way, so that turns keep the actor where it is. */
+  /** One call at a time asks for work. It is an ordinary call, so that running turns keep the actor on this node. */
   #hint(): void {
     if (this.#hinting || !this.#activation.mayAct()) return;
     this.#hinting = true;
@@ -320,7 +322,7 @@ class SessionActor {
       .then(
         () => true,
         (error: unknown) => {
-          // The rows are found again by whoever owns the session then.
+          // The session's next owner finds the rows again.
           if (this.#activation.mayAct()) this.#parts.report('working on a turn', error);
           return false;
         },
@@ -328,7 +330,7 @@ class SessionActor {
       .then((worked) => {
         this.#hinting = false;
         if (!this.#activation.mayAct() || this.#state.line.length === 0) return;
-        // A full queue empties; what was refused now is asked for again.
+        // The call may have been refused by a full mailbox; it is repeated later.
         if (worked) this.#hint();
         else this.#parts.time.after(hintAgainMs, () => this.#hint());
       });
@@ -336,8 +338,8 @@ class SessionActor {
 }
 
 /**
- * What a reader has seen of a turn says that the turn was accepted: it is never begun again, nor its session made, and
- * whose the session is was judged then.
+ * The events that a reader has seen prove that the turn was accepted. It is never started again, nor its session
+ * created, and the owner of the session was checked then.
  */
 function knownTurn(input: RunRequest): RunRequest {
   if (input.turn === undefined) return input;
@@ -349,7 +351,7 @@ function authorOf(json: string): Author | null {
   return json === '' ? null : (JSON.parse(json) as Author);
 }
 
-/** Refusals of the platform cross to the asker as what they are. */
+/** Passes platform errors to the caller with their code. */
 async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

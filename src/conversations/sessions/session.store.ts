@@ -204,7 +204,7 @@ const statements = {
   told: listed(realtimeStatement),
 } as const;
 
-/** As many as the longest memory window; what is older is in the summary or not remembered. */
+/** As many as the longest memory window; older messages are in the summary or not remembered. */
 export const loadedMessagesMax = 1_000;
 /** Loaded at first: most agents remember far less. */
 const tailMessages = 60;
@@ -223,10 +223,7 @@ const load = {
       where e.tenant_id = $1 and e.session_id = $2 and e.outcome is null) as steps`,
 };
 
-/**
- * The order of the statements is the order of the keys between them: a session before its messages, an execution
- * before its steps.
- */
+/** The statements follow the foreign keys: a session before its messages, an execution before its steps. */
 export const sessionTables: PostgresTables<SessionLoad, SessionLoaded, SessionWrite, SessionWritten> = {
   load: ({ tenantId, sessionId }) => ({ ...load, values: [tenantId, sessionId] }),
   loaded: ([row]) => ({
@@ -266,7 +263,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
     { statement: statements.facts, rows: all((write) => write.facts) },
     { statement: statements.erasedExecutions, rows: eraseds },
     { statement: statements.erasedSessions, rows: eraseds },
-    // Recorders of changes wait for each other from here to the commit.
+    // Last, because recorders of changes wait for each other from here to the commit.
     { statement: statements.told, rows: all((write) => write.told) },
   ];
   return parts.filter(({ rows }) => rows.length > 0);

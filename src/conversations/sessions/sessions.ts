@@ -1,4 +1,4 @@
-/** The sessions of tenants, from wherever they are asked for: turns begun and followed, conversations led and read. */
+/** The sessions of tenants, for every caller: starts and follows turns, reads and controls conversations. */
 import type { Reference, Time } from '../../../cluster/index.js';
 import type { RunResponse, Turn } from '../../../generated/troupe/actors/v1/session.js';
 import type { TenantCaller } from '../../kernel/caller.js';
@@ -28,17 +28,17 @@ export interface SessionsParts {
   readonly session: (tenantId: string, sessionId: string) => Reference<SessionService>;
   readonly time: Time;
   readonly newId: () => string;
-  /** What failures of the runtime mean for whoever asked. */
+  /** Translates failures of the runtime for the caller. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
 }
 
-/** A turn as whoever wants it hands it in; everything was judged that can be judged without the session. */
+/** A turn as a caller submits it. All checks that do not need the session have passed. */
 export interface WantedTurn {
   readonly scope: TenantScope;
   readonly sessionId: string;
-  /** An unknown session is refused, not made. */
+  /** An unknown session is refused, not created. */
   readonly mustExist: boolean;
-  /** One that its author did not begin is refused like an unknown one. */
+  /** A session that its author did not start is refused like an unknown one. */
   readonly ownSessionsOnly: boolean;
   readonly agentId: string;
   readonly executionId: string;
@@ -49,9 +49,9 @@ export interface WantedTurn {
   readonly input: Omit<StoredInput, 'author' | 'deadline_ms' | 'needs_bindings'> & {
     readonly author: Author;
   };
-  /** For tools; stored sealed, and only as long as the turn runs. */
+  /** For tools; stored sealed, and only while the turn runs. */
   readonly context: Readonly<Record<string, string | number | boolean>>;
-  /** For tools; stored nowhere. */
+  /** For tools; not stored. */
   readonly bindings: Readonly<Record<string, string | number | boolean>>;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keyId: string | null;
@@ -66,7 +66,7 @@ export interface ControlChange {
   readonly expiresInSeconds: number | undefined;
 }
 
-/** Longest that a reader waits for a turn: the line before it and the turn itself. */
+/** The longest time that a reader waits for a turn: the queue before it and the turn itself. */
 const followMs = 3_600_000;
 const controlMs = 15_000;
 
@@ -78,20 +78,20 @@ export class Sessions {
     this.#parts = parts;
   }
 
-  /** Takes the turn into its session's line and reads its events. Rejects where the turn is refused. */
+  /** Adds the turn to its session's queue and reads its events. Rejects if the turn is refused. */
   async begin(wanted: WantedTurn, follower: string): Promise<AsyncIterableIterator<RunResponse>> {
     const { scope, sessionId } = wanted;
     const events = this.#parts
       .session(scope.tenantId, sessionId)
       .run({ turn: turnMessage(wanted), after: 0, follower }, { deadlineMs: followMs });
-    // Refusals come before the first event, and are answers like any other; after it they are events.
+    // Refusals before the first event become HTTP errors; after it they are events.
     const first = await events.next().catch((error: unknown) => {
       throw this.#refusal(error);
     });
     return withFirst(first, events);
   }
 
-  /** The same, where nobody waits for the events. Durable when it resolves. */
+  /** The same without reading the events. Durable when it resolves. */
   async accept(wanted: WantedTurn): Promise<void> {
     await this.#asking(
       this.#session(wanted.scope, wanted.sessionId).accept(
@@ -114,11 +114,11 @@ export class Sessions {
   passed(scope: TenantScope, sessionId: string, follower: string, barrier: number): void {
     this.#session(scope, sessionId)
       .passed({ follower, barrier }, { deadlineMs: controlMs })
-      // The session cuts off whoever it does not hear of.
+      // The session cuts off a reader that does not confirm.
       .catch(() => undefined);
   }
 
-  /** Events of a turn that has ended, behind the given one; undefined while it runs. */
+  /** Events of a finished turn after the given one; undefined while it runs. */
   async stored(
     scope: TenantScope,
     executionId: string,
@@ -140,7 +140,7 @@ export class Sessions {
     return found;
   }
 
-  /** How the turn ended, with no outcome while it runs; undefined before any session has heard of it. */
+  /** The end of the turn, without an outcome while it runs; undefined before any session has received it. */
   end(scope: TenantScope, executionId: string): Promise<ReadEnd | undefined> {
     return findEnd(this.#parts.reads, scope, executionId);
   }
@@ -177,13 +177,16 @@ export class Sessions {
     return JSON.parse(sessionJson) as SessionRow;
   }
 
-  /** What else an agent's answers go out by: resolves when nothing of the session is under way there any more. */
+  /**
+   * Registers another path of an agent's answers, for example a channel. It resolves when no answer of the session
+   * is in progress there.
+   */
   beforeTakeoverIsAnswered(quiet: (scope: TenantScope, sessionId: string) => Promise<void>): void {
     this.#beforeTakeoverIsAnswered.push(quiet);
   }
 
   async control(caller: TenantCaller, sessionId: string, change: ControlChange): Promise<SessionRow> {
-    // Found first: an actor of a session that nobody made would otherwise be woken by any id.
+    // Checked first: otherwise any id would activate an actor for a session that does not exist.
     await this.session(caller.scope, sessionId);
     const { sessionJson } = await this.#asking(
       this.#session(caller.scope, sessionId).control(
@@ -203,7 +206,7 @@ export class Sessions {
     return JSON.parse(sessionJson) as SessionRow;
   }
 
-  /** What runs in the session, or the execution that is named. Undefined where there is nothing to cancel. */
+  /** Cancels the session's running turn, or the named execution. Undefined if there is nothing to cancel. */
   async cancel(
     scope: TenantScope,
     sessionId: string,
@@ -227,7 +230,7 @@ export class Sessions {
       readonly content: string;
       readonly metadata: Readonly<Record<string, unknown>>;
       readonly mustBeHandedOff: boolean;
-      /** Told to the people of the tenant together with the message. */
+      /** Part of the realtime event about the message. */
       readonly writtenBy: string;
       readonly author: Author;
     },
@@ -299,7 +302,7 @@ function turnMessage(wanted: WantedTurn): Turn {
   };
 }
 
-/** A generator would hold a return back until its next event; a reader that leaves must be gone at once. */
+/** A generator would delay `return` until its next event; a reader that disconnects must be removed at once. */
 function withFirst<Item>(
   first: IteratorResult<Item, undefined>,
   rest: AsyncIterableIterator<Item, undefined>,

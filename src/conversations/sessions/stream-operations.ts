@@ -25,7 +25,7 @@ import type { AgentAdmission } from './agent-admission.js';
 import { EventPump, type PumpSource } from './event-pump.js';
 import type { Sessions, WantedTurn } from './sessions.js';
 
-/** Of a chat turn; what the caller asks for can only shorten it. */
+/** The limit of a chat turn; the caller's option can only shorten it. */
 const chatDeadlineMs = 150_000;
 const bodyBytesMax = 4 * 1024 * 1024;
 
@@ -147,7 +147,7 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
   return reply(parts, turn, events, query.cancel_on_disconnect === 'true');
 }
 
-/** An agent that suggests no replies takes nothing from a client that could show them. */
+/** Capabilities have no effect with an agent that suggests no replies. */
 function fieldsAt(
   { snapshot }: RunnableAgent,
   { acceptedFields, ignoredFields, capabilities }: Invocation,
@@ -172,7 +172,7 @@ async function continueTurn(parts: StreamOperationParts, request: ContinueReques
   const execution = await sessions.execution(caller.scope, params.id);
   const isOwn =
     caller.kind === 'key' ? execution.key_id === caller.keyId : execution.user_id === caller.userId;
-  // A member goes on with the turns that it began; that there are others is not its business.
+  // A member may continue the turns that it started. For other turns it gets the same error as for unknown ones.
   if (!isOwn && !allows(caller.role, 'executions:read')) throw new PlatformError('not_found');
   const follower = newId();
   const after = lastEventId(headers['last-event-id']);
@@ -184,13 +184,13 @@ async function continueTurn(parts: StreamOperationParts, request: ContinueReques
   return reply(parts, { caller, sessionId, executionId: execution.id, follower, after }, events, false);
 }
 
-/** What cannot be an id of ours is none: the stream begins at its beginning. */
+/** An invalid Last-Event-ID restarts the stream. */
 function lastEventId(header: string | undefined): number {
   const id = Number(header ?? 0);
   return Number.isSafeInteger(id) && id > 0 ? id : 0;
 }
 
-/** As an owner says it who has forgotten the turn: the store has the rest. */
+/** The answer of an owner that no longer has the turn in memory: the store has the rest. */
 async function* finished() {
   yield { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
   return undefined;

@@ -1,6 +1,6 @@
 /**
- * What leaves the window of a conversation is summed up, once enough of it has left, and what was learnt of the person
- * is kept over all their sessions. Nobody waits for it: a summary that could not be made is tried after the next turn.
+ * Messages that leave the memory window are summarized once enough of them have left, and facts about the consumer
+ * are kept across all sessions. This runs in the background: a failed summary is tried again after the next turn.
  */
 import type { FactsRow } from '../consumers/index.js';
 import { memorySettings, type TurnStart } from '../turns/index.js';
@@ -13,7 +13,7 @@ export class Remembering {
   readonly #state: SessionState;
   readonly #activation: SessionActivation;
   readonly #parts: SessionActorParts;
-  /** While it is at work: most sessions in memory never are. */
+  /** Set only while a summary is being made: most sessions in memory never make one. */
   #abort: AbortController | undefined;
 
   constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
@@ -22,12 +22,12 @@ export class Remembering {
     this.#parts = parts;
   }
 
-  /** The activation ends: what is not summed up yet is the next owner's. */
+  /** The activation ends: the next owner continues with the summaries. */
   stop(): void {
     this.#abort?.abort('lost');
   }
 
-  /** After a turn, with what it began with. */
+  /** Called after a turn, with that turn's start. */
   after(start: TurnStart): void {
     if (this.#abort !== undefined) return;
     const due = this.#due(start);
@@ -42,7 +42,7 @@ export class Remembering {
       });
   }
 
-  /** Numbers of the messages, from and to, that are to be summed up now. */
+  /** The numbers of the first and last message to be summarized now. */
   #due({ agent }: TurnStart): { readonly after: number; readonly to: number } | undefined {
     const { session } = this.#state;
     const { windowMessages, summarizeAfter } = memorySettings(agent.snapshot);
@@ -64,7 +64,7 @@ export class Remembering {
     });
     const { session } = this.#state;
     if (notes === undefined || session === undefined || !this.#activation.mayAct()) return;
-    // Erased meanwhile, and begun anew: what was said before is nobody's any more.
+    // The session was erased and started anew meanwhile: notes of the old conversation are discarded.
     if (session.created_at !== begun) return;
     this.#state.session = { ...session, summary: notes.summary, summary_to: to };
     await this.#activation.write({

@@ -1,7 +1,7 @@
 /**
- * The events of one turn, for any number of readers. Ids are epoch × 2^32 + n, so those of a new owner are above all
- * older ones; a reader that comes with an id of an older owner is told that the turn was begun anew and reads it from
- * its beginning, all but the first event, which it has seen.
+ * The events of one turn, for any number of readers. Ids are epoch × 2^32 + n, so that the ids of a new owner are
+ * above all older ones. A reader with an id of an older owner is told that the turn restarted, and reads it from
+ * the beginning without the first event, which it has seen.
  */
 export interface LoggedEvent {
   readonly id: number;
@@ -21,14 +21,14 @@ export class TurnLog {
   readonly #events: LoggedEvent[] = [];
   readonly #waiting = new Set<() => void>();
   #closed = false;
-  /** Told of each change besides the readers that wait for one. */
+  /** Called on each change, besides the readers that wait for one. */
   onChange: () => void = () => undefined;
 
   constructor(epoch: number) {
     this.#epoch = epoch;
   }
 
-  /** Nothing follows any more. */
+  /** Whether the log is complete. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -41,7 +41,7 @@ export class TurnLog {
     if (!this.#closed) this.publish(this.prepare([[type, data]]));
   }
 
-  /** Events as they will be, for the transaction that must be made before they are published. */
+  /** The coming events with their ids, for the transaction that precedes their publication. */
   prepare(coming: readonly (readonly [type: string, data: object])[]): readonly LoggedEvent[] {
     const first = this.#epoch * epochSize + this.#events.length + 1;
     return coming.map(([type, data], at) => ({
@@ -61,7 +61,7 @@ export class TurnLog {
     this.wake();
   }
 
-  /** Readers look whether something concerns them. */
+  /** Wakes the readers, which then check their own state. */
   wake(): void {
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
@@ -73,13 +73,13 @@ export class TurnLog {
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 
-  /** The place in the log behind the event with this id, which may be of an older owner. */
+  /** The index after the event with this id, which may come from an older owner. */
   placeAfter(id: number): number {
     return placeAfter(this.#events, id);
   }
 }
 
-/** Of any list of a turn's events: where a reader goes on that has seen `id`. */
+/** The index at which a reader that has seen `id` continues. */
 export function placeAfter(events: readonly LoggedEvent[], id: number): number {
   const first = events[0];
   if (first === undefined || id <= 0) return 0;
@@ -88,7 +88,7 @@ export function placeAfter(events: readonly LoggedEvent[], id: number): number {
   return behind === -1 ? events.length : behind;
 }
 
-/** A run of pieces of text, whose ids follow each other. */
+/** Pieces of text with consecutive ids. */
 interface Run {
   readonly id: number;
   readonly type: 'delta' | 'thinking';
@@ -96,7 +96,7 @@ interface Run {
   readonly text: string;
 }
 
-/** As it is stored: pieces of text joined, each to be cut out again where a reader goes on in the middle. */
+/** The stored form: pieces of text are joined, and split again for a reader that continues in the middle. */
 export type CompactLog = readonly (LoggedEvent | Run)[];
 
 export function compact(events: readonly LoggedEvent[]): CompactLog {

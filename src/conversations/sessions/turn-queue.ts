@@ -1,6 +1,6 @@
 /**
- * A turn enters its session's line: judged against the session, and durable before anybody hears of it. The id is the
- * sender's, fixed before the first attempt, so that a turn that is handed in twice is one turn.
+ * Adds a turn to its session's queue: it is checked against the session and durable before the caller gets an
+ * answer. The caller fixes the id before the first attempt, so that a turn that is submitted twice is one turn.
  */
 import type { Turn } from '../../../generated/troupe/actors/v1/session.js';
 import type { ConsumerTouch } from '../consumers/index.js';
@@ -17,20 +17,20 @@ import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { ExecutionRow, SessionRow, StoredInput } from './rows.js';
 import type { SessionState } from './session-state.js';
 
-/** One runs, so many wait; the next is refused. */
+/** One turn runs and this many wait; the next is refused. */
 const waitingMax = 32;
 /** About as long as a short turn takes. */
 const fullLineMs = 5_000;
-/** Somebody looks at a row this long after its last sign of life. */
+/** Recovery checks a row this long after its last sign of life. */
 export const lookAgainMs = 60_000;
 
-/** Who asked, as the edge tells it. */
+/** The caller, as the edge reports it. */
 export interface TurnAsker {
   readonly key_id: string | null;
   readonly user_id: string | null;
 }
 
-/** The turn as it stands in the line, or that it has ended and left it. */
+/** Returns the queued turn, or `elsewhere` if the turn has already ended and left the queue. */
 export async function acceptTurn(
   state: SessionState,
   activation: SessionActivation,
@@ -65,7 +65,7 @@ export async function acceptTurn(
   const entering = { touches, executions: [turn.row] };
   const write = isOnlyCounted(before, session) ? entering : { ...entering, session };
   turn.accepted = activation.write(write).then((written) => {
-    // A repeat of a turn that ended before this activation began: what it made is in the store.
+    // A repeat of a turn that ended before this activation began: its results are in the store.
     if (written?.finishedBefore.has(turn.row.id) === true) state.drop(turn);
   });
   await turn.accepted;
@@ -73,8 +73,9 @@ export async function acceptTurn(
 }
 
 /**
- * Whether a turn changed nothing of its session but counts and the moment of the last word. These are written with its
- * end; until then its own rows tell them (`countedSession`), so that a session's row is written once for each turn.
+ * Whether a turn changed only the counts and the last interaction of its session. These are written with the turn's
+ * end; until then they follow from the turn's own rows (`countedSession`), so that a session's row is written once
+ * per turn.
  */
 function isOnlyCounted(before: SessionRow | undefined, after: SessionRow): boolean {
   return (
@@ -86,9 +87,9 @@ function isOnlyCounted(before: SessionRow | undefined, after: SessionRow): boole
 }
 
 /**
- * What must be waited for before somebody enters a session: the end of its erasure, and the name of a person whose
- * first turn in it this is, since a name that was given holds in every session begun from then on. Undefined where
- * there is nothing to wait for: what follows then stays in the same tick.
+ * Waits for the end of the session's erasure, and reads the name of a consumer whose first turn in this session it
+ * is, because a given name applies to every later session. Undefined if there is nothing to wait for, so that the
+ * caller continues in the same tick.
  */
 export function beforeEntering(
   { session, erasing }: SessionState,
@@ -115,14 +116,14 @@ interface Arrival {
   readonly now: string;
 }
 
-/** The session with this turn in its line; a refusal where it is another agent's, or another person's. */
+/** The session with this turn in its queue. Refuses a session of another agent or another person. */
 function sessionAfter(
   { session }: SessionState,
   activation: SessionActivation,
   { wanted, author, contactName, now }: Arrival,
 ): SessionRow {
   const isForeign = session !== undefined && wanted.ownSessionsOnly && !isStarter(session.started_by, author);
-  // First of all, so that nothing tells a session that is somebody else's from one that does not exist.
+  // Checked first, so that a foreign session looks the same as one that does not exist.
   if (isForeign || (session === undefined && wanted.mustExist)) throw new PlatformError('not_found');
   const base = session ?? newSession(activation, { ...wanted, startedBy: author ?? null }, now);
   if (base.agent_id !== wanted.agentId) {
@@ -142,7 +143,7 @@ function sessionAfter(
   };
 }
 
-/** That the session's person came; nobody where it has none. */
+/** Records that the session's consumer was seen; empty if the session has none. */
 export function touchesOf(
   session: SessionRow,
   { name, inferred }: { readonly name: string; readonly inferred: boolean },
@@ -162,7 +163,7 @@ interface NewSession {
   readonly startedBy: Author | null;
 }
 
-/** A session that nobody has spoken in. */
+/** A new session without messages. */
 export function newSession(
   { address, slot }: SessionActivation,
   { agentId, channel, startedBy }: NewSession,
@@ -242,7 +243,7 @@ function newExecution(
   };
 }
 
-/** Empty is what protobuf makes of a field that was not given. */
+/** Protobuf turns an omitted field into an empty text. */
 export function given(text: string): string | undefined {
   return text === '' ? undefined : text;
 }

@@ -1,4 +1,4 @@
-/** What a turn begins with: its message, what its agent remembers, and what its tools may read. */
+/** What a turn begins with: its message, the agent's memory, and the values that its tools may read. */
 import { toolContext } from '../invocation/index.js';
 import { memorySettings, windowOf, type TurnStart } from '../turns/index.js';
 import { type LiveTurn, scalars } from './live-turn.js';
@@ -42,7 +42,7 @@ export async function turnStart(
   };
 }
 
-/** The next message of the session, made by this turn. */
+/** The next message of the session, created by this turn. */
 export function newMessage(
   { session }: SessionState,
   { newId, time }: SessionActorParts,
@@ -70,7 +70,7 @@ function contextOf({ unseal }: SessionActorParts, { context, row }: LiveTurn): T
   return row.sealed_input === null ? {} : scalars(unseal(row.sealed_input, row.id));
 }
 
-/** Only agents that are meant to remember are told of what others learnt. */
+/** Only agents with a memory get the facts that other agents learnt. */
 async function factsFor(
   { session }: SessionState,
   { factsOf }: SessionActorParts,

@@ -1,6 +1,6 @@
 /**
- * A turn is worked on: claimed before anything else happens, run, and ended with everything that it made in one
- * transaction. Readers hear of its end only after that.
+ * Works on a turn: claims it first, runs it, and ends it with all its results in one transaction. Readers get its
+ * end only after the commit.
  */
 import type { Timer } from '../../../cluster/index.js';
 import { storedAnswer, type Outcome } from '../invocation/index.js';
@@ -18,11 +18,11 @@ import { change, type SessionState } from './session-state.js';
 import { compact } from './turn-log.js';
 import { newMessage, turnStart } from './turn-start.js';
 
-/** So often a process may have ended during a turn before it is given up. */
+/** A turn is given up after this many processes have ended during it. */
 const attemptsMax = 3;
-/** Whoever follows a turn brings its bindings again at once; without them nobody will. */
+/** A reader that follows the turn sends its bindings again at once. After this time none will. */
 const bindingsMsMax = 5_000;
-/** Past its deadline a turn has this long to write its end before its stamp counts for nothing. */
+/** After its deadline a turn has this long to write its end before its busy stamp expires. */
 const stampMarginMs = 30_000;
 /** How long the events of a finished turn can be read again. */
 const logKeptMs = 10 * 60_000;
@@ -38,7 +38,7 @@ const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {
 
 interface Ending {
   readonly told: readonly RealtimeEventRow[];
-  /** Whether the actor's stamp is this turn's, to be given back with its end. */
+  /** Whether the turn holds the actor's busy stamp, which its end must free. */
   readonly holdsStamp: boolean;
 }
 
@@ -47,9 +47,9 @@ export class TurnWorker {
   readonly #activation: SessionActivation;
   readonly #parts: SessionActorParts;
   readonly #remembering: Remembering;
-  /** The turn that is being worked on, from the first look at it to its end. */
+  /** The turn that is being worked on, from its first check to its end. */
   #at: LiveTurn | undefined;
-  /** What was recorded last has not left yet: more may go along. */
+  /** True while the last record has not been sent: further rows can join its commit. */
   #recordWaits = false;
 
   constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
@@ -64,17 +64,17 @@ export class TurnWorker {
     this.#remembering.stop();
   }
 
-  /** Whether the turn's place in the line has not come, so that it can end where it is. */
+  /** Whether the turn is still in the queue, so that it can end without being run. */
   waits(turn: LiveTurn): boolean {
     return turn !== this.#at && turn.row.status === 'queued';
   }
 
-  /** Out of the line at once, with what the tenant's people are told of it. */
+  /** Ends a queued turn at once, together with its realtime events. */
   endWaiting(turn: LiveTurn, how: Ended, told: readonly RealtimeEventRow[]): Promise<void> {
     return this.#end(turn, how, { told, holdsStamp: false });
   }
 
-  /** Their session is erased: nothing of them is written any more. */
+  /** The session is erased: nothing more is written about these turns. */
   forget(turns: readonly LiveTurn[]): void {
     for (const turn of turns) {
       change(turn, { status: 'cancelled', outcome: 'CANCELLED' });
@@ -82,7 +82,7 @@ export class TurnWorker {
     }
   }
 
-  /** From wherever the turn stands to its end. */
+  /** Works on the turn from its present state to its end. */
   async work(turn: LiveTurn): Promise<void> {
     this.#at = turn;
     try {
@@ -104,9 +104,9 @@ export class TurnWorker {
       return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
     }
     if (turn.finished) return;
-    // Somebody may have taken the agent out since; from here to the claim nothing else can happen.
+    // The control mode may have changed since the first check. No await lies between this check and the claim.
     if (this.#state.session?.control_mode !== 'engaged') return this.#end(turn, ended('SUSPENDED'));
-    // What is recorded first goes along with the claim; readers are told of nothing before that.
+    // The first record joins the claim's commit. Readers get no event before that.
     const claimed = this.#claim(turn, agent.version);
     const emit = this.#emitter(turn, claimed);
     const start = await turnStart(this.#state, this.#parts, turn, tenant, agent);
@@ -128,14 +128,14 @@ export class TurnWorker {
       });
     } catch (error) {
       if (turn.finished) return ended('CANCELLED');
-      // Another process has it now; what this one made of it is void.
+      // Another process owns the turn now; the results of this one are void.
       if (error instanceof TurnLost || !this.#activation.mayAct()) throw error;
       this.#parts.report('running a turn', error);
       return failed('internal_error', errorKinds.internal_error.message);
     }
   }
 
-  /** Why the turn does not run, as far as that is known before its agent is asked for. */
+  /** The reason not to run the turn, as far as it is known before the agent is loaded. */
   async #refusal(
     { row, muted }: LiveTurn,
     { scope }: Tenant,
@@ -154,7 +154,7 @@ export class TurnWorker {
     return undefined;
   }
 
-  /** What a turn began with it goes on with. */
+  /** A resumed turn keeps the version of the agent with which it began. */
   async #agentOf({ row }: LiveTurn, { scope }: Tenant): Promise<TurnStart['agent'] | undefined> {
     const { agents } = this.#parts;
     const current = await agents.runnableAgent(scope, row.agent_id, row.input.role);
@@ -203,7 +203,7 @@ export class TurnWorker {
         for (const event of early ?? []) this.#emit(turn, event);
         early = undefined;
       },
-      // Another process has the turn; whoever waits for the claim hears of it.
+      // Another process owns the turn; the caller that awaits the claim gets the error.
       () => undefined,
     );
     return (event) => {
@@ -213,7 +213,7 @@ export class TurnWorker {
   }
 
   #emit(turn: LiveTurn, event: TurnEvent): void {
-    // Output of an older control epoch is dropped at sending, whatever made it.
+    // Output of an older control epoch is dropped here, whatever its source.
     if (turn.muted || turn.finished) return;
     const { type, ...data } = event;
     if (event.type === 'delta') turn.sentText += event.content;
@@ -224,30 +224,32 @@ export class TurnWorker {
     if (turn.finished) throw new TurnLost();
     turn.keepSteps(steps);
     const written = this.#activation.write({ steps: steps.map((step) => stepRow(turn.row, step)) });
-    // Writes leave once what the event loop holds now is done.
+    // Writes are sent once the event loop has finished its present work.
     this.#recordWaits = true;
     this.#parts.time.soon(() => {
       this.#recordWaits = false;
     });
     await written;
-    // A change of the control mode that came since the claim ends the turn before it asks anybody.
+    // If the control mode changed since the claim, the turn ends before it calls a model or a tool.
     if (turn.muted) turn.abort.abort('suspended');
   }
 
-  /** In one commit with the steps that were recorded at the same stroke. */
+  /** Opens the ledger row in the commit of the steps that were recorded in the same tick. */
   #open(turn: LiveTurn, row: OpenedRow): Promise<void> | undefined {
     if (turn.finished || !this.#recordWaits) return undefined;
     return this.#activation.write({ opened: [row] }).then(() => undefined);
   }
 
-  /** The turn's end is written at the same time. What could not be booked now is booked later, with these figures. */
+  /**
+   * The turn's end is written at the same time. A ledger write that fails now is repeated later with these figures.
+   */
   #awaitBooking(turn: LiveTurn, booked: Promise<void>): void {
     turn.bookings.push(
       booked.catch((error: unknown) => this.#parts.report('booking a model call of a turn', error)),
     );
   }
 
-  /** Everything that the turn made, in one transaction; then, and not before, its readers are told. */
+  /** Writes everything that the turn made in one transaction, and only then publishes its end to the readers. */
   async #end(
     turn: LiveTurn,
     given: Ended,
@@ -258,7 +260,7 @@ export class TurnWorker {
       turn.muted && given.outcome === 'COMPLETED' ? { ...given, outcome: 'SUSPENDED' } : given;
     const outcome: Outcome = end.outcome;
     const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
-    // A message that waited while the agent was away from the conversation is kept; one of a denied person is not.
+    // A message that waited while the agent was suspended is kept; the message of a denied consumer is not.
     const isPart = turn.row.attempts > 0 || outcome === 'SUSPENDED';
     const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
     const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
@@ -298,7 +300,7 @@ export class TurnWorker {
         ],
         told,
       },
-      // Another turn may be running under it.
+      // Otherwise another turn may be running under the stamp.
       holdsStamp ? { stamp: { set: 'free' } } : {},
     );
     const shown = Promise.all([written, ...turn.bookings]).then(() => {

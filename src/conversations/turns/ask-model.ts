@@ -9,27 +9,27 @@ import type { TurnWork } from './turn-work.js';
 export type CallSource = Exclude<(typeof callSources)[keyof typeof callSources], 'Central.LLM.Controller'>;
 export type ModelAnswer = Extract<StepDetail, { readonly step: 'model' }>;
 
-/** What of a turn a call needs. */
+/** The parts of a turn that a model call needs. */
 export type Asking = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'tally'>;
 
 export interface Question {
   readonly source: CallSource;
   readonly request: Pick<LlmRequest, 'messages' | 'tools' | 'toolChoice' | 'temperature' | 'maxTokens'>;
-  /** The agent's own, with those that stand in for it, unless another is named. */
+  /** The agent's model and its fallbacks, unless another is named. */
   readonly model?: string;
   readonly clocks?: CallOrder['clocks'];
-  /** Of all calls of the execution: its step, or what else tells it from the others. */
+  /** Identifies the call within the execution: its step or another unique label. */
   readonly place: string;
   readonly hear?: (events: readonly LlmEvent[]) => void;
   /** What must be durable before the model is asked. */
   readonly ready?: Promise<void>;
-  /** Opens the books with it. */
+  /** Opens the ledger row. */
   readonly openWith?: CallOrder['openWith'];
-  /** Takes over the booking of an answer. */
+  /** Takes over the wait for the ledger write of an answer. */
   readonly onBooking?: (booked: Promise<void>) => void;
 }
 
-/** One call of a model, to its end. Throws where it was refused, failed, or the turn was ended. */
+/** One model call to its end. Throws if it was refused, failed, or the turn was ended. */
 export async function askModel(work: Asking, question: Question): Promise<ModelAnswer> {
   const { parts, interruption } = work;
   const begin = await parts.models.prepare(orderOf(work, question));
@@ -38,9 +38,9 @@ export async function askModel(work: Asking, question: Question): Promise<ModelA
   try {
     return await heardOut(work, call, question);
   } catch (error) {
-    // What a call used that came to no answer is used all the same.
+    // A call that failed may still have used tokens.
     if (call.spent !== undefined) work.tally.add(call.spent);
-    // A turn that was cut in its answer still says which of the agent's models was at it.
+    // A turn that was cut off during its answer still reports which model was answering.
     if (question.model === undefined && call.spent !== undefined && call.target !== undefined)
       work.tally.askedLast({ model: call.target.model.id, provider: call.target.model.vendor });
     throw error;
@@ -102,9 +102,9 @@ function orderOf(
     },
     ...(clocks !== undefined && { clocks }),
     ...(Number.isFinite(interruption.deadlineMs) && { turnDeadlineMs: interruption.deadlineMs }),
-    // Made again by another process it is another call, with a bill of its own.
+    // A repetition by another process is a new call with its own ledger row.
     callId: callIdFrom(`${start.executionId}${lineage}/${place}/${start.attempt}`),
-    // A turn is let in with its first call.
+    // A turn is admitted with its first call.
     letIn: lineage !== '' || start.recorded.length > 0 || tally.asked,
     ready,
     openWith,
@@ -130,7 +130,7 @@ function storablePart(part: AssistantPart): AssistantPart {
   }
 }
 
-/** What the model said, without its thoughts. */
+/** The model's text without its thinking. */
 export function textOf({ parts }: ModelAnswer): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }

@@ -3,7 +3,7 @@ import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { TurnsParts } from './parts.js';
 import type { TurnStart } from './turn.js';
 
-/** The cheapest model that the tenant's plan and the keys at hand allow; the vendor for trials only where it is alone. */
+/** The cheapest model that the tenant's plan and keys allow; the trial vendor only if there is no other. */
 export async function cheapestModel(
   { catalogue, models }: Pick<TurnsParts, 'catalogue' | 'models'>,
   { scope, limits }: Pick<TurnStart, 'scope' | 'limits'>,
@@ -16,7 +16,7 @@ export async function cheapestModel(
   return cheapest?.id;
 }
 
-/** A check reads much and writes a word. */
+/** A check reads much and writes one word, so the input price counts most. */
 function priceOf({ price }: CatalogueModel): number {
   return 10 * price.input_per_mtok + price.output_per_mtok;
 }

@@ -5,7 +5,7 @@ import type { TurnWork } from './turn-work.js';
 
 type Ending = Pick<TurnEnd, 'outcome' | 'timeoutClock' | 'error'>;
 
-/** The turn as it ended, with the steps whose results were not recorded yet. */
+/** The end of the turn, with the steps whose results were not recorded yet. */
 export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickReplies[]): TurnEnd {
   const { speech, tally, steps } = work;
   return {
@@ -23,10 +23,10 @@ export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickRe
   };
 }
 
-/** How a turn ended that did not come to its end. Throws where that is not this process's to say. */
+/** The end of a turn that was stopped by an error. Throws if this process no longer owns the turn. */
 export function endingOf(error: unknown, { parts, interruption }: TurnWork): Ending {
   if (error instanceof TurnLost) throw error;
-  // Whatever broke on the way out, the interruption broke it.
+  // After an interruption, every error counts as its consequence.
   const by = error instanceof TurnInterrupted ? error.by : interruption.by;
   switch (by) {
     case 'lost':

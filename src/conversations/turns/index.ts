@@ -1,4 +1,4 @@
-// The face of turns: what one turn of a session does, from its claim to its end.
+// The public interface of turns: what one turn of a session does, from its claim to its end.
 import type { Message } from '../../llm/index.js';
 import type { TurnsParts } from './parts.js';
 import { runTurn } from './run-turn.js';
@@ -13,11 +13,11 @@ export type { MemoryNotes } from './summary.js';
 export type * from './turn.js';
 
 export interface Turns {
-  /** Rejects with `TurnLost` where another process owns the turn by now; every other end is a `TurnEnd`. */
+  /** Rejects with `TurnLost` if another process owns the turn by now; every other end is a `TurnEnd`. */
   run(start: TurnStart, ports: TurnPorts): Promise<TurnEnd>;
   /**
-   * New notes of the summary and the facts in `start` and of these messages, which are about to leave the window; the
-   * session decides when. Undefined where no model could be asked: the notes stay as they were.
+   * New notes from the summary and the facts in `start` and from these messages, which are about to leave the
+   * window. The session decides when. Undefined if no model could be asked: the notes stay as they were.
    */
   summarise(
     start: TurnStart,

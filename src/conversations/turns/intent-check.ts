@@ -9,7 +9,7 @@ import { mayBegin, type TurnWork } from './turn-work.js';
 
 type IntentDetail = Extract<StepDetail, { readonly step: 'intent' }>;
 
-/** Nobody waits long for a hint on how to answer. */
+/** Short, because the intent is only a hint on how to answer. */
 const clocks = { firstSignalMs: 5_000, idleMs: 5_000, callMs: 10_000 };
 const messageCharsMax = 2_000;
 
@@ -18,7 +18,7 @@ const instructions =
   'that only greets, "thanks" for one that only thanks, "help" for one that only asks what the assistant can do, ' +
   '"task" for everything else.';
 
-/** What the message wants: judged locally, or by the cheapest model where the agent asks for it. */
+/** The intent of the message: judged locally, or by the cheapest model if the agent asks for it. */
 export async function intentOf(work: TurnWork): Promise<Intent> {
   const { start } = work;
   if (start.agent.snapshot.metadata.intent_check !== 'model') return judgeIntent(start.message);
@@ -39,7 +39,7 @@ export async function intentOf(work: TurnWork): Promise<Intent> {
     steps.end(step, 'failed', { step: 'intent', intent: 'task' });
     work.interruption.check();
     if (error instanceof TurnLost || error instanceof TurnInterrupted) throw error;
-    // The full path answers in any case; a refusal that holds for it too comes up there.
+    // The full path answers in any case; a refusal that applies to it too is reported there.
     if (!(error instanceof PlatformError)) parts.report('checking the intent of a message', error);
     return 'task';
   }
@@ -56,7 +56,7 @@ async function checked(work: TurnWork, model: string | undefined, number: number
         { role: 'user', content: [{ type: 'text', text: message }] },
       ],
       temperature: 0,
-      // A word, and room for a model that thinks before it.
+      // Enough for one word, and for a model that thinks first.
       maxTokens: 512,
     },
     clocks,

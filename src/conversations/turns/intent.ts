@@ -1,13 +1,13 @@
 /**
- * What a message wants, judged without asking a model. Only a message that is nothing but a greeting, thanks or a call
- * for help takes the short way without tools; a "yes" never does, since it may answer a question of the agent.
+ * Judges the intent of a message without a model. Only a message that is nothing but a greeting, thanks or a call
+ * for help takes the short path without tools. A "yes" never does, because it may answer a question of the agent.
  */
 export const intents = ['greeting', 'thanks', 'help', 'task'] as const;
 export type Intent = (typeof intents)[number];
 
 const lengthMax = 80;
 
-/** Whole messages, in the languages that the platform is used in most: English, Portuguese, Spanish, French, German. */
+/** Whole messages, in the most used languages of the platform: English, Portuguese, Spanish, French, German. */
 const patterns: readonly (readonly [Exclude<Intent, 'task'>, RegExp])[] = [
   [
     'greeting',
