@@ -142,6 +142,7 @@ export const touchStatement = {
     name: 'touched',
     text: (parameter: number, condition: string): string =>
       `select touch_consumers($${parameter}::jsonb)::text as nothing where ${condition}`,
+    // PostgreSQL calls the function only if the outer query reads its result.
     answers: true,
   },
 } as const;

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { EndedBy } from './turn.js';
 
-/** This process may go on with the turn no longer: what it did since its last record is nobody's business. */
+/** This process may no longer continue the turn: its work since the last record is void. */
 export class TurnLost extends Error {
   override readonly name = 'TurnLost';
 
@@ -13,7 +13,7 @@ export class TurnLost extends Error {
 
 export type InterruptedBy = EndedBy | 'deadline';
 
-/** The turn was ended before its end. */
+/** The turn was interrupted before its end. */
 export class TurnInterrupted extends Error {
   override readonly name = 'TurnInterrupted';
   readonly by: InterruptedBy;
@@ -24,15 +24,18 @@ export class TurnInterrupted extends Error {
   }
 }
 
-/** Later than the clocks of model calls, so that these end first. */
+/** Longer than the time limits of model calls, so that these end first. */
 const graceMs = 50;
 
-/** Everything that ends a turn before its end, its session's word and its own clock, as one signal for its sockets. */
+/**
+ * Combines everything that interrupts a turn, its session's signal and its own deadline, into one signal for its
+ * connections.
+ */
 export class Interruption {
   readonly #time: Time;
   readonly #outer: AbortSignal;
   readonly #controller = new AbortController();
-  /** Made for the first sub-agent: few turns have one. */
+  /** Created for the first sub-agent: few turns have one. */
   #outward: AbortController | undefined;
   #timer: Timer | undefined;
   #by: InterruptedBy | undefined;
@@ -41,7 +44,7 @@ export class Interruption {
   constructor(time: Time, outer: AbortSignal) {
     this.#time = time;
     this.#outer = outer;
-    // Each call of a round listens; Node would take that for a leak.
+    // Each call of a round adds a listener; Node would warn of a leak.
     setMaxListeners(0, this.signal);
     if (outer.aborted) this.#onOuter();
     else outer.addEventListener('abort', this.#onOuter, { once: true });
@@ -51,7 +54,7 @@ export class Interruption {
     return this.#controller.signal;
   }
 
-  /** For the turn of a sub-agent: why this turn was ended, in the words of a session. */
+  /** The signal for the turn of a sub-agent: why this turn was interrupted, as an `EndedBy`. */
   get outward(): AbortSignal {
     if (this.#outward === undefined) {
       this.#outward = new AbortController();
@@ -65,12 +68,15 @@ export class Interruption {
     return this.#by;
   }
 
-  /** By the monotonic clock; infinite until the clock runs. */
+  /** By the monotonic clock; infinite until the clock starts. */
   get deadlineMs(): number {
     return this.#deadlineMs;
   }
 
-  /** The turn's own clock runs from here. A model call knows the deadline and ends by itself, booked as what it was. */
+  /**
+   * Starts the turn's own clock. A model call knows the deadline and ends by itself, so that its ledger row says
+   * how it ended.
+   */
   startClock(remainingMs: number): void {
     this.#deadlineMs = this.#time.monotonicMs() + remainingMs;
     this.#timer = this.#time.after(Math.max(0, remainingMs) + graceMs, () => this.#interrupt('deadline'));
@@ -80,7 +86,7 @@ export class Interruption {
     return Math.max(0, this.#deadlineMs - this.#time.monotonicMs());
   }
 
-  /** Throws where the turn was ended. */
+  /** Throws if the turn was interrupted. */
   check(): void {
     if (this.#by !== undefined) throw new TurnInterrupted(this.#by);
   }
@@ -100,12 +106,12 @@ export class Interruption {
   }
 }
 
-/** That its parent is out of time the child's own clock need not know. */
+/** A sub-agent sees its parent's deadline as a cancel; its own clock has not run out. */
 function outwardOf(by: InterruptedBy): EndedBy {
   return by === 'deadline' ? 'cancelled' : by;
 }
 
-/** Without a reason that is known nothing may be said of how the turn ended. */
+/** With an unknown reason, this process must not decide how the turn ended. */
 function endedBy(reason: unknown): EndedBy {
   return reason === 'cancelled' || reason === 'suspended' ? reason : 'lost';
 }

@@ -1,13 +1,13 @@
-/** What a session's agent remembers: a window of whole messages, and of those before it a summary and facts. */
+/** The memory of a session's agent: a window of complete messages, and a summary and facts of the older ones. */
 import type { Snapshot } from '../../agents/index.js';
 import type { Message } from '../../llm/index.js';
 
 export interface MemorySettings {
-  /** Whether anything of earlier messages is remembered at all. */
+  /** Whether anything of earlier messages is remembered. */
   readonly remembers: boolean;
-  /** How many messages models are shown as they were. */
+  /** The number of messages that models are shown in full. */
   readonly windowMessages: number;
-  /** A summary is due when so many messages have left the window since the last one; undefined: never. */
+  /** The number of messages that leave the window before the next summary is due; undefined: no summaries. */
   readonly summarizeAfter: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export function memorySettings({ metadata: { memory = {} } }: Snapshot): MemoryS
   };
 }
 
-/** The newest messages, beginning with one of the user: some vendors refuse a conversation that begins otherwise. */
+/** The newest messages, starting with one of the user: some vendors refuse a conversation that starts otherwise. */
 export function windowOf(messages: readonly Message[], count: number): readonly Message[] {
   const newest = messages.slice(Math.max(0, messages.length - count));
   const first = newest.findIndex(({ role }) => role === 'user');

@@ -4,7 +4,10 @@ import { TurnLost } from './interruption.js';
 import type { TurnPorts } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
 
-/** One round of the model as a step: asked once, its words told as they come, its answer recorded with what follows. */
+/**
+ * One round of the model as a step: one call, its text published as it arrives, its answer recorded with what
+ * follows.
+ */
 export async function modelRound(
   work: TurnWork,
   source: CallSource,
@@ -20,9 +23,10 @@ export async function modelRound(
     count(tally, answer);
     return answer;
   }
-  // While the beginning is recorded, the call is prepared and its books are opened.
+  // While the step's start is recorded, the call is prepared and its ledger row is opened.
   const ready = mayBegin(work);
-  // Refused before the books look at it, as while tokens are reserved, it must not end the process: both wait for it.
+  // If the record is refused before the call awaits it (as while tokens are reserved), the unhandled rejection must
+  // not end the process. Both await it later.
   ready.catch(() => undefined);
   try {
     const answer = await askModel(work, {
@@ -44,7 +48,7 @@ export async function modelRound(
   }
 }
 
-/** Whoever may not write any more has lost the turn. */
+/** A process whose write is refused has lost the turn. */
 function openWith({ open }: TurnPorts): Question['openWith'] {
   if (open === undefined) return undefined;
   return (row) =>

@@ -4,21 +4,21 @@ import type { CallOrder, ModelCalls } from '../../models/calls/index.js';
 import type { PlatformError } from '../../kernel/errors.js';
 import type { Catalogue } from '../../llm/index.js';
 
-/** What turns are made with. */
+/** The dependencies of turns. */
 export interface TurnsParts {
   readonly models: Pick<ModelCalls, 'prepare' | 'vendorsOf'>;
   readonly catalogue: Catalogue;
-  /** Of model calls; what is usual when left out. */
+  /** The time limits of model calls; the defaults if omitted. */
   readonly clocks?: CallOrder['clocks'];
   readonly tools: AgentsSubject['tools'];
   readonly runnableAgent: AgentsSubject['runnableAgent'];
-  /** Whether a tool is refused when the context does not hold what it needs of it; else that is only noted. */
+  /** Whether a tool is refused when the context lacks a value that it needs; otherwise this is only noted. */
   readonly contextStrict: boolean;
   readonly time: Time;
-  /** What a failure that is no refusal by itself means for whoever asked; undefined for what nobody foresaw. */
+  /** Translates a failure for the caller; undefined for unknown failures. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
-  /** For the log. */
+  /** Writes to the log. */
   readonly note: (what: string, facts: Readonly<Record<string, unknown>>) => void;
-  /** Hears of failures that nobody foresaw; the turn itself ends as failed. */
+  /** Reports unknown failures; the turn itself ends as failed. */
   readonly report: (attempted: string, error: unknown) => void;
 }

@@ -1,8 +1,8 @@
-/** What the model is told, in the order in which it reads. */
+/** The model's input, in the order in which it reads. */
 import type { Message, UserMessage } from '../../llm/index.js';
 import type { TurnStart } from './turn.js';
 
-/** The conversation up to the answer that is asked for. */
+/** The conversation up to the requested answer. */
 export function conversation(start: TurnStart): readonly Message[] {
   return [
     { role: 'system', content: systemPrompt(start) },
@@ -11,7 +11,7 @@ export function conversation(start: TurnStart): readonly Message[] {
   ];
 }
 
-/** A user's message; the data block travels beside the user's own words, outside the system prompt. */
+/** A user's message. The data block accompanies the user's own words, outside the system prompt. */
 export function userMessage(text: string, contextBlock: string | undefined): UserMessage {
   return {
     role: 'user',

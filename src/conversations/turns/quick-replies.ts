@@ -7,7 +7,7 @@ export const suggestionsName = 'suggest_quick_replies';
 const labelsMax = 4;
 const labelCharsMax = 60;
 
-/** The platform's own tool: what the model calls it with is shown to the user as buttons. */
+/** The platform's own tool: the arguments of the model's call are shown to the user as buttons. */
 export const suggestions: ToolDefinition = {
   name: suggestionsName,
   description:
@@ -28,7 +28,7 @@ export const suggestions: ToolDefinition = {
   },
 };
 
-/** What may be shown of a call; undefined where it holds nothing of use. */
+/** The usable suggestions of a call; undefined if there are none. */
 export function quickRepliesOf(
   args: Readonly<Record<string, unknown>> | undefined,
 ): QuickReplies | undefined {

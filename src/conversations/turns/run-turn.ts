@@ -1,6 +1,6 @@
 /**
- * A turn from its first step to its last: load, intent, model and tools in rounds, finish. Whatever ends it comes out as
- * a `TurnEnd`; only a turn that another process owns by now is thrown out of here, as `TurnLost`.
+ * A turn from its first step to its last: load, intent, rounds of model and tools, finish. Every end is returned as
+ * a `TurnEnd`; only `TurnLost` is thrown, when another process owns the turn by now.
  */
 import { callSources } from '../../models/calls/index.js';
 import type { Message } from '../../llm/index.js';
@@ -21,7 +21,7 @@ import { toolsetOf } from './toolset.js';
 import type { QuickReplies, TurnEnd, TurnPorts, TurnStart } from './turn.js';
 import type { TurnWork } from './turn-work.js';
 
-/** `lineage` is empty for a turn that is no sub-agent's. */
+/** `lineage` is empty except in the turn of a sub-agent. */
 export async function runTurn(
   parts: TurnsParts,
   start: TurnStart,
@@ -64,7 +64,7 @@ async function answer(work: TurnWork): Promise<readonly QuickReplies[]> {
   return intent === 'task' ? rounds(work, toolset, messages) : lightly(work, toolset, messages);
 }
 
-/** One answer without the agent's tools. What the user may reply to it can be suggested all the same. */
+/** One answer without the agent's tools. It can still suggest replies. */
 async function lightly(
   work: TurnWork,
   { definitions }: ReturnType<typeof toolsetOf>,
@@ -83,7 +83,7 @@ async function lightly(
   return [];
 }
 
-/** The model and its tools in turns, until it calls none, or only suggests replies. */
+/** Rounds of the model and its tools, until the model calls none or only suggests replies. */
 async function rounds(
   work: TurnWork,
   toolset: ReturnType<typeof toolsetOf>,
@@ -97,8 +97,8 @@ async function rounds(
   const messages = [...conversationSoFar];
   let suggested: QuickReplies | undefined;
   for (let round = 0; ; round += 1) {
-    // In the last round the tools are still named, since some vendors refuse a conversation with calls of tools that
-    // nobody names; the model may not call them.
+    // The last round still declares the tools, because some vendors refuse a conversation with calls of undeclared
+    // tools; the model may not call them.
     const mayCall = round < roundsMax;
     const said = await modelRound(work, callSources.toolLoop, {
       messages,

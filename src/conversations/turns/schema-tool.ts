@@ -8,7 +8,7 @@ export type SchemaTool = Extract<TurnTool, { readonly kind: 'api' | 'mcp' }>;
 
 const repeatableMethods: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
 
-/** Whether a call may be made again when nobody knows whether it arrived. */
+/** Whether a call may be repeated when it is unknown whether it arrived. */
 export function mayRepeat(tool: SchemaTool): boolean {
   if (tool.kind === 'mcp') return tool.tool.repeatable === true;
   const { idempotent, method } = tool.schema.editor_schema.api;
@@ -16,15 +16,15 @@ export function mayRepeat(tool: SchemaTool): boolean {
 }
 
 export interface CallPlace {
-  /** Of the step. */
+  /** The number of the step. */
   readonly number: number;
-  /** Among the calls of its round. */
+  /** The position among the calls of its round. */
   readonly index: number;
-  /** Begun by an earlier process. */
+  /** Started by an earlier process. */
   readonly again: boolean;
 }
 
-/** Calls a tool by its schema. Throws only what ends the turn, or what nobody foresaw. */
+/** Calls the tool of a schema. Throws only errors that end the turn, and unknown errors. */
 export async function callSchemaTool(
   { parts, start, interruption, lineage }: TurnWork,
   tool: SchemaTool,
@@ -63,8 +63,8 @@ export async function callSchemaTool(
 }
 
 /**
- * The same for the same call, whichever process makes it. A sub-agent that is run again is asked anew and may come to
- * other calls in the same places, so there the arguments belong to it.
+ * The same for the same call, in whatever process. A sub-agent that runs again asks its model anew and may make
+ * other calls in the same places, so there the arguments are part of the key.
  */
 function idempotencyKey(
   executionId: string,

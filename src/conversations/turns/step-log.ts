@@ -1,9 +1,8 @@
 /**
- * The steps of a turn as they are recorded. Steps are numbered in the order in which they begin, and everything that
- * decides on that order is in recorded results, so a turn that is run again meets its old steps under their numbers.
- *
- * What is to be recorded waits until something must not begin before it is: a step's start goes in one record with the
- * results of the steps before it, and the last result with the outcome.
+ * The steps of a turn as they are recorded. Steps are numbered in the order in which they begin. Recorded results
+ * alone determine that order, so a turn that is run again finds its old steps under their numbers. A record waits
+ * until a later action requires it: a step's start is recorded together with the results of the steps before it,
+ * and the last result with the outcome.
  */
 import type { Time } from '../../../cluster/index.js';
 import { TurnLost } from './interruption.js';
@@ -14,9 +13,9 @@ export interface Step {
   readonly kind: StepKind;
   readonly name: string;
   readonly startedAt: string;
-  /** Begun by an earlier process that did not see it end. */
+  /** Started by an earlier process that did not record its end. */
   readonly again: boolean;
-  /** What an earlier process recorded as its end. */
+  /** The end that an earlier process recorded. */
   readonly ended: RecordedStep | undefined;
 }
 
@@ -35,7 +34,7 @@ export class StepLog {
     this.#recorded = new Map(recorded.map((step) => [step.number, step]));
   }
 
-  /** The next step; its start waits to be recorded unless it is already. */
+  /** The next step. Its start waits to be recorded, unless it already is. */
   begin(kind: StepKind, name: string, detail: StepDetail | null = null): Step {
     const number = this.#next++;
     const found = this.#recorded.get(number);
@@ -56,7 +55,7 @@ export class StepLog {
     return { number, kind, name, startedAt, again: false, ended: undefined };
   }
 
-  /** The result waits to be recorded. */
+  /** Queues the result for the next record. */
   end({ number, kind, name, startedAt }: Step, state: StepEnd, detail: StepDetail | null): void {
     this.#waiting.set(number, {
       number,
@@ -80,7 +79,7 @@ export class StepLog {
     }
   }
 
-  /** What is left for the record of the outcome. */
+  /** The steps that remain for the record of the outcome. */
   takeWaiting(): readonly RecordedStep[] {
     const steps = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -92,7 +91,9 @@ export class StepLog {
   }
 }
 
-/** How long earlier processes worked on the turn, as far as they recorded it; the time between them does not count. */
+/**
+ * How long earlier processes worked on the turn, as far as they recorded it; the time between them does not count.
+ */
 export function workedMs(recorded: readonly RecordedStep[]): number {
   let first = Number.POSITIVE_INFINITY;
   let last = Number.NEGATIVE_INFINITY;

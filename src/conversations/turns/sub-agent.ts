@@ -9,7 +9,7 @@ import type { TurnWork } from './turn-work.js';
 
 export type SubAgentTool = Extract<TurnTool, { readonly kind: 'agent' }>;
 
-/** Runs the turn of a sub-agent; handed in, since that turn is like any other. */
+/** Runs the turn of a sub-agent. It is passed in, because that turn is like any other. */
 export type RunChild = (start: TurnStart, ports: TurnPorts, lineage: string) => Promise<TurnEnd>;
 
 export interface SubAgentResult extends ToolResult {
@@ -21,8 +21,8 @@ const childTimeoutMsDefault = 60_000;
 const answerCharsMax = 20_000;
 
 /**
- * Asks another agent, in a turn without a session of its own: same tenant, same caller, same context. Its readers and
- * its records are its parent's one step, so nobody is told of what it does on the way.
+ * Asks another agent, in a turn without a session of its own: same tenant, same caller, same context. Its parent
+ * records it as one step, so readers get no events of its progress.
  */
 export async function callSubAgent(
   work: TurnWork,
@@ -61,7 +61,7 @@ export async function callSubAgent(
     },
     `${lineage}:${place.number}:${place.index}`,
   );
-  // Of a step that is cut off nothing else says what it used.
+  // The step of an interrupted call is not recorded, so its usage is counted here.
   if (interruption.by !== undefined) work.tally.add(end);
   interruption.check();
   return { ...resultOf(end, timeoutMs), usage: end.usage, cost: end.cost };
@@ -82,12 +82,15 @@ function resultOf({ outcome, content, error }: TurnEnd, timeoutMs: number): Tool
   }
 }
 
-/** A draft is run by those who see drafts, so its sub-agents may be drafts too; what is published runs what is published. */
+/**
+ * A caller who may run a draft sees drafts, so its sub-agents may be drafts too. A published agent runs published
+ * ones.
+ */
 function childOf({ parts, start }: Pick<TurnWork, 'parts' | 'start'>, id: string) {
   return parts.runnableAgent(start.scope, id, start.agent.version === null ? 'editor' : 'member');
 }
 
-/** An agent that was cut off may be asked again where nothing that it can do would harm when done twice. */
+/** An interrupted sub-agent may be called again if all of its tools can be repeated without harm. */
 async function isRepeatable(work: TurnWork, agent: RunnableAgent, depth: number): Promise<boolean> {
   for (const tool of toolsetOf(agent.snapshot, false).tools.values()) {
     if (tool.kind !== 'agent') {

@@ -3,10 +3,10 @@ import type { Toolset, TurnTool } from './toolset.js';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** A call as the model made it, read. */
+/** A parsed call of the model. */
 export type ReadCall =
   | { readonly part: ToolCallPart; readonly tool: TurnTool; readonly args: Arguments }
-  /** Nothing can be called; the model is told why. */
+  /** The call is invalid; the model is told why. */
   | { readonly part: ToolCallPart; readonly refusal: string };
 
 export function callsIn(parts: readonly AssistantPart[]): readonly ToolCallPart[] {
@@ -24,7 +24,10 @@ export function readCall(part: ToolCallPart, toolset: Toolset): ReadCall {
     : { part, tool, args };
 }
 
-/** Undefined where the text is no JSON object. A model that has nothing to say often writes nothing. */
+/**
+ * Undefined if the text is not a JSON object. An empty text counts as an empty object, because models often write
+ * nothing.
+ */
 export function argumentsOf({ arguments: text }: ToolCallPart): Arguments | undefined {
   if (text.trim() === '') return {};
   try {
@@ -33,7 +36,7 @@ export function argumentsOf({ arguments: text }: ToolCallPart): Arguments | unde
       ? (value as Arguments)
       : undefined;
   } catch {
-    // Anything may come from a model; the caller tells it so.
+    // A model may write anything; the caller reports it to the model.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { type SchemaToolAnswer, ToolError } from '../../agents/index.js';
 import type { StepEnd } from './step-log.js';
 
-/** What came of a call: for the record, and in words for the model. */
+/** The result of a call: for the record, and as text for the model. */
 export interface ToolResult {
   readonly state: StepEnd;
   readonly text: string;
@@ -11,7 +11,7 @@ export function refused(text: string): ToolResult {
   return { state: 'failed', text };
 }
 
-/** A call that an earlier process made without living to see the answer, and that must not be made twice. */
+/** A call that an earlier process made without recording its result, and that must not be repeated. */
 export const unknownOutcome: ToolResult = refused(
   'The outcome of this call is unknown: it was made, then the connection was lost, and it was not made again. ' +
     'It may or may not have had its effect.',
@@ -27,7 +27,7 @@ export function answered({ status, text, isError, truncated }: SchemaToolAnswer)
   return { state: 'finished', text: shown === '' ? 'The tool answered nothing.' : shown };
 }
 
-/** Undefined for what nobody foresaw. */
+/** Undefined for unknown errors. */
 export function failureOf(error: unknown): ToolResult | undefined {
   if (!(error instanceof ToolError)) return undefined;
   const { failure, message, mayHaveArrived } = error;

@@ -1,4 +1,6 @@
-/** The calls of one round: all at once, each a step of its own, none of them able to end the turn. */
+/**
+ * The calls of one round: they run in parallel, each as a step of its own. A failed call does not end the turn.
+ */
 import type { ToolCallPart, ToolMessage } from '../../llm/index.js';
 import { TurnLost } from './interruption.js';
 import { callSchemaTool } from './schema-tool.js';
@@ -15,7 +17,7 @@ type ToolDetail = Extract<StepDetail, { readonly step: 'tool' }>;
 const callsMax = 64;
 const atOnceMax = 16;
 
-/** What the model is told of its calls, in their order. */
+/** Returns the messages that tell the model the results, in the order of its calls. */
 export async function toolRound(
   work: TurnWork,
   calls: readonly ToolCallPart[],

@@ -1,4 +1,7 @@
-/** What the model may call in a turn: the agent's schemas as it sees them, and the suggestions of the platform. */
+/**
+ * The tools that the model may call in a turn: the agent's schemas as it sees them, and the platform's suggestions
+ * tool.
+ */
 import type { Snapshot, SnapshotSchema } from '../../agents/index.js';
 import type { ToolDefinition } from '../../llm/index.js';
 import { suggestions, suggestionsName } from './quick-replies.js';
@@ -16,11 +19,11 @@ export interface Toolset {
   readonly tools: ReadonlyMap<string, TurnTool>;
 }
 
-/** What the strictest vendors take. */
+/** The limits of the strictest vendors. */
 const toolsMax = 128;
 const nameCharsMax = 64;
 
-/** Snapshots are kept and shared by the turns of an agent, and so is what is made of them. */
+/** Snapshots are cached and shared by the turns of an agent, and so are their toolsets. */
 const made = new WeakMap<Snapshot, Toolset>();
 
 export function toolsetOf(snapshot: Snapshot, withSuggestions: boolean): Toolset {
@@ -36,7 +39,8 @@ function makeToolset({ schemas }: Snapshot): Toolset {
   const definitions: ToolDefinition[] = [];
   const tools = new Map<string, TurnTool>();
   for (const { name, description, parameters, tool } of schemas.flatMap(offered)) {
-    // One place is kept for the suggestions. Of two that come to one name, as vendors write names, the first stays.
+    // One place is reserved for the suggestions tool. If two tools have one name in the form that vendors accept,
+    // the first stays.
     if (tools.size >= toolsMax - 1 || tools.has(name) || name === suggestionsName) continue;
     tools.set(name, tool);
     definitions.push({
@@ -74,7 +78,7 @@ function offered(schema: SnapshotSchema): Offered[] {
   }
 }
 
-/** A sub-agent that names no parameters takes a message. */
+/** A sub-agent without parameters takes a message. */
 function questionOf(parameters: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { properties } = parameters;
   if (typeof properties === 'object' && properties !== null && Object.keys(properties).length > 0) {

@@ -2,11 +2,11 @@ import type { Time } from '../../../cluster/index.js';
 import type { AssistantPart, LlmEvent } from '../../llm/index.js';
 import type { TurnPorts } from './turn.js';
 
-/** Between texts of two rounds: a model that looked something up goes on in a new paragraph. */
+/** Separates the texts of two rounds: after a look-up the model continues in a new paragraph. */
 const pause = '\n\n';
 
 /**
- * What the turn says: tells the readers, and keeps the whole text. What the readers are told, put together, is exactly
+ * The text of the turn: publishes it to the readers and keeps it whole. The published pieces together are exactly
  * the text that is stored.
  */
 export class TurnOutput {
@@ -14,7 +14,7 @@ export class TurnOutput {
   readonly #time: Time;
   readonly #startedAtMs: number;
   #text = '';
-  /** Half of a character whose other half comes with the next piece. */
+  /** The first half of a surrogate pair whose second half comes with the next piece. */
   #half = '';
   #newRound = false;
   #firstTokenMs: number | null = null;
@@ -42,13 +42,13 @@ export class TurnOutput {
     this.#newRound = this.#text !== '';
   }
 
-  /** Each piece as the vendor gave it: what came together is still written to the readers at one stroke. */
+  /** Handles each piece as the vendor sent it. Pieces that arrive together still reach the readers in one write. */
   hear(events: readonly LlmEvent[]): void {
     for (const event of events)
       if (event.type === 'content' || event.type === 'thinking') this.#say(event.type, event.text);
   }
 
-  /** An answer that was recorded, said again. */
+  /** Publishes a recorded answer again. */
   repeat(parts: readonly AssistantPart[]): void {
     for (const part of parts) {
       if (part.type === 'text') this.#say('content', part.text);
@@ -75,7 +75,7 @@ export class TurnOutput {
   }
 }
 
-/** Text that a database takes: no NUL, no half characters. */
+/** Text that PostgreSQL accepts: no NUL, no lone surrogates. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }

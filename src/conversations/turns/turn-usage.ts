@@ -1,12 +1,12 @@
 import { addUsage, sumOfCosts, type Usage, zeroUsage } from '../../llm/index.js';
 
-/** What a turn used, all its rounds together. */
+/** The usage of a turn, all its rounds together. */
 export class TurnTokens {
   #usage: Usage = zeroUsage;
   #cost = 0;
   #last: { readonly model: string; readonly provider: string } | undefined;
   toolCalls = 0;
-  /** A model was asked in this turn. */
+  /** True once a model was asked in this turn. */
   asked = false;
 
   add(used: { readonly usage?: Usage; readonly cost?: number }): void {
@@ -17,7 +17,7 @@ export class TurnTokens {
     this.#cost = sumOfCosts([this.#cost, used.cost ?? 0]);
   }
 
-  /** Who gave the last answer, or was asked for one that did not come to its end. */
+  /** Records the model of the last answer, or of the last call that ended without one. */
   askedLast({ model, provider }: { readonly model: string; readonly provider: string }): void {
     this.#last = { model, provider };
   }

@@ -5,12 +5,12 @@ import type { StepLog } from './step-log.js';
 import type { TurnTokens } from './turn-usage.js';
 import type { TurnPorts, TurnStart } from './turn.js';
 
-/** A turn under way, as its steps see it. */
+/** A turn in progress, as its steps see it. */
 export interface TurnWork {
   readonly parts: TurnsParts;
   readonly start: TurnStart;
   readonly ports: TurnPorts;
-  /** Where in the turn above a sub-agent's turn hangs; empty for a turn of its own. */
+  /** The place of a sub-agent's turn in its parent's turn; empty for a turn that is not a sub-agent's. */
   readonly lineage: string;
   readonly interruption: Interruption;
   readonly steps: StepLog;
@@ -18,7 +18,7 @@ export interface TurnWork {
   readonly tally: TurnTokens;
 }
 
-/** Right before each effect outside. What was begun is recorded by then. */
+/** Called right before each external effect. All started steps are recorded by then. */
 export async function mayBegin({ steps, ports, interruption }: TurnWork): Promise<void> {
   await steps.flush();
   interruption.check();

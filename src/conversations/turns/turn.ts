@@ -1,7 +1,7 @@
 /**
- * What a turn is, seen from its session: what it begins with, what it records while it runs, how it ends. The session
- * owns everything that lasts; the turn asks it to record each step before the next begins, and replays what an earlier
- * process recorded.
+ * A turn as its session sees it: its input, the records while it runs, and its end. The session owns everything
+ * durable. The turn asks it to record each step before the next begins, and replays what an earlier process
+ * recorded.
  */
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -11,7 +11,7 @@ import type { AssistantPart, Message, Usage } from '../../llm/index.js';
 
 export type Scalar = string | number | boolean;
 
-/** Who asked, for the books; not for permissions, which were judged before. */
+/** The caller, for the ledger; permissions were checked before. */
 export interface TurnCaller {
   readonly keyId: string | null;
   readonly userId: string | null;
@@ -22,29 +22,31 @@ export interface TurnStart {
   readonly limits: TenantLimits;
   readonly caller: TurnCaller;
   readonly executionId: string;
-  /** How often a process has begun this turn, this time included. */
+  /** How many processes have started this turn, including this one. */
   readonly attempt: number;
   readonly sessionId: string;
   readonly triggerId: string | null;
   readonly agentId: string;
   readonly agent: RunnableAgent;
-  /** 0 for a turn that somebody asked for, one more for each agent that calls another. */
+  /** 0 for a turn that a caller requested, one more for each level of sub-agents. */
   readonly depth: number;
   /** The user's own text. */
   readonly message: string;
-  /** The data block that travels with the message: what of the context the model may see, redacted. */
+  /** The data block that accompanies the message: the part of the context that the model may see, redacted. */
   readonly contextBlock: string | undefined;
-  /** What tools may read: context, hidden names too, with the bindings over it. Never shown to the model. */
+  /**
+   * The values for tools: the context, including hidden names, merged with the bindings. Never shown to the model.
+   */
   readonly toolContext: Readonly<Record<string, Scalar>>;
-  /** Earlier messages of the session in the form that models take, oldest first, within the memory's window. */
+  /** Earlier messages of the session in the form that models take, oldest first, within the memory window. */
   readonly history: readonly Message[];
-  /** What is kept of messages before the window, and of the consumer. */
+  /** The summary of messages before the window, and the facts about the consumer. */
   readonly summary: string | undefined;
   readonly facts: readonly string[];
   readonly quickReplies: boolean;
-  /** From the start of the model loop; the least of the platform's and the caller's. */
+  /** From the start of the model loop; the shorter of the platform's and the caller's limits. */
   readonly deadlineMs: number;
-  /** What an earlier process recorded of this very turn, in order; empty for a first run. */
+  /** The steps that an earlier process recorded for this turn, in order; empty for a first run. */
   readonly recorded: readonly RecordedStep[];
 }
 
@@ -76,13 +78,13 @@ export type StepDetail =
   | {
       readonly step: 'tool';
       readonly callId: string;
-      /** JSON text as the model wrote it. Bindings are put in when the tool is called and stand nowhere here. */
+      /** JSON text as the model wrote it. Bindings are added when the tool is called and are not part of it. */
       readonly arguments: string;
-      /** What the model is told; absent while it runs. */
+      /** The text for the model; absent while the step runs. */
       readonly result?: string;
       readonly isError?: boolean;
       readonly latencyMs?: number;
-      /** What a sub-agent's model rounds used. */
+      /** The usage of a sub-agent's model rounds. */
       readonly usage?: Usage;
       readonly cost?: number;
     }
@@ -90,24 +92,29 @@ export type StepDetail =
 
 /** What the session does for a running turn. */
 export interface TurnPorts {
-  /** Tells the readers. Nothing is awaited: the session keeps the order and holds slow readers apart. */
+  /** Publishes an event to the readers. Not awaited: the session keeps the order and handles slow readers. */
   emit(event: TurnEvent): void;
   /** Durable when it resolves. A rejected record ends the turn here: another process owns it now. */
   record(steps: readonly RecordedStep[]): Promise<void>;
-  /** Opens the books of a call in the commit of what was given to `record` before it, while that has not left. */
+  /**
+   * Opens the ledger row of a call in the commit of the steps that were just given to `record`, if that commit has
+   * not left.
+   */
   readonly open?: NonNullable<CallOrder['openWith']>;
-  /** Waits for the booking of an answer beside what it makes durable itself; left out, the turn waits. */
+  /**
+   * Waits for the ledger write of an answer in parallel with the session's own writes. If omitted, the turn waits.
+   */
   readonly onBooking?: (booked: Promise<void>) => void;
-  /** Right before each effect outside: false once another process may own the turn. */
+  /** Called right before each external effect: false once another process may own the turn. */
   mayAct(): boolean;
   /** Aborted by a cancel, a change of the control mode, or the end of the activation; the reason is an `EndedBy`. */
   readonly signal: AbortSignal;
 }
 
-/** Why a turn is ended from outside; the reason of the ports' signal. */
+/** Why a turn was interrupted from outside; the reason of the ports' signal. */
 export type EndedBy = 'cancelled' | 'suspended' | 'lost';
 
-/** Events of a turn, as the session's readers see them; ids and the first `metadata` are the session's own. */
+/** Events of a turn, as the session's readers see them. The session adds the ids and the first event, `metadata`. */
 export type TurnEvent =
   | { readonly type: 'status'; readonly state: string }
   | { readonly type: 'phase'; readonly name: 'load' | 'intent' | 'model' | 'tools' | 'finish' }
@@ -128,17 +135,17 @@ export interface QuickReplies {
   readonly data: { readonly labels: readonly string[] };
 }
 
-/** How a turn ended. The session records it with the messages, in one transaction, before anybody is told. */
+/** The end of a turn. The session records it with the messages, in one transaction, before it is published. */
 export interface TurnEnd {
   readonly outcome: 'COMPLETED' | 'TIMEOUT' | 'CANCELLED' | 'FAILED' | 'SUSPENDED';
-  /** The whole text; of a turn that was cut off, what had come; empty for a turn of suggestions alone. */
+  /** The whole text; for an interrupted turn, the text so far; empty for a turn that only suggested replies. */
   readonly content: string;
   readonly blocks: readonly QuickReplies[];
-  /** Steps whose results were not recorded yet, with the outcome: one transaction less. */
+  /** Steps whose results are recorded together with the outcome, to save one transaction. */
   readonly steps: readonly RecordedStep[];
   readonly usage: Usage;
   readonly cost: number;
-  /** Of the last answer. */
+  /** The model of the last answer. */
   readonly model: string | null;
   readonly provider: string | null;
   readonly latencyMs: number;
