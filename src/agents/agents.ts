@@ -49,7 +49,7 @@ export class Agents {
     return this.#store.inTenant(author.scope, async (tx) => {
       const { after } = filter;
       if (after !== undefined && (await findAgent(author.scope, tx, after, 'working-copy')) === null) {
-        throw invalidField('cursor', 'is not one that a list answered');
+        throw invalidField('cursor', 'is not a valid cursor');
       }
       return listAgents(author.scope, tx, viewOf(author), filter);
     });
@@ -70,7 +70,7 @@ export class Agents {
 export async function lockEditable(scope: TenantScope, tx: TenantTransaction, id: string): Promise<AgentRow> {
   const row = present(await lockAgent(scope, tx, id));
   if (row.status === 'archived') {
-    throw new PlatformError('conflict', { message: 'The agent is archived; restore it first.' });
+    throw new PlatformError('conflict', { message: 'The agent is archived. Restore it first.' });
   }
   return row;
 }
@@ -87,7 +87,7 @@ export async function refusingTakenName<Result>(name: unknown, work: () => Promi
   } catch (error) {
     if (!isUniqueViolation(error, 'agents_name')) throw error;
     throw new PlatformError('conflict', {
-      message: `An agent with the name ${String(name)} exists already.`,
+      message: `An agent with the name ${String(name)} already exists.`,
       details: { field: 'name', issue: 'is taken' },
       cause: error,
     });

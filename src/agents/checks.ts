@@ -171,7 +171,7 @@ export class Checks {
     } catch (error) {
       // A server may quote the secret that it was sent, so secrets are removed from the reason.
       const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
-      return `the server could not be asked for its tools: ${reason}`;
+      return `the server did not list its tools: ${reason}`;
     }
   }
 }

@@ -12,25 +12,28 @@ export const agentName = z
     error: "must be 1 to 100 letters, digits, '_', '.' or '-', the first a letter or digit",
   })
   .describe('Unique in the tenant, without regard to case, among agents that are not archived.');
-const modelId = z.string().max(200).regex(/^\S+$/, { error: 'must be `auto` or the id of a model' });
+const modelId = z
+  .string()
+  .max(200)
+  .regex(/^\S+$/, { error: 'must be `auto` or the id of a model, such as `vendor.model`' });
 
 const llmFields = {
   model: modelId.describe('`auto` or the id of a model, `<vendor>.<model>`.'),
   temperature: z.number().min(0).max(2),
   max_tokens: z.int().min(1).max(1_000_000),
   system_prompt: z.string().max(100_000),
-  fallback_models: z.array(modelId).max(10).describe('Tried in this order when the model fails.'),
+  fallback_models: z.array(modelId).max(10).describe('Used in this order when the model fails.'),
   max_tool_rounds: z.int().min(1).max(64),
 };
 
 const fields = {
-  commercial_name: z.string().min(1).max(255).describe('What people read; the name, unless given.'),
+  commercial_name: z.string().min(1).max(255).describe('The name that users see. Default: `name`.'),
   bio: z.string().max(10_000),
   type: z.enum(agentTypes),
   tags: z.array(z.string().min(1).max(64)).max(50),
   visibility: z.enum(['tenant']),
   quick_replies_enabled: z.boolean().describe('Whether the agent may suggest replies.'),
-  chat_enabled: z.boolean().describe('Whether the native chat channel may use the agent.'),
+  chat_enabled: z.boolean().describe('Whether the agent is available in the native chat channel.'),
 };
 
 /** The fields of `metadata` that the platform reads. All other fields belong to the tenant. */
@@ -96,7 +99,7 @@ const given = {
 export const newAgent = z.object({ name: agentName, ...given });
 export const agentPatch = z
   .object({ name: agentName.optional(), ...given })
-  .describe('A JSON Merge Patch (RFC 7396): null gives a field its default back.');
+  .describe('A JSON Merge Patch (RFC 7396). Null resets a field to its default.');
 
 /** Applies a patch to a document; an empty document gives a new agent. */
 export function patchedDocument(document: JsonObject, patch: JsonObject): AgentDocument {

@@ -19,7 +19,7 @@ export interface ModelJudge {
 export function unknownModels(judge: ModelJudge, document: AgentDocument): readonly Issue[] {
   return modelsOf(document)
     .filter(({ name }) => !judge.isKnown(name))
-    .map(({ field, name }) => issueOf(field, `there is no model ${name}`));
+    .map(({ field, name }) => issueOf(field, `the model ${name} does not exist`));
 }
 
 /**

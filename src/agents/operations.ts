@@ -33,10 +33,10 @@ const publishBody = z.object({
         .array(z.guid())
         .max(1_000)
         .nullish()
-        .describe('Ids of the users who may chat; empty: everybody who may chat at all.'),
+        .describe('Ids of the users who may chat with the agent. Empty: every user who may chat.'),
     })
     .nullish()
-    .describe('What is left out stays as it was at the last publication.'),
+    .describe('Omitted fields keep their values from the last publication.'),
 });
 
 const listed = z.object({ ...listShape(agentSummary).shape, next_cursor: z.string().nullable().optional() });
@@ -68,7 +68,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
       path: '/api/agents',
       title: 'List agents',
       description:
-        'Newest first. All are answered unless `limit` or `cursor` is given. Members see published agents only.',
+        'Newest first. Returns all agents unless `limit` or `cursor` is given. Members see only published agents.',
       access: tenantUser('agents:read'),
       query: z.object({
         status: z.enum(statuses).optional(),
@@ -96,9 +96,9 @@ function readingOperations(agents: Agents): readonly Operation[] {
       name: 'agents.get',
       method: 'GET',
       path: '/api/agents/:id',
-      title: 'One agent',
+      title: 'Get one agent',
       description:
-        'Members see published agents only, as they run; the others see the working copy, which changes touch.',
+        'Members see only published agents, in their published version. Other roles see the working copy.',
       access: tenantUser('agents:read'),
       ...one404,
       output: oneShape(agentDetail),
@@ -130,7 +130,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
       path: '/api/agents/:id',
       title: 'Change an agent',
       description:
-        'A JSON Merge Patch (RFC 7396) of the working copy. A published agent goes on with what was published.',
+        'A JSON Merge Patch (RFC 7396) of the working copy. A published agent keeps running its published version.',
       access: tenantUser('agents:update'),
       ...one404,
       body: agentPatch,
@@ -149,7 +149,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
       body: z.object({
         name: agentName
           .nullish()
-          .describe('The name with `-copy`, and a number where that is taken, unless given.'),
+          .describe('By default the name with `-copy`, and a number if that is taken.'),
       }),
       output: oneShape(agentDetail),
       status: 201,
@@ -166,7 +166,7 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
       name: 'agents.validate',
       method: 'POST',
       path: '/api/agents/:id/validate',
-      title: 'Find out what would keep an agent from being published',
+      title: 'Check what would prevent the publication of an agent',
       description: 'Checks every schema and asks every MCP server for its tools. Changes nothing.',
       access: tenantUser('agents:update'),
       ...one404,
@@ -174,7 +174,7 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
         z.object({
           valid: z.boolean(),
           issues: z.array(issueAnswer),
-          warnings: z.array(issueAnswer).describe('What a turn may be refused for, as things stand today.'),
+          warnings: z.array(issueAnswer).describe('Reasons for which a turn would be refused at present.'),
         }),
       ),
       handle: async ({ caller, params, signal }) => {
@@ -195,7 +195,7 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
       method: 'POST',
       path: '/api/agents/:id/publish',
       title: 'Publish an agent',
-      description: 'Checks every schema, takes a snapshot as a new version, and lets that version run.',
+      description: 'Checks every schema, stores a snapshot as a new version, and publishes that version.',
       access: tenantUser('agents:publish'),
       ...one404,
       body: publishBody,
@@ -208,8 +208,8 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
       name: 'agents.unpublish',
       method: 'POST',
       path: '/api/agents/:id/unpublish',
-      title: 'Take an agent off line',
-      description: 'It is a draft again; its versions stay.',
+      title: 'Unpublish an agent',
+      description: 'The agent becomes a draft again. Its versions are kept.',
       access: tenantUser('agents:publish'),
       ...one404,
       output: oneShape(agentDetail),
@@ -227,7 +227,7 @@ function archiveOperations(publishing: Publishing): readonly Operation[] {
       method: 'DELETE',
       path: '/api/agents/:id',
       title: 'Archive an agent',
-      description: 'It serves nobody and can be restored. Its name becomes free.',
+      description: 'The agent accepts no more turns and can be restored. Its name becomes free.',
       access: tenantUser('agents:delete'),
       ...one404,
       output: oneShape(agentDetail),
@@ -238,7 +238,7 @@ function archiveOperations(publishing: Publishing): readonly Operation[] {
       name: 'agents.restore',
       method: 'POST',
       path: '/api/agents/:id/restore',
-      title: 'Bring an archived agent back, as a draft',
+      title: 'Restore an archived agent as a draft',
       access: tenantUser('agents:delete'),
       ...one404,
       output: oneShape(agentDetail),

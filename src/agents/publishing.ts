@@ -68,7 +68,7 @@ export class Publishing {
       if (row.revision === copy.agent.revision) return row;
     }
     throw new PlatformError('conflict', {
-      message: 'The agent is being changed at the same time; try again.',
+      message: 'The agent was changed during the checks. Try again.',
     });
   }
 
@@ -88,7 +88,7 @@ export class Publishing {
   }
 
   restore(author: Author, id: string): Promise<AgentRow> {
-    return refusingTakenName('of the archived one', () =>
+    return refusingTakenName('of the archived agent', () =>
       this.#change(author, id, 'agent.restored', async (tx, row) => {
         if (row.status !== 'archived') {
           throw new PlatformError('conflict', { message: `The agent is ${row.status}, not archived.` });
@@ -233,7 +233,7 @@ export function foundVersion(row: VersionRow | null): VersionRow {
 
 function refuseArchived({ status }: AgentRow): void {
   if (status === 'archived') {
-    throw new PlatformError('conflict', { message: 'The agent is archived; restore it first.' });
+    throw new PlatformError('conflict', { message: 'The agent is archived. Restore it first.' });
   }
 }
 

@@ -27,7 +27,10 @@ export const agentDetail = z.object({
   quick_replies_enabled: z.boolean(),
   chat_enabled: z.boolean(),
   config: z.object({ rate_limit: z.int().nullable(), allowed_users: z.array(z.guid()) }),
-  published_version: z.int().nullable().describe('The version that runs, while the agent is published.'),
+  published_version: z
+    .int()
+    .nullable()
+    .describe('The published version; null unless the agent is published.'),
   created_by: z.uuid().nullable(),
 });
 

@@ -71,8 +71,8 @@ function faultBelow(
 ): string | undefined {
   let level = new Set([child]);
   for (let depth = 1; level.size > 0; depth += 1) {
-    if (level.has(root)) return 'the agent would call itself, by way of its sub-agents';
-    if (depth > depthMax) return `sub-agents would go more than ${depthMax} deep`;
+    if (level.has(root)) return 'the agent would call itself through its sub-agents';
+    if (depth > depthMax) return `sub-agents would be nested more than ${depthMax} levels deep`;
     level = new Set([...level].flatMap((id) => graph.get(id) ?? []));
   }
   return undefined;

@@ -18,13 +18,13 @@ const name = z
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, {
     error: "must be 1 to 64 letters, digits, '_' or '-', the first a letter",
   })
-  .refine((text) => !text.includes('__'), "must not hold '__'")
+  .refine((text) => !text.includes('__'), "must not contain '__'")
   .refine((text) => !reservedNames.has(text), 'is the name of a built-in tool')
-  .describe('Unique in the agent. What the model calls the tool by.');
+  .describe('Unique in the agent. The model calls the tool by this name.');
 
 const common = {
   name,
-  description: z.string().max(4_000).default('').describe('What the model is told of the tool.'),
+  description: z.string().max(4_000).default('').describe('The description of the tool for the model.'),
   parameters: z
     .record(z.string(), z.unknown())
     .refine(
@@ -57,7 +57,9 @@ export const schemaPatch = z
       .int()
       .min(1)
       .optional()
-      .describe('The revision that was read before; when the schema has another by now, nothing is written.'),
+      .describe(
+        'The revision that the client read. If the schema has another revision now, nothing is written.',
+      ),
     name: z.string().optional(),
     description: z.string().nullish(),
     type: z.enum(schemaTypes).optional().describe('Cannot be changed.'),

@@ -17,7 +17,7 @@ const byId = { vault_secret_id: z.guid().optional() };
 export const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
   credential({ type: z.literal('bearer') }),
-  credential({ type: z.literal('basic') }).describe('The secret holds `user:password`.'),
+  credential({ type: z.literal('basic') }).describe('The secret contains `user:password`.'),
   credential({ type: z.literal('api_key'), header: headerName.default('X-Api-Key') }),
 ]);
 
@@ -28,7 +28,7 @@ function credential<Fields extends z.ZodRawShape>(fields: Fields) {
     context.addIssue({
       code: 'custom',
       path: ['secret_ref'],
-      message: 'exactly one of secret_ref and vault_secret_id names the secret',
+      message: 'must have exactly one of secret_ref and vault_secret_id',
     });
   });
 }
@@ -45,7 +45,7 @@ function refuseUnknownPlaceholders(value: unknown, context: z.RefinementCtx): vo
   if (unknown === undefined) return;
   context.addIssue({
     code: 'custom',
-    message: `${unknown} is none of \${args.…}, \${context.…} and \${secret.…}`,
+    message: `${unknown} is unknown; use \${args.…}, \${context.…} or \${secret.…}`,
   });
 }
 
@@ -57,7 +57,7 @@ const address = template(2_000).superRefine((text, context) => {
   context.addIssue({
     code: 'custom',
     message:
-      'must be an http or https address whose host is written out, without user, password or placeholder',
+      'must be an http or https URL with a literal host, without user, password or placeholder in the origin',
   });
 });
 
@@ -96,21 +96,23 @@ export const apiTool = z.strictObject({
   timeout_ms: timeoutMs.default(30_000),
   response: z
     .strictObject({
-      select: jmespath.optional().describe('A JMESPath expression that picks what the model is shown.'),
+      select: jmespath
+        .optional()
+        .describe('A JMESPath expression that selects the part of the answer that the model sees.'),
       max_chars: z.int().min(1).max(200_000).optional(),
     })
     .optional(),
   idempotent: z
     .boolean()
     .optional()
-    .describe('Whether the call may be made again when nobody knows whether it arrived.'),
+    .describe('Whether the call may be repeated when it is unknown whether it arrived.'),
 });
 
 export const mcpServer = z.strictObject({
   url: z
     .string()
     .max(2_000)
-    .refine((text) => !text.includes('${'), 'must not hold placeholders')
+    .refine((text) => !text.includes('${'), 'must not contain placeholders')
     .pipe(address),
   transport: z.literal('http').default('http'),
   auth: auth.default({ type: 'none' }),
@@ -119,15 +121,15 @@ export const mcpServer = z.strictObject({
     .array(z.string().min(1).max(200))
     .max(500)
     .optional()
-    .describe('The tools that the agent may use; all, unless given.'),
+    .describe('The tools that the agent may use. Default: all tools.'),
   defaults_from_context: z
     .record(
-      z.string().refine((text) => parsePath(text) !== undefined, 'is no path such as body[].requesterId'),
+      z.string().refine((text) => parsePath(text) !== undefined, 'is not a path such as body[].requesterId'),
       z.string().min(1).max(128),
     )
     .refine((defaults) => Object.keys(defaults).length <= 50, 'has more than 50 entries')
     .optional()
-    .describe('Path of a parameter, to the name in the context whose value takes its place.'),
+    .describe('Maps the path of a parameter to the name of the context value that replaces it.'),
 });
 
 export const subAgent = z.strictObject({ agent_id: z.guid() });

@@ -19,7 +19,7 @@ export async function faultOfJsonSchema(
     return (await sandbox.run(scope.tenantId, task, () => ({ schema: JSON.stringify(schema) }))).fault;
   } catch (error) {
     // Serializing the schema for the child process exhausted the stack.
-    if (error instanceof RangeError) return { at: '', issue: 'is nested too deep' };
+    if (error instanceof RangeError) return { at: '', issue: 'is nested too deeply' };
     if (!(error instanceof SandboxError)) throw error;
     return { at: '', issue: `cannot be checked: ${error.message}` };
   }

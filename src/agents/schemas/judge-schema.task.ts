@@ -35,16 +35,16 @@ export function run({ schema: json }: JudgeInput): Judged {
 function faultOf(schema: object): JsonSchemaFault | undefined {
   const parts = partsOfSchema(schema, { subschemasMax, depthMax });
   if (parts === undefined) {
-    const issue = `has more than ${subschemasMax} schemas in it, or more than ${depthMax} within each other`;
+    const issue = `has more than ${subschemasMax} subschemas or more than ${depthMax} levels of nesting`;
     return { at: '', issue };
   }
   if (isSchema(schema) !== true) {
     const [first] = isSchema.errors ?? [];
     const at = (first?.instancePath ?? '').split('/').slice(1).map(unescaped).join('.');
-    return { at, issue: `is no valid JSON Schema: ${first?.message ?? 'unknown fault'}` };
+    return { at, issue: `is not a valid JSON Schema: ${first?.message ?? 'unknown fault'}` };
   }
   if ('type' in schema && schema.type !== 'object') {
-    return { at: 'type', issue: 'must be object: arguments have names' };
+    return { at: 'type', issue: 'must be object, because arguments have names' };
   }
   return faultOfPatterns(parts) ?? faultOfReferences(schema, parts);
 }
@@ -55,8 +55,9 @@ function faultOfPatterns({ patterns }: SchemaParts): JsonSchemaFault | undefined
     try {
       RegExp(text, 'u');
     } catch (error) {
-      const reason = error instanceof Error ? error.message.slice(0, reasonCharsMax) : 'it cannot be read';
-      return { at, issue: `is no valid JSON Schema: ${reason}` };
+      const reason =
+        error instanceof Error ? error.message.slice(0, reasonCharsMax) : 'the pattern cannot be parsed';
+      return { at, issue: `is not a valid JSON Schema: ${reason}` };
     }
   }
   return undefined;
@@ -71,8 +72,8 @@ function faultOfReferences(
   if (dangling === undefined) return undefined;
   const reference = dangling.text.slice(0, reasonCharsMax);
   const issue =
-    `is no valid JSON Schema: can't resolve reference ${reference} at ${dangling.at}; ` +
-    'a schema refers to its own parts, as #/$defs/name';
+    `is not a valid JSON Schema: can't resolve reference ${reference} at ${dangling.at}; ` +
+    'a schema can refer only to its own parts, for example #/$defs/name';
   return { at: '', issue };
 }
 
@@ -105,7 +106,7 @@ function unescaped(name: string): string {
 
 function draft(address: string) {
   const found = new Ajv2020({ strict: false, validateFormats: false, logger: false }).getSchema(address);
-  if (found === undefined) throw new TypeError(`the package for JSON Schema does not know ${address}`);
+  if (found === undefined) throw new TypeError(`Ajv does not contain the meta-schema ${address}`);
   // Compiles the draft at load time, outside the time limit of a check.
   void found({});
   return found;

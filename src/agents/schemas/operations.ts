@@ -25,17 +25,19 @@ const ofSchema = {
 } as const;
 
 const trialBody = z.object({
-  arguments: z.record(z.string(), z.unknown()).default({}).describe('What a model would say.'),
-  context: z.record(z.string(), z.unknown()).default({}).describe('What a caller would supply.'),
-  tool: z.string().min(1).max(200).optional().describe('Which tool of an MCP server.'),
+  arguments: z.record(z.string(), z.unknown()).default({}).describe('The arguments that a model would send.'),
+  context: z.record(z.string(), z.unknown()).default({}).describe('The context that a caller would supply.'),
+  tool: z.string().min(1).max(200).optional().describe('The name of the tool, for an MCP server.'),
 });
 
 const trialAnswer = z.object({
-  status: z.int().nullable().describe('Of the HTTP answer; null for a tool of an MCP server.'),
+  status: z.int().nullable().describe('The HTTP status; null for a tool of an MCP server.'),
   is_error: z.boolean(),
-  result: z.string().describe('What the model would be shown.'),
+  result: z.string().describe('The text that the model would see.'),
   truncated: z.boolean(),
-  missing_context: z.array(z.string()).describe('What the tool wanted from the context and was not there.'),
+  missing_context: z
+    .array(z.string())
+    .describe('Names that the tool uses and that the context does not contain.'),
   latency_ms: z.number(),
 });
 
@@ -66,7 +68,7 @@ function readingOperations(schemas: Schemas): readonly Operation[] {
       name: 'agent-schemas.get',
       method: 'GET',
       path: '/api/agents/:id/schemas/:schemaId',
-      title: 'One schema, with what the last check found',
+      title: 'Get one schema with the findings of the last check',
       access: tenantUser('schemas:read'),
       ...ofSchema,
       output: oneShape(schemaAnswer),
@@ -85,7 +87,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
       path: '/api/agents/:id/schemas',
       title: 'Add a schema to an agent',
       description:
-        'Whether its secrets exist, its address may be called and its JSON Schema is valid is checked when the agent is validated or published.',
+        'Its secrets, its address and its JSON Schema are checked when the agent is validated or published.',
       access: tenantUser('schemas:create'),
       ...ofAgent,
       body: schemaDocument,
@@ -101,7 +103,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
       path: '/api/agents/:id/schemas/:schemaId',
       title: 'Change a schema',
       description:
-        'A JSON Merge Patch (RFC 7396) of the working copy. A published agent goes on with what was published.',
+        'A JSON Merge Patch (RFC 7396) of the working copy. A published agent keeps running its published version.',
       access: tenantUser('schemas:update'),
       ...ofSchema,
       body: schemaPatch,
@@ -136,7 +138,7 @@ function trialOperations(trials: ToolTest): readonly Operation[] {
       method: 'POST',
       path: '/api/agents/:id/schemas/:schemaId/test',
       title: 'Call a tool once with sample arguments',
-      description: 'The call is real. An error status of the other side is an answer like any other.',
+      description: 'The call is real. An error status of the tool is returned as a result, not as an error.',
       access: tenantUser('tools:update'),
       ...ofSchema,
       body: trialBody,

@@ -13,19 +13,19 @@ export const schemaAnswer = z.object({
   editor_schema: z.record(z.string(), z.unknown()),
   revision: z
     .int()
-    .describe('Rises with every change; sent back with a change, it keeps it from undoing another.'),
+    .describe('Rises with every change. Send it with a change to prevent overwriting a newer one.'),
   validation: z
     .object({
       state: z.enum(['unchecked', 'valid', 'invalid']),
       checked_at: moment.nullable(),
       issues: z.array(issue),
     })
-    .describe('What the last publication found out about this revision.'),
+    .describe('The findings of the last publication for this revision.'),
   tools: z
     .array(serverTool)
     .nullable()
     .describe(
-      'What the MCP server last said that it can do; null for other types, and before anybody asked.',
+      'The tools that the MCP server last listed. Null for other types, and before the server was asked.',
     ),
   tools_read_at: moment.nullable(),
   created_by: z.uuid().nullable(),

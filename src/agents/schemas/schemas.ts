@@ -82,7 +82,7 @@ export class Schemas {
       const row = await this.#found(scope, tx, agentId, id);
       if (revision !== undefined && revision !== row.revision) {
         throw new PlatformError('conflict', {
-          message: `The schema was changed by somebody else: it has revision ${row.revision}, not ${revision}.`,
+          message: `The schema has revision ${row.revision}, not ${revision}: it was changed meanwhile. Read it again and repeat the change.`,
           details: { field: 'revision', issue: 'is stale', revision: row.revision },
         });
       }
@@ -130,7 +130,7 @@ export class Schemas {
     } catch (error) {
       if (!isUniqueViolation(error, 'agent_schemas_name')) throw error;
       throw new PlatformError('conflict', {
-        message: `The agent has a schema with the name ${String(name)} already.`,
+        message: `The agent already has a schema with the name ${String(name)}.`,
         details: { field: 'name', issue: 'is taken' },
         cause: error,
       });

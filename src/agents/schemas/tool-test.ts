@@ -64,7 +64,7 @@ export class ToolTest {
     const { schemas, time } = this.#parts;
     const row = await schemas.get(author, agentId, id);
     if (row.document.type === 'agent') {
-      throw invalidField('type', 'a sub-agent is tried by chatting with the agent');
+      throw invalidField('type', 'a sub-agent cannot be called alone; chat with the agent to test it');
     }
     await this.#guard(author, row);
     const startedAtMs = time.monotonicMs();
@@ -84,7 +84,8 @@ export class ToolTest {
   ): Promise<{ readonly server: McpServer; readonly tools: readonly ServerTool[]; readonly at: Date }> {
     const { schemas, store, time } = this.#parts;
     const row = await schemas.get(author, agentId, id);
-    if (row.document.type !== 'mcp') throw invalidField('type', 'only MCP servers tell their tools');
+    if (row.document.type !== 'mcp')
+      throw invalidField('type', 'must be mcp: only MCP servers list their tools');
     await this.#guard(author, row);
     const server = row.document.editor_schema.mcp;
     const tools = await this.#withServer(
@@ -113,7 +114,7 @@ export class ToolTest {
   }
 
   async #callApi(author: Author, row: SchemaRow, { args, context }: ToolTestRequest, signal: AbortSignal) {
-    if (row.document.type !== 'api') throw new TypeError('an HTTP tool is expected');
+    if (row.document.type !== 'api') throw new TypeError('the schema is not an HTTP tool');
     try {
       const secrets = secretReader(this.#parts.vault, author);
       const call = { scope: author.scope, args, context, secrets, signal, strict: false };
@@ -133,12 +134,12 @@ export class ToolTest {
   ): Promise<Omit<ToolTestResult, 'latencyMs'>> {
     if (tool === undefined) {
       throw new PlatformError('missing_required_field', {
-        message: 'tool is required.',
+        message: 'tool is required for an MCP server.',
         details: { field: 'tool', issue: 'required' },
       });
     }
     if (server.allowed_tools?.includes(tool) === false) {
-      throw invalidField('tool', 'is not among the allowed_tools');
+      throw invalidField('tool', 'is not in allowed_tools');
     }
     const filled = filledArguments(args, server, context);
     return this.#withServer(author, server, signal, async (access, hide) => {
@@ -173,7 +174,7 @@ export class ToolTest {
       }
       const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
       throw new PlatformError('provider_error', {
-        message: `The MCP server did not answer as it should: ${reason}`,
+        message: `The MCP server sent an unexpected answer: ${reason}`,
         details: { reason },
         cause: error,
       });

@@ -46,7 +46,7 @@ function fillUrl(template: string, sources: Sources): URL {
   for (const segment of beforeQuery.split('/').slice(3)) {
     if (partsOf(segment).every((part) => typeof part === 'string')) continue;
     if (/^(?:\.|%2e){1,2}$/i.test(fillText(segment, sources, encodeURIComponent))) {
-      throw new ToolError('refused', 'An argument would change the path of the address.');
+      throw new ToolError('refused', 'An argument would change the path of the URL.');
     }
   }
   return new URL(fillText(template, sources, encodeURIComponent));

@@ -67,7 +67,7 @@ export async function callApiTool(
     room: new FillRoom(),
   });
   if (call.strict && missing.size > 0) {
-    throw new ToolError('context-missing', `The context does not hold ${[...missing].join(', ')}.`);
+    throw new ToolError('context-missing', `The context does not contain ${[...missing].join(', ')}.`);
   }
   const answer = await send(parts.egress, tool, call, {
     ...request,
@@ -126,7 +126,7 @@ async function shownOf(
 ): Promise<string> {
   const select = tool.response?.select;
   if (answer.body.includes(0)) {
-    return `The answer is no text: ${answer.body.byteLength} bytes of ${answer.headers['content-type'] ?? 'unknown type'}.`;
+    return `The answer is not text: ${answer.body.byteLength} bytes of ${answer.headers['content-type'] ?? 'unknown type'}.`;
   }
   const text = answer.body.toString('utf8');
   if (select === undefined) return text;
@@ -150,7 +150,9 @@ function hiddenIn(document: unknown, hide: SecretHider): unknown {
   } catch (cause) {
     // JSON.parse accepts deeper nesting than the recursive walks over its result, which then exhaust the stack.
     if (!(cause instanceof RangeError)) throw cause;
-    throw new ToolError('bad-answer', 'The answer is nested too deeply to be picked from.', { cause });
+    throw new ToolError('bad-answer', 'The answer is nested too deeply for the JMESPath expression.', {
+      cause,
+    });
   }
 }
 

@@ -15,7 +15,7 @@ export class FillRoom {
     if (this.#left >= 0) return;
     throw new ToolError(
       'refused',
-      `The arguments and the context would make a request of more than ${filledCharsMax} characters.`,
+      `The request would have more than ${filledCharsMax} characters. Shorten the arguments or the context values.`,
     );
   }
 }

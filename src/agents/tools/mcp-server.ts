@@ -13,7 +13,7 @@ export function listServerTools(access: ServerAccess): Promise<readonly ServerTo
   return once(access, async ({ client }, limits) => {
     const { tools } = await client.listTools(undefined, limits);
     if (tools.length > serverToolsMax) {
-      throw new Error(`it offers ${tools.length} tools, more than ${serverToolsMax}`);
+      throw new Error(`it lists ${tools.length} tools; the maximum is ${serverToolsMax}`);
     }
     return tools.map(({ name, description = '', inputSchema, annotations }) => {
       if (Buffer.byteLength(JSON.stringify(inputSchema)) > inputSchemaBytesMax) {

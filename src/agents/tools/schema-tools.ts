@@ -93,7 +93,7 @@ export class SchemaTools {
       (secret) => this.#parts.vault.find(scope, secret),
     );
     if (forbidden === undefined) return;
-    throw new ToolError('secret', `Nobody allowed its secret to be sent to ${namedPlace(forbidden)}.`);
+    throw new ToolError('secret', `The secret of the tool is not approved for ${namedPlace(forbidden)}.`);
   }
 
   async #callApi(tool: ApiTool, call: SchemaToolCall): Promise<SchemaToolAnswer> {
@@ -117,7 +117,7 @@ export class SchemaTools {
       call.context,
     );
     if (call.strict && missing.length > 0) {
-      throw new ToolError('context-missing', `The context does not hold ${missing.join(', ')}.`);
+      throw new ToolError('context-missing', `The context does not contain ${missing.join(', ')}.`);
     }
     const { vault, egress, time } = this.#parts;
     const values: string[] = [];
@@ -183,7 +183,7 @@ function serverFailure(error: unknown, expired: boolean, timeoutMs: number, hide
   const known = toolFailureOf(deepest(error));
   if (known instanceof ToolError) return known;
   const reason = hide(reasonOf(error)).slice(0, 300);
-  return new ToolError('bad-answer', `The server did not answer as it should: ${reason}`, {
+  return new ToolError('bad-answer', `The server sent an unexpected answer: ${reason}`, {
     mayHaveArrived: true,
     cause: error,
   });

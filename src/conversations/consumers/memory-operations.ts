@@ -23,7 +23,7 @@ export function memoryOperations(store: Store): readonly Operation[] {
       name: 'consumers.memory',
       method: 'GET',
       path: '/api/v1/consumers/:key/memory',
-      title: 'What agents remember of a consumer',
+      title: 'Get what agents remember of a consumer',
       access: tenantCaller('consumers:read'),
       params,
       output: oneShape(
@@ -46,14 +46,14 @@ export function memoryOperations(store: Store): readonly Operation[] {
       name: 'consumers.forget',
       method: 'DELETE',
       path: '/api/v1/consumers/:key/memory',
-      title: 'Forget what agents remember of a consumer',
-      description: 'The summaries of single sessions go with their sessions.',
+      title: 'Delete what agents remember of a consumer',
+      description: 'The summary of a session is deleted with the session.',
       access: tenantCaller('consumers:delete'),
       params,
       output: doneShape,
       handle: async ({ caller, params: { key } }) => {
         await store.inTenant(caller.scope, (tx) => eraseFacts(tx, key));
-        return done('What was remembered of the consumer was erased.');
+        return done('The memory of the consumer was deleted.');
       },
     }),
   ];

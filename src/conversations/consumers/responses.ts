@@ -15,7 +15,7 @@ export const consumerShape = z.object({
   first_seen: moment.nullable(),
   last_seen: moment.nullable(),
   blocked: z.boolean(),
-  blocked_reason: z.string().nullable().optional().describe('Only for those who may change the denylist.'),
+  blocked_reason: z.string().nullable().optional().describe('Only for roles that may change the denylist.'),
 });
 
 export function consumerAnswer(row: ConsumerRow, role: Role): z.input<typeof consumerShape> {
@@ -62,7 +62,7 @@ export function decodeConsumerCursor(cursor: string): ConsumerPosition {
     const [atMs, key] = positionShape.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
     const at = new Date(atMs);
     if (Number.isNaN(at.getTime()) || key.includes('\0') || !key.isWellFormed())
-      throw new RangeError('not a position');
+      throw new RangeError('not a cursor position');
     return { at, key };
   } catch {
     // Every decoding error means the same: the cursor is not valid.

@@ -113,7 +113,7 @@ export function readInvocation(
   const declaredContext = redactFlat(context);
   const bindings = read('bindings', (value) => readBindings(value, ignored)) ?? none;
   const derivedFrom = read('session_from', (value) => {
-    if (sessionId !== undefined) throw invalid('session_from', 'must not be given beside session_id');
+    if (sessionId !== undefined) throw invalid('session_from', 'must not be given together with session_id');
     return readSessionFrom(value, { context, bindings, declared: declaredContext });
   });
   const consumerDisplayName = readDisplayName(fields, consumerKey, ignored);

@@ -14,7 +14,10 @@ export function readSessionFrom(value: unknown, sources: SessionSources): readon
     // A secret must not become part of an identity; also, two secrets that were redacted alike would share one
     // session.
     if (wasRedacted(declared, name) && !Object.hasOwn(bindings, name))
-      throw invalid('session_from', `the value of ${name} looks like a secret, and was redacted`);
+      throw invalid(
+        'session_from',
+        `the value of ${name} looks like a secret and was redacted; use another field`,
+      );
     return { name, value: Object.hasOwn(effective, name) ? effective[name] : undefined };
   });
   if (fields.every((field) => derivableText(field) === ''))
@@ -34,7 +37,7 @@ function readNames(value: unknown): readonly string[] {
     throw invalid('session_from', `must be a list of 1 to ${namesMax} field names`);
   return value.map((name: unknown) => {
     if (typeof name !== 'string' || name === '' || name.length > nameCharactersMax)
-      throw invalid('session_from', 'must hold names of fields');
+      throw invalid('session_from', `must contain field names of 1 to ${nameCharactersMax} characters`);
     return name;
   });
 }

@@ -91,7 +91,7 @@ export class Hub {
   admit({ tenantId }: TenantScope): void {
     if ((this.#channels.get(tenantId)?.users ?? 0) < usersMax) return;
     const nowMs = this.#parts.time.wallMs();
-    const message = `The tenant has ${usersMax} realtime connections to this node.`;
+    const message = `The tenant already has ${usersMax} realtime connections to this node, the maximum.`;
     throw tooMany(usersMax, { atMs: nowMs + 5_000, nowMs, message });
   }
 
@@ -152,7 +152,7 @@ export class Hub {
 
   #channelOf({ tenantId }: TenantScope): Channel {
     const channel = this.#channels.get(tenantId);
-    if (channel === undefined) throw new Error('Nobody has entered for this tenant');
+    if (channel === undefined) throw new Error('join() needs a reader that was counted by enter()');
     return channel;
   }
 

@@ -11,7 +11,7 @@ import type { Hub } from './hub.js';
 import { afterOf, serveSocket, serveStream } from './realtime-connection.js';
 
 const query = z.object({
-  last_event_id: z.string().max(200).optional().describe('The last `id` that the client has.'),
+  last_event_id: z.string().max(200).optional().describe('The last `id` that the client received.'),
 });
 
 const envelope = z.object({
@@ -19,7 +19,7 @@ const envelope = z.object({
   type: z
     .string()
     .describe(
-      '`session_control_changed`, `consumer_denylist_changed`, `manual_message_sent`, `turn_cancelled`; skip others.',
+      '`session_control_changed`, `consumer_denylist_changed`, `manual_message_sent`, `turn_cancelled`; ignore others.',
     ),
   tenant_id: z.uuid(),
   at: z.iso.datetime(),
@@ -27,7 +27,7 @@ const envelope = z.object({
 });
 
 const whatIsSent =
-  'Events of the tenant as they happen. A client that returns with the last `id` gets what it missed of the last ten ' +
+  'Events of the tenant as they happen. A client that reconnects with its last `id` gets the events it missed in the last ten ' +
   'minutes, each event once.';
 
 export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
@@ -37,7 +37,7 @@ export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
       method: 'GET',
       path: '/api/v1/realtime',
       title: 'Realtime events by WebSocket',
-      description: `${whatIsSent} One event a message. Code 4401 closes the socket when its credential ends.`,
+      description: `${whatIsSent} One event per message. The socket is closed with code 4401 when its credential expires or is revoked.`,
       access: tenantCaller('sessions:read'),
       query,
       status: 101,
@@ -53,7 +53,7 @@ export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
       method: 'GET',
       path: '/api/v1/realtime/events',
       title: 'Realtime events by server-sent events',
-      description: `${whatIsSent} The id comes by \`Last-Event-ID\` or by the address.`,
+      description: `${whatIsSent} Send the last id in \`Last-Event-ID\` or in the query.`,
       access: tenantCaller('sessions:read'),
       query,
       headers: ['last-event-id'],

@@ -72,7 +72,8 @@ export class AgentAdmission {
     const isListed = caller.kind !== 'key' && agent.allowedUsers.has(caller.userId);
     if (agent.allowedUsers.size > 0 && !isListed) {
       throw new PlatformError('insufficient_permissions', {
-        message: 'This agent is not open to this user.',
+        message:
+          'This agent is not available to this user. Ask an admin to add the user to its allowed users.',
       });
     }
     return agent;
@@ -103,7 +104,7 @@ export class AgentAdmission {
       });
     if (answer.admitted) return;
     const nowMs = this.#parts.time.wallMs();
-    const message = 'The agent has served as many turns as it may in a minute.';
+    const message = 'The agent has reached its limit of turns per minute.';
     throw tooMany(rateLimit, { atMs: nowMs + answer.resetInMs, nowMs, message });
   }
 }

@@ -167,7 +167,7 @@ export class EventPump {
 function expiry(lastId: number): Frame {
   return errorFrame(
     lastId,
-    transportExpiry('EXECUTION_TIMEOUT', 'The turn gave no sign of life past its deadline.'),
+    transportExpiry('EXECUTION_TIMEOUT', 'The turn did not report back after its deadline.'),
   );
 }
 
@@ -175,7 +175,8 @@ function broken(lastId: number): Frame {
   return errorFrame(lastId, {
     type: 'error',
     code: 'service_unavailable',
-    message: 'The connection to the turn was lost. Its outcome will be found under the execution.',
+    message:
+      'The connection to the turn was lost. Reconnect with Last-Event-ID, or read the outcome from the execution.',
   });
 }
 

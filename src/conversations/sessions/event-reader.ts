@@ -84,7 +84,7 @@ class Ending {
 function mayGoOn({ turn, leaving }: Following, { cut }: Reader): void {
   if (cut) throw new ActorError('cut', 'The reader did not keep up with a change of the control mode.');
   if (leaving() && turn.row.status === 'queued') {
-    throw new ClusterError('not_serving', 'the session goes on elsewhere');
+    throw new ClusterError('not_serving', 'the session is moving to another node');
   }
 }
 

@@ -54,7 +54,7 @@ export function createSessions(dependencies: SessionsDependencies): SessionsSubj
   const sealed = (executionId: string): string => `execution ${executionId}`;
   let references: ((tenantId: string, sessionId: string) => Reference<SessionService>) | undefined;
   const session = (tenantId: string, sessionId: string): Reference<SessionService> => {
-    if (references === undefined) throw new Error('The sessions are asked for before they are made');
+    if (references === undefined) throw new Error('The session references are used before they are created');
     return references(tenantId, sessionId);
   };
   const kind = sessionActor(actors.commits(sessionTables), {

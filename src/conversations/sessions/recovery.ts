@@ -20,7 +20,7 @@ export function turnRecovery(
       const work = session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });
       // A first takeover runs in the background. Turns that ended a process before are awaited, one at a time.
       if (attempts > 0) await work;
-      else work.catch((error: unknown) => report('taking up a turn that a process left behind', error));
+      else work.catch((error: unknown) => report('resuming a turn that a process left unfinished', error));
     },
     async giveUp({ tenantId, sessionId }) {
       await session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });

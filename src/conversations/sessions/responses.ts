@@ -18,7 +18,7 @@ export const controlMetadataShape = z
     since: moment.nullable(),
     expires_at: moment.nullable(),
   })
-  .describe('Who changed the mode last, why, and until when.');
+  .describe('Who changed the control mode last, why, and until when.');
 
 export const sessionShape = z.object({
   session_id: z.uuid(),
@@ -91,14 +91,14 @@ const authorShape = z
     kind: z
       .enum(authorKinds)
       .describe(
-        '`consumer`: the person whom an integration or a channel names. `user`, `key`: somebody of the tenant, by ' +
-          'the credential that they sent. `trigger`: one that ran by itself. `agent`: an answer.',
+        '`consumer`: the person that an integration or a channel names. `user`, `key`: a user or an API key of the ' +
+          'tenant. `trigger`: a trigger that ran without a person. `agent`: an answer.',
       ),
     id: z
       .string()
-      .describe('The `consumer_key` of a consumer, else the id of the user, key, trigger or agent.'),
+      .describe('The `consumer_key` of a consumer, otherwise the id of the user, key, trigger or agent.'),
   })
-  .describe('Who wrote it. Null for messages from before this was recorded.');
+  .describe('The author. Null for messages from before authors were recorded.');
 
 export const messageShape = z.object({
   id: z.uuid(),

@@ -75,9 +75,9 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.create',
       method: 'POST',
       path: '/api/sessions',
-      title: 'Begin a conversation with an agent.',
+      title: 'Start a conversation with an agent.',
       description:
-        'A `consumer_key` counts only from an API key of an owner or admin; else it is ignored, and said so.',
+        'A `consumer_key` takes effect only with an API key of an owner or admin; otherwise it is ignored and listed in `ignored_fields`.',
       access: tenantCaller('sessions:create'),
       body: newSessionBody,
       status: 201,
@@ -116,7 +116,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.list',
       method: 'GET',
       path: '/api/v1/sessions',
-      title: 'The conversations of the tenant, the latest first.',
+      title: 'List the conversations of the tenant, latest first.',
       access: tenantCaller('sessions:read'),
       query: pageQuery.extend({
         control_mode: z.enum(['engaged', 'manual_handoff']).optional(),
@@ -141,7 +141,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.get',
       method: 'GET',
       path: '/api/v1/sessions/:id',
-      title: 'One conversation.',
+      title: 'Get one conversation.',
       access: tenantCaller('sessions:read'),
       params: sessionParams,
       output: oneShape(sessionShape),
@@ -153,7 +153,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.messages',
       method: 'GET',
       path: '/api/v1/sessions/:id/messages',
-      title: 'What was said, the oldest first.',
+      title: 'List the messages of a conversation, oldest first.',
       access: tenantCaller('sessions:read'),
       params: sessionParams,
       query: pageQuery,
@@ -173,14 +173,14 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.erase',
       method: 'DELETE',
       path: '/api/v1/sessions/:id',
-      title: 'Forget a conversation with all its messages and executions, for good.',
+      title: 'Delete a conversation with all its messages and executions permanently.',
       access: tenantCaller('sessions:delete'),
       params: sessionParams,
       output: doneShape,
       errors: ['not_found'],
       async handle({ caller, params }) {
         await sessions.erase(caller, params.id);
-        return done('The session was erased.');
+        return done('The session was deleted.');
       },
     }),
     ...(['suspend', 'handoff', 'resume'] as const).map((verb) => controlOperation(parts, verb)),
@@ -188,8 +188,8 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.cancel',
       method: 'POST',
       path: '/api/v1/sessions/:id/cancel',
-      title: 'Abort the turn that is in progress.',
-      description: 'Unless another is named: one that waits in line ends at once.',
+      title: 'Cancel the running turn, or the one that is named.',
+      description: 'A turn that waits in the queue ends at once.',
       access: tenantCaller('sessions:cancel'),
       params: sessionParams,
       body: z.object({ execution_id: z.uuid().nullish() }).nullish(),
@@ -209,9 +209,9 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.monitor',
       method: 'GET',
       path: '/api/v1/sessions/:id/stream',
-      title: 'Everything that happens in a conversation, live.',
+      title: 'Watch a conversation live.',
       description:
-        'The events of its turns, each with its `execution_id`. Ends after five minutes, or with the session.',
+        'The events of its turns, each with its `execution_id`. The stream ends after five minutes, or with the session.',
       access: tenantCaller('sessions:read'),
       params: sessionParams,
       output: z.unknown(),
@@ -236,7 +236,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
 const titles = {
   suspend: 'Pause the agent in a conversation.',
   handoff: 'Hand a conversation to a person.',
-  resume: 'Give a conversation back to the agent.',
+  resume: 'Return a conversation to the agent.',
 } as const;
 
 function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeof titles): Operation {
@@ -245,7 +245,8 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
     method: 'POST',
     path: `/api/v1/sessions/:id/${verb}`,
     title: titles[verb],
-    description: 'Answered when it is durable and nothing of a running turn can reach the client any more.',
+    description:
+      'The response is sent once the change is durable and no output of a running turn can reach the client any more.',
     access: tenantCaller('sessions:control'),
     params: sessionParams,
     body: controlBody,

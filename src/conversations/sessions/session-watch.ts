@@ -19,7 +19,7 @@ export async function* watch(
   try {
     while (!call.ended) {
       // A reader must not delay the move of an actor; it continues at the new owner.
-      if (leaving()) throw new ClusterError('not_serving', 'the session goes on elsewhere');
+      if (leaving()) throw new ClusterError('not_serving', 'the session is moving to another node');
       if (watched !== undefined && state.session?.created_at !== watched.created_at) return;
       const changed = new Promise<void>((resolve) => {
         wake = resolve;

@@ -130,14 +130,14 @@ class SessionActor {
   }
 
   async *run({ turn: wanted, after, follower }: RunRequest, call: Call): AsyncGenerator<RunResponse> {
-    if (wanted === undefined) throw new ActorError('validation_error', 'A turn is missing.');
+    if (wanted === undefined) throw new ActorError('validation_error', 'The request contains no turn.');
     const turn = await refusing(() => this.#accept(wanted));
     if (turn === 'elsewhere') yield elsewhere;
     else yield* this.#follow(turn, after, follower, call);
   }
 
   async accept({ turn }: AcceptRequest): Promise<{ elsewhere: boolean }> {
-    if (turn === undefined) throw new ActorError('validation_error', 'A turn is missing.');
+    if (turn === undefined) throw new ActorError('validation_error', 'The request contains no turn.');
     const accepted = await refusing(() => this.#accept(turn));
     return { elsewhere: accepted === 'elsewhere' };
   }

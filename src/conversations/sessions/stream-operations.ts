@@ -31,7 +31,7 @@ const bodyBytesMax = 4 * 1024 * 1024;
 
 const eventsDescription =
   'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, ' +
-  '`thinking` and `delta` as they come, `response` with the whole text, `metrics`, and `done` with the outcome.';
+  '`thinking` and `delta` while the text is generated, `response` with the whole text, `metrics`, and `done` with the outcome.';
 
 export interface StreamOperationParts {
   readonly sessions: Sessions;
@@ -47,7 +47,7 @@ const disconnectQuery = z.object({
   cancel_on_disconnect: z
     .enum(['true', 'false'])
     .optional()
-    .describe('Whether the turn ends when the connection is closed; it goes on unless `true`.'),
+    .describe('Whether closing the connection cancels the turn. Unless `true`, the turn continues.'),
 });
 
 export function streamOperations(parts: StreamOperationParts): readonly Operation[] {
@@ -83,8 +83,8 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       name: 'executions.stream',
       method: 'GET',
       path: '/api/v1/executions/:id/stream',
-      title: 'Go on reading the events of a turn.',
-      description: `${eventsDescription} \`Last-Event-ID\` names the last one that the client has.`,
+      title: 'Resume reading the events of a turn.',
+      description: `${eventsDescription} \`Last-Event-ID\` is the id of the last event that the client has.`,
       access: tenantCaller('agents:chat'),
       params: executionParams,
       headers: ['last-event-id'],
@@ -222,7 +222,7 @@ function reply(
       if (pump.isDone || !cancelsAtEnd || !writer.gone.aborted) return;
       await sessions
         .cancel(scope, sessionId, actorOf(caller), executionId)
-        .catch((error: unknown) => report('cancelling the turn of a client that left', error));
+        .catch((error: unknown) => report('cancelling the turn of a client that disconnected', error));
     },
     { 'X-Execution-Id': executionId },
   );

@@ -35,7 +35,7 @@ export class Remembering {
     this.#abort = new AbortController();
     this.#sumUp(start, due, this.#abort.signal)
       .catch((error: unknown) => {
-        if (this.#activation.mayAct()) this.#parts.report('summing up a conversation', error);
+        if (this.#activation.mayAct()) this.#parts.report('summarizing a conversation', error);
       })
       .finally(() => {
         this.#abort = undefined;

@@ -51,7 +51,7 @@ export async function acceptTurn(
   const input = JSON.parse(wanted.inputJson) as StoredInput;
   const session = sessionAfter(state, activation, { wanted, author: input.author, contactName, now });
   if (state.line.length > waitingMax) {
-    const message = `${waitingMax} turns wait in this session already.`;
+    const message = `The session already has ${waitingMax} waiting turns, the maximum. Try again later.`;
     throw tooMany(waitingMax, { atMs: nowMs + fullLineMs, nowMs, message });
   }
   const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);

@@ -145,7 +145,7 @@ export class TurnWorker {
     if (row.attempts >= attemptsMax) {
       return failed(
         'worker_lost',
-        `The turn was begun ${row.attempts} times and its process ended each time.`,
+        `The turn was started ${row.attempts} times, and its process ended each time.`,
       );
     }
     if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
@@ -245,7 +245,9 @@ export class TurnWorker {
    */
   #awaitBooking(turn: LiveTurn, booked: Promise<void>): void {
     turn.bookings.push(
-      booked.catch((error: unknown) => this.#parts.report('booking a model call of a turn', error)),
+      booked.catch((error: unknown) =>
+        this.#parts.report('recording a model call of a turn in the ledger', error),
+      ),
     );
   }
 

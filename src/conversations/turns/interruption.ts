@@ -7,7 +7,7 @@ export class TurnLost extends Error {
   override readonly name = 'TurnLost';
 
   constructor(cause?: unknown) {
-    super('the turn belongs to another process by now', { cause });
+    super('the turn now belongs to another process', { cause });
   }
 }
 
@@ -19,7 +19,7 @@ export class TurnInterrupted extends Error {
   readonly by: InterruptedBy;
 
   constructor(by: InterruptedBy) {
-    super(`the turn was ended: ${by}`);
+    super(`the turn was interrupted: ${by}`);
     this.by = by;
   }
 }

@@ -45,7 +45,7 @@ export async function callSchemaTool(
       signal: interruption.signal,
     });
     if (answer.missing.length > 0) {
-      parts.note('a tool was called without what it needs of the context', {
+      parts.note('a tool was called without a value that it needs from the context', {
         tenant: start.scope.tenantId,
         execution: start.executionId,
         tool: tool.schema.name,

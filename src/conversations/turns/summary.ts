@@ -67,7 +67,7 @@ export async function summarise(
     return { summary, facts, usage: answer.usage, cost: answer.cost };
   } catch (error) {
     if (!(error instanceof PlatformError) && !(error instanceof TurnInterrupted)) {
-      parts.report('summing up a conversation', error);
+      parts.report('summarizing a conversation', error);
     }
     return undefined;
   } finally {

@@ -172,7 +172,10 @@ test('a schema that is none is told so, with the place', async (t) => {
   t.like(await faultOf({ type: 'object', properties: { city: { type: 'nonsense' } } }), {
     at: 'properties.city.type',
   });
-  t.like(await faultOf({ type: 'array' }), { at: 'type', issue: 'must be object: arguments have names' });
+  t.like(await faultOf({ type: 'array' }), {
+    at: 'type',
+    issue: 'must be object, because arguments have names',
+  });
   t.like(await faultOf({ properties: { 'a/b': { required: 'x' } } }), { at: 'properties.a/b.required' });
   t.is(await faultOf({ $schema: 'http://json-schema.org/draft-07/schema#', type: 'object' }), undefined);
 });

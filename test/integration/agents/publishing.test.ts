@@ -47,7 +47,7 @@ const cases: readonly Case[] = [
       editor_schema: { api: { url: 'http://127.0.0.1:8/' } },
     }),
     field: 'parameters.properties.city.type',
-    issue: /no valid JSON Schema/,
+    issue: /not a valid JSON Schema/,
   },
   {
     title: 'a JSON Schema that refers to what is not in it',
@@ -141,7 +141,7 @@ const cases: readonly Case[] = [
       return { name: 'odd', type: 'mcp', editor_schema: { mcp: { url } } };
     },
     field: 'editor_schema.mcp.url',
-    issue: /could not be asked for its tools/,
+    issue: /did not list its tools/,
   },
   {
     title: 'an MCP server without an allowed tool',

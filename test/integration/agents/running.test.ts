@@ -106,7 +106,7 @@ test('an agent with a model that nobody knows is not published', async (t) => {
     t.is(refused.status, 400);
     t.like(refused.body, {
       error: 'validation_error',
-      details: { schema: null, field, issue: 'there is no model nobody.knows' },
+      details: { schema: null, field, issue: 'the model nobody.knows does not exist' },
     });
     const found = dataOf(await owner.call('POST', `${at}/validate`));
     t.like(found, { valid: false, issues: [{ field }], warnings: [] });

@@ -214,7 +214,7 @@ test('answers are picked from, cut and described, whatever they are', async (t) 
   t.deepEqual(await shown('/404'), [404, '{"error":"no such thing"}', false, true]);
   t.deepEqual(await shown('/html'), [200, '<html>hi</html>', false, false]);
   t.deepEqual(await shown('/none'), [204, '', false, false]);
-  t.deepEqual(await shown('/bytes'), [200, 'The answer is no text: 4 bytes of unknown type.', false, false]);
+  t.deepEqual(await shown('/bytes'), [200, 'The answer is not text: 4 bytes of unknown type.', false, false]);
   t.deepEqual(await shown('/long'), [200, 20_000, true, false]);
   t.is(await shown('/html', { select: 'a' }), 'provider_error');
 });

@@ -156,7 +156,7 @@ test.serial(
     const { end, ports } = await run(schemas, {}, { on: strict });
     t.is(end.outcome, 'COMPLETED');
     for (const told of lastResults(openai)) {
-      t.regex(told, /^CONTEXT_PARAM_MISSING: The context does not hold user\./);
+      t.regex(told, /^CONTEXT_PARAM_MISSING: The context does not contain user\./);
     }
     t.is(http.heard.length, calledHttp, 'the API was not called');
     t.is(server.heard.length, calledServer, 'the server was not called');
@@ -267,7 +267,7 @@ test.serial('secrets are put in where the schema says, and taken out of what com
   const heard = [http.heard.length, server.heard.length];
   await bench.turns.run(bench.start(draft, 'do it'), new RecordingPorts());
   for (const told of lastResults(openai))
-    t.regex(told, /Nobody allowed its secret to be sent to 127\.0\.0\.1/);
+    t.regex(told, /The secret of the tool is not approved for 127\.0\.0\.1/);
   t.deepEqual([http.heard.length, server.heard.length], heard, 'the secret went nowhere');
 });
 
