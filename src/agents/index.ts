@@ -71,7 +71,7 @@ export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
   const agents = new Agents(store);
   const publishing = new Publishing(store, feed, new Checks(vault, egress, sandbox), models);
   const schemas = new Schemas(store, vault, egress);
-  const trials = new ToolTest({ store, vault, egress, expressions, time, schemas });
+  const toolTests = new ToolTest({ store, vault, egress, expressions, time, schemas });
   const live = new LiveAgents(store, feed);
   const running = new RunningAgents(store, live);
   const tools = new SchemaTools({ vault, egress, expressions, time });
@@ -84,7 +84,7 @@ export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
         duplicate: (author, id, name) => duplicateAgent(store, author, id, name),
       }),
       ...versionOperations(new Versions(store), publishing),
-      ...schemaOperations(schemas, trials),
+      ...schemaOperations(schemas, toolTests),
     ],
     tools,
     publishedAgent: (scope, id) => live.get(scope, id),

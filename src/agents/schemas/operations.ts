@@ -30,7 +30,7 @@ const trialBody = z.object({
   tool: z.string().min(1).max(200).optional().describe('The name of the tool, for an MCP server.'),
 });
 
-const trialAnswer = z.object({
+const toolTestResult = z.object({
   status: z.int().nullable().describe('The HTTP status; null for a tool of an MCP server.'),
   is_error: z.boolean(),
   result: z.string().describe('The text that the model would see.'),
@@ -46,8 +46,8 @@ const discovered = z.object({
   discovered_at: z.iso.datetime(),
 });
 
-export function schemaOperations(schemas: Schemas, trials: ToolTest): readonly Operation[] {
-  return [...readingOperations(schemas), ...writingOperations(schemas), ...trialOperations(trials)];
+export function schemaOperations(schemas: Schemas, toolTests: ToolTest): readonly Operation[] {
+  return [...readingOperations(schemas), ...writingOperations(schemas), ...toolTestOperations(toolTests)];
 }
 
 function readingOperations(schemas: Schemas): readonly Operation[] {
@@ -131,7 +131,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
   ];
 }
 
-function trialOperations(trials: ToolTest): readonly Operation[] {
+function toolTestOperations(toolTests: ToolTest): readonly Operation[] {
   return [
     declare({
       name: 'agent-schemas.test',
@@ -142,11 +142,11 @@ function trialOperations(trials: ToolTest): readonly Operation[] {
       access: tenantUser('tools:update'),
       ...ofSchema,
       body: trialBody,
-      output: oneShape(trialAnswer),
+      output: oneShape(toolTestResult),
       errors: ['not_found', 'provider_error', 'provider_timeout'],
       handle: async ({ caller, params, body, signal }) => {
-        const trial = { args: body.arguments, context: body.context, tool: body.tool };
-        const found = await trials.test(authorOf(caller), params.id, params.schemaId, trial, signal);
+        const request = { args: body.arguments, context: body.context, tool: body.tool };
+        const found = await toolTests.test(authorOf(caller), params.id, params.schemaId, request, signal);
         const { status, failed, result, truncated, missing, latencyMs } = found;
         return one({
           status,
@@ -169,7 +169,7 @@ function trialOperations(trials: ToolTest): readonly Operation[] {
       errors: ['not_found', 'provider_error', 'provider_timeout'],
       handle: async ({ caller, params, signal }) => {
         const author = authorOf(caller);
-        const { server, tools, at } = await trials.discover(author, params.id, params.schemaId, signal);
+        const { server, tools, at } = await toolTests.discover(author, params.id, params.schemaId, signal);
         return one({
           tools: tools.map((tool) => ({
             ...tool,

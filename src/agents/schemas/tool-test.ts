@@ -58,7 +58,7 @@ export class ToolTest {
     author: Author,
     agentId: string,
     id: string,
-    trial: ToolTestRequest,
+    sample: ToolTestRequest,
     signal: AbortSignal,
   ): Promise<ToolTestResult> {
     const { schemas, time } = this.#parts;
@@ -70,8 +70,8 @@ export class ToolTest {
     const startedAtMs = time.monotonicMs();
     const result =
       row.document.type === 'api'
-        ? await this.#callApi(author, row, trial, signal)
-        : await this.#callServer(author, row.document.editor_schema.mcp, trial, signal);
+        ? await this.#callApi(author, row, sample, signal)
+        : await this.#callServer(author, row.document.editor_schema.mcp, sample, signal);
     return { ...result, latencyMs: Math.round(time.monotonicMs() - startedAtMs) };
   }
 

@@ -8,7 +8,7 @@ import { placeholdersIn } from '../schemas/placeholders.js';
 import { apiRequest } from './api-request.js';
 import { authHeaders, type SecretReader } from './credentials.js';
 import { hideIn, type SecretHider, secretHider } from '../../infra/diagnostics/index.js';
-import { FillRoom } from './fill-room.js';
+import { FillBudget } from './fill-budget.js';
 import { shownText } from './shown-text.js';
 import { ToolError } from './tool-error.js';
 import { toolFailureOf } from './tool-failure.js';
@@ -64,7 +64,7 @@ export async function callApiTool(
     context: call.context,
     secrets,
     missing: (name) => missing.add(name),
-    room: new FillRoom(),
+    budget: new FillBudget(),
   });
   if (call.strict && missing.size > 0) {
     throw new ToolError('context-missing', `The context does not contain ${[...missing].join(', ')}.`);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../http/operations/index.js';
-import { charsOf, FillRoom } from './fill-room.js';
+import { charsOf, FillBudget } from './fill-budget.js';
 import { parsePath, type PathStep } from '../schemas/context-path.js';
 
 type Members = Record<string, unknown>;
@@ -15,19 +15,19 @@ export function withContextDefaults(
 ): { readonly args: JsonObject; readonly missing: readonly string[] } {
   const filled = structuredClone(args) as Members;
   const missing: string[] = [];
-  const room = new FillRoom();
+  const budget = new FillBudget();
   for (const [path, name] of Object.entries(defaults)) {
     const value = Object.hasOwn(context, name) ? context[name] : undefined;
     const steps = parsePath(path);
     if (value === undefined || value === null || steps === undefined) missing.push(name);
-    else put(filled, steps, { value, room });
+    else put(filled, steps, { value, budget });
   }
   return { args: filled, missing };
 }
 
 interface Given {
   readonly value: unknown;
-  readonly room: FillRoom;
+  readonly budget: FillBudget;
 }
 
 function put(holder: Members, [step, ...rest]: readonly PathStep[], given: Given): void {
@@ -53,8 +53,8 @@ function replaceItems(present: unknown, lists: number, given: Given): unknown {
 }
 
 /** Each place holds the same value, and each adds the value's length when the arguments are sent. */
-function taken({ value, room }: Given): unknown {
-  room.take(charsOf(value));
+function taken({ value, budget }: Given): unknown {
+  budget.take(charsOf(value));
   return value;
 }
 

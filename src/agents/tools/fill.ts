@@ -1,6 +1,6 @@
 import { ownOf, textOf } from '../../infra/expressions/index.js';
 import type { JsonObject } from '../../http/operations/index.js';
-import { charsOf, type FillRoom } from './fill-room.js';
+import { charsOf, type FillBudget } from './fill-budget.js';
 import { partsOf, type Placeholder } from '../schemas/placeholders.js';
 
 /** The sources of placeholder values. */
@@ -13,7 +13,7 @@ export interface Sources {
   /** Called with each name that the context does not hold. */
   readonly missing: (name: string) => void;
   /** Shared by the whole request. */
-  readonly room: FillRoom;
+  readonly budget: FillBudget;
 }
 
 /** The value of one placeholder; undefined if it is missing. */
@@ -37,7 +37,7 @@ export function fillText(
     .map((part) => {
       if (typeof part === 'string') return part;
       const text = encode(textOf(lookUp(part, sources)));
-      sources.room.take(text.length);
+      sources.budget.take(text.length);
       return text;
     })
     .join('');
@@ -49,7 +49,7 @@ export function fillValue(template: unknown, sources: Sources): unknown {
   const [first, ...others] = partsOf(template);
   if (first !== undefined && typeof first !== 'string' && others.length === 0) {
     const value = lookUp(first, sources);
-    sources.room.take(charsOf(value));
+    sources.budget.take(charsOf(value));
     return value;
   }
   return fillText(template, sources);

@@ -11,7 +11,7 @@ const idleOfOneMax = 8;
 /** Per node. The session that was idle longest is closed for a new one. */
 const idleMax = 256;
 
-interface Resting {
+interface IdleSession {
   readonly key: string;
   readonly session: ServerSession;
   readonly timer: { cancel(): void };
@@ -24,7 +24,7 @@ interface Resting {
 export class ServerSessions {
   readonly #time: Time;
   /** In the order in which they became idle. */
-  readonly #resting = new Set<Resting>();
+  readonly #idle = new Set<IdleSession>();
   #isStopped = false;
 
   constructor(time: Time) {
@@ -52,10 +52,10 @@ export class ServerSessions {
   /** Closes the idle sessions; lent sessions end with their calls. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    const resting = [...this.#resting];
-    this.#resting.clear();
+    const idle = [...this.#idle];
+    this.#idle.clear();
     await Promise.all(
-      resting.map(({ session, timer }) => {
+      idle.map(({ session, timer }) => {
         timer.cancel();
         return session.close();
       }),
@@ -71,11 +71,11 @@ export class ServerSessions {
     session.lendTo(access);
     try {
       const result = await work(session, limitsOf(access));
-      this.#rest(key, session);
+      this.#keep(key, session);
       return result;
     } catch (error) {
       // A protocol error is an answer. After any other error the state of the session is unknown.
-      if (error instanceof ProtocolError) this.#rest(key, session);
+      if (error instanceof ProtocolError) this.#keep(key, session);
       else void session.close();
       throw error;
     }
@@ -83,29 +83,29 @@ export class ServerSessions {
 
   #take(key: string): ServerSession | undefined {
     // The server is least likely to have forgotten the most recently used session.
-    const found = [...this.#resting].findLast((resting) => resting.key === key);
+    const found = [...this.#idle].findLast((idle) => idle.key === key);
     if (found === undefined) return undefined;
     this.#remove(found);
     return found.session;
   }
 
-  #rest(key: string, session: ServerSession): void {
-    const alike = [...this.#resting].filter((resting) => resting.key === key);
-    if (this.#isStopped || alike.length >= idleOfOneMax) return void session.close();
-    const resting: Resting = { key, session, timer: this.#time.after(idleMs, () => this.#end(resting)) };
-    this.#resting.add(resting);
-    const [oldest] = this.#resting;
-    if (this.#resting.size > idleMax && oldest !== undefined) this.#end(oldest);
+  #keep(key: string, session: ServerSession): void {
+    const sameKey = [...this.#idle].filter((idle) => idle.key === key);
+    if (this.#isStopped || sameKey.length >= idleOfOneMax) return void session.close();
+    const idle: IdleSession = { key, session, timer: this.#time.after(idleMs, () => this.#end(idle)) };
+    this.#idle.add(idle);
+    const [oldest] = this.#idle;
+    if (this.#idle.size > idleMax && oldest !== undefined) this.#end(oldest);
   }
 
-  #end(resting: Resting): void {
-    this.#remove(resting);
-    void resting.session.close();
+  #end(idle: IdleSession): void {
+    this.#remove(idle);
+    void idle.session.close();
   }
 
-  #remove(resting: Resting): void {
-    resting.timer.cancel();
-    this.#resting.delete(resting);
+  #remove(idle: IdleSession): void {
+    idle.timer.cancel();
+    this.#idle.delete(idle);
   }
 }
 

@@ -15,7 +15,7 @@ import { pageRows, readAfter, realtimeTopic } from './realtime.store.js';
 
 /** Receives events one by one. Must not throw. */
 export interface Listener {
-  hear(event: Envelope): void;
+  receive(event: Envelope): void;
 }
 
 /** A reader that is about to join. */
@@ -35,7 +35,7 @@ interface Channel {
   /** Everything up to this number has been handed out. */
   cursor: number;
   /** There may be events up to this number. */
-  heard: number;
+  reportedUpTo: number;
   readonly listeners: Set<Listener>;
   /** Streams and sockets, including those that are still catching up. */
   users: number;
@@ -70,13 +70,13 @@ export class Hub {
   constructor(parts: HubParts) {
     this.#parts = parts;
     this.#unsubscribe = parts.feed.subscribe(realtimeTopic, {
-      onChange: ({ tenantId, number }) => void this.#heard(this.#channels.get(tenantId ?? ''), number),
+      onChange: ({ tenantId, number }) => void this.#advanceTo(this.#channels.get(tenantId ?? ''), number),
       onDropEverything: () => {
         const { position } = parts.feed;
         for (const channel of this.#channels.values()) {
           // A restored database assigns numbers again that it had assigned before.
           channel.cursor = Math.min(channel.cursor, position);
-          void this.#heard(channel, position);
+          void this.#advanceTo(channel, position);
         }
       },
     });
@@ -104,7 +104,7 @@ export class Hub {
       channel = {
         scope,
         cursor: position,
-        heard: position,
+        reportedUpTo: position,
         listeners: new Set(),
         users: 0,
         pumping: undefined,
@@ -140,7 +140,7 @@ export class Hub {
       position = events.at(-1)?.number ?? position;
       if (events.length === pageRows) continue;
       position = Math.max(position, cursor);
-      if (position > channel.cursor) await this.#heard(channel, position);
+      if (position > channel.cursor) await this.#advanceTo(channel, position);
       if (position === channel.cursor) return joined();
     }
   }
@@ -157,9 +157,9 @@ export class Hub {
   }
 
   /** Resolves when the cursor has reached the number, or when reading failed. */
-  #heard(channel: Channel | undefined, number: number): Promise<void> {
+  #advanceTo(channel: Channel | undefined, number: number): Promise<void> {
     if (channel === undefined) return Promise.resolve();
-    channel.heard = Math.max(channel.heard, number);
+    channel.reportedUpTo = Math.max(channel.reportedUpTo, number);
     return this.#pump(channel);
   }
 
@@ -173,12 +173,12 @@ export class Hub {
     const { reads, time, report } = this.#parts;
     try {
       while (!isIdle(channel)) {
-        const { heard } = channel;
+        const { reportedUpTo } = channel;
         const events = await readAfter(reads, channel.scope, channel.cursor);
         for (const event of events) this.#handOut(channel, event);
         const last = events.at(-1)?.number ?? channel.cursor;
         // A full page may have more rows after it; otherwise everything up to the reported number has been read.
-        channel.cursor = events.length === pageRows ? last : Math.max(heard, last);
+        channel.cursor = events.length === pageRows ? last : Math.max(reportedUpTo, last);
       }
     } catch (error) {
       report('reading realtime events', error);
@@ -196,10 +196,10 @@ export class Hub {
   #handOut(channel: Channel, event: StoredEvent): void {
     const envelope = envelopeOf(channel.scope.tenantId, event);
     this.#parts.publish(topicOf(channel.scope), JSON.stringify(envelope));
-    for (const listener of channel.listeners) listener.hear(envelope);
+    for (const listener of channel.listeners) listener.receive(envelope);
   }
 }
 
-function isIdle({ cursor, heard, users }: Channel): boolean {
-  return cursor >= heard || users === 0;
+function isIdle({ cursor, reportedUpTo, users }: Channel): boolean {
+  return cursor >= reportedUpTo || users === 0;
 }

@@ -59,7 +59,7 @@ export async function serveStream(
   const write = async (text: string): Promise<void> => {
     if (!writer.write(text)) await writer.drained();
   };
-  const hear = (event: Envelope): void => {
+  const receive = (event: Envelope): void => {
     waiting.push(event);
     wake();
   };
@@ -73,7 +73,7 @@ export async function serveStream(
         for (const event of events) await write(encodeEvent(event.id, event));
       },
       joined: () => {
-        silence = hub.listen(scope, { hear });
+        silence = hub.listen(scope, { receive });
       },
       gone: over,
     });

@@ -17,7 +17,7 @@ export function combinedWrite(earlier: SessionWrite, later: SessionWrite): Sessi
     opened: [...(earlier.opened ?? []), ...(later.opened ?? [])],
     touches: [...(earlier.touches ?? []), ...(later.touches ?? [])],
     facts: [...(earlier.facts ?? []), ...(later.facts ?? [])],
-    told: [...(earlier.told ?? []), ...(later.told ?? [])],
+    realtimeEvents: [...(earlier.realtimeEvents ?? []), ...(later.realtimeEvents ?? [])],
   };
 }
 

@@ -19,7 +19,7 @@ export interface PumpSource {
   /** Events of the turn from its owner. */
   readonly events: AsyncIterableIterator<RunResponse>;
   /** Tells the owner that the retracted text was dropped here. */
-  passed(barrier: number): void;
+  confirmDropped(barrier: number): void;
   /** The stored events after the last one that the client has, for a turn that its owner no longer has in memory. */
   stored(after: number): Promise<readonly LoggedEvent[] | undefined>;
 }
@@ -42,8 +42,8 @@ export class EventPump {
   #isDone = false;
   #timer: { cancel(): void } | undefined;
   #deadline: { cancel(): void } | undefined;
-  #expire: () => void = () => undefined;
-  #handedOn: () => void = () => undefined;
+  #onExpired: () => void = () => undefined;
+  #onDelivered: () => void = () => undefined;
 
   constructor(writer: StreamWriter, time: Time, after: number) {
     this.#writer = writer;
@@ -64,13 +64,13 @@ export class EventPump {
       this.#writer.gone.addEventListener('abort', () => resolve('gone'), { once: true });
     });
     const expired = new Promise<'expired'>((resolve) => {
-      this.#expire = () => resolve('expired');
+      this.#onExpired = () => resolve('expired');
     });
     try {
       // Reading from the owner continues until the client has the end, because the owner may still retract queued
       // text.
       const ended = new Promise<'ended'>((resolve) => {
-        this.#handedOn = () => resolve('ended');
+        this.#onDelivered = () => resolve('ended');
       });
       const how = await Promise.race([this.#read(source), gone, expired, ended]);
       if (how === 'expired') this.#send(expiry(this.#lastId));
@@ -88,11 +88,11 @@ export class EventPump {
       for await (const { events, barrier, deadlineInMs, elsewhere } of source.events) {
         if (elsewhere) return await this.#readStored(source);
         if (barrier > 0) this.#dropText();
-        for (const { id, type, dataJson } of events) this.#take({ id, type, data: dataJson });
+        for (const { id, type, dataJson } of events) this.#enqueue({ id, type, data: dataJson });
         if (barrier > 0) {
           // The events of this message may be shown, but only before the owner confirms the change.
           await this.#flushed();
-          source.passed(barrier);
+          source.confirmDropped(barrier);
         }
         if (deadlineInMs > 0) this.#watchDeadline(deadlineInMs);
         if (this.#queuedBytes > queueBytesMax) await this.#flushed();
@@ -110,11 +110,11 @@ export class EventPump {
   async #readStored(source: PumpSource): Promise<'ended' | 'broken'> {
     const events = await source.stored(this.#lastId);
     if (events === undefined) return 'broken';
-    for (const event of events) this.#take(event);
+    for (const event of events) this.#enqueue(event);
     return 'ended';
   }
 
-  #take({ id, type, data }: LoggedEvent): void {
+  #enqueue({ id, type, data }: LoggedEvent): void {
     this.#lastId = id;
     if (type === 'done') this.#isDone = true;
     this.#send({ id, text: `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`, isText: textTypes.has(type) });
@@ -125,7 +125,7 @@ export class EventPump {
     this.#queuedBytes += frame.text.length;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
-      if (this.#isDone) this.#handedOn();
+      if (this.#isDone) this.#onDelivered();
     });
   }
 
@@ -160,7 +160,7 @@ export class EventPump {
 
   #watchDeadline(inMs: number): void {
     this.#deadline?.cancel();
-    this.#deadline = this.#time.after(inMs + silenceMs, () => this.#expire());
+    this.#deadline = this.#time.after(inMs + silenceMs, () => this.#onExpired());
   }
 }
 

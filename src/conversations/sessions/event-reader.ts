@@ -8,13 +8,13 @@ import type { Reader, Readers } from './readers.js';
  * A reader has a turn's last events before the client does. It stays among the readers for this long, so that a
  * change of the control mode waits for it; after that it counts as stuck and is not waited for.
  */
-const handingOnMs = 1_000;
+const forwardingMs = 1_000;
 /** Events of one message to a reader: large enough to be cheap, small enough to share a link. */
 const eventsMax = 256;
 
 export const elsewhere: FollowResponse = { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
 
-interface Following {
+interface FollowOptions {
   readonly turn: LiveTurn;
   readonly after: number;
   readonly follower: string;
@@ -25,39 +25,39 @@ interface Following {
 }
 
 /** A turn's events after the last one that the reader has, until the turn has ended. */
-export async function* follow(following: Following, call: Call): AsyncGenerator<FollowResponse> {
-  const { turn, after, follower, readers } = following;
+export async function* follow(options: FollowOptions, call: Call): AsyncGenerator<FollowResponse> {
+  const { turn, after, follower, readers } = options;
   const reader = readers.enter(follower, turn);
   // Aborting the call ends the wait below.
   const wake = (): void => turn.log.wake();
   call.signal.addEventListener('abort', wake, { once: true });
-  const ending = new Ending(following.time, wake);
+  const grace = new ForwardingGrace(options.time, wake);
   try {
     let place = turn.log.placeAfter(after);
-    let toldDeadline: number | undefined;
+    let sentDeadlineAtMs: number | undefined;
     while (!call.ended) {
-      mayGoOn(following, reader);
+      checkReader(options, reader);
       const until = Math.min(turn.log.events.length, place + eventsMax);
       const events = turn.eventsFrom(place).slice(0, until - place);
       place = until;
       const barrier = reader.barrier;
       reader.barrier = 0;
-      const deadlineInMs = toldDeadline === turn.deadlineAtMs ? 0 : deadlineIn(following);
-      toldDeadline = turn.deadlineAtMs;
+      const deadlineInMs = sentDeadlineAtMs === turn.deadlineAtMs ? 0 : deadlineIn(options);
+      sentDeadlineAtMs = turn.deadlineAtMs;
       if (events.length > 0 || barrier > 0 || deadlineInMs > 0) {
         yield { events: [...eventsOf(events)], deadlineInMs, barrier, elsewhere: false };
-      } else if (turn.log.closed && ending.isOver()) return;
+      } else if (turn.log.closed && grace.isOver()) return;
       else await turn.log.changed();
     }
   } finally {
-    ending.forget();
+    grace.forget();
     call.signal.removeEventListener('abort', wake);
     readers.leave(follower, reader);
   }
 }
 
 /** The time from a reader's last event until the reader no longer counts as forwarding it. */
-class Ending {
+class ForwardingGrace {
   readonly #time: Time;
   readonly #wake: () => void;
   #timer: { cancel(): void } | undefined;
@@ -69,7 +69,7 @@ class Ending {
   }
 
   isOver(): boolean {
-    this.#timer ??= this.#time.after(handingOnMs, () => {
+    this.#timer ??= this.#time.after(forwardingMs, () => {
       this.#isOver = true;
       this.#wake();
     });
@@ -81,14 +81,14 @@ class Ending {
   }
 }
 
-function mayGoOn({ turn, leaving }: Following, { cut }: Reader): void {
+function checkReader({ turn, leaving }: FollowOptions, { cut }: Reader): void {
   if (cut) throw new ActorError('cut', 'The reader did not keep up with a change of the control mode.');
   if (leaving() && turn.row.status === 'queued') {
     throw new ClusterError('not_serving', 'the session is moving to another node');
   }
 }
 
-function deadlineIn({ turn, time }: Following): number {
+function deadlineIn({ turn, time }: FollowOptions): number {
   return turn.deadlineAtMs === undefined
     ? 0
     : Math.max(1, Math.round(turn.deadlineAtMs - time.monotonicMs()));

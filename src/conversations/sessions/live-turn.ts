@@ -25,7 +25,7 @@ export class LiveTurn {
   /** The text of the answer that readers were sent. */
   sentText = '';
   /** The ledger writes of the turn's model calls. They resolve even if a write failed. */
-  readonly bookings: Promise<void>[] = [];
+  readonly ledgerWrites: Promise<void>[] = [];
   /** Settles once the turn's last events have been shown; undefined until its end is being written. */
   ending: Promise<void> | undefined;
   /** The deadline of the turn, by the monotonic clock; undefined until it runs. */

@@ -147,7 +147,7 @@ export interface SessionWrite {
   readonly touches?: readonly ConsumerTouch[];
   readonly facts?: readonly FactsRow[];
   /** Realtime events for the tenant's users. */
-  readonly told?: readonly RealtimeEventRow[];
+  readonly realtimeEvents?: readonly RealtimeEventRow[];
   /** Deletes the session and everything that belongs to it. */
   readonly erase?: { readonly tenant_id: string; readonly id: string };
 }

@@ -25,7 +25,7 @@ export async function changeControl(
   state.session = changed;
   const running = kind === null ? undefined : state.running;
   running?.mute();
-  await activation.write({ session: changed, told: toldOf(session, changed, newId()) });
+  await activation.write({ session: changed, realtimeEvents: realtimeEventsOf(session, changed, newId()) });
   running?.abort.abort('suspended');
   if (request.expiresInSeconds > 0) {
     const { group, key } = activation.address;
@@ -62,7 +62,7 @@ function controlled(
 }
 
 /** Empty if the control mode is the same as before: a longer time or another reason is not reported. */
-function toldOf(before: SessionRow, after: SessionRow, id: string): readonly RealtimeEventRow[] {
+function realtimeEventsOf(before: SessionRow, after: SessionRow, id: string): readonly RealtimeEventRow[] {
   if (before.control_mode === after.control_mode && before.control_kind === after.control_kind) return [];
   return [
     {

@@ -49,12 +49,12 @@ export class SessionState {
   }
 
   /** Unfinished turns in the order of their arrival. */
-  get line(): readonly LiveTurn[] {
+  get queue(): readonly LiveTurn[] {
     return [...this.#turns.values()].filter(({ finished }) => !finished);
   }
 
   get running(): LiveTurn | undefined {
-    return this.line.find(({ row }) => row.status === 'running');
+    return this.queue.find(({ row }) => row.status === 'running');
   }
 
   add(turn: LiveTurn): void {

@@ -102,7 +102,7 @@ class SessionActor {
     this.#parts = parts;
     this.#state = new SessionState(activation.loaded, activation.epoch, parts.time);
     this.#worker = new TurnWorker(this.#state, this.#activation, parts);
-    if (this.#state.line.length > 0) this.#hint();
+    if (this.#state.queue.length > 0) this.#hint();
   }
 
   open(request: OpenRequest): Promise<{ sessionJson: string }> {
@@ -149,7 +149,7 @@ class SessionActor {
   }
 
   async work(): Promise<{ ended: number }> {
-    const [turn] = this.#state.line;
+    const [turn] = this.#state.queue;
     if (turn === undefined) return { ended: 0 };
     // The turn may repeat one that ended before this activation began, which only the store can tell. For a new
     // session, the claim and the first step go into the transaction that accepts the turn.
@@ -163,17 +163,17 @@ class SessionActor {
       const wanted = given(executionId);
       const turn =
         wanted === undefined
-          ? (this.#state.running ?? this.#state.line[0])
-          : this.#state.line.find(({ row }) => row.id === wanted);
+          ? (this.#state.running ?? this.#state.queue[0])
+          : this.#state.queue.find(({ row }) => row.id === wanted);
       if (turn === undefined) return { cancelled: false, executionId: '' };
       await turn.accepted;
       if (turn.finished || this.#state.turn(turn.row.id) !== turn)
         return { cancelled: false, executionId: '' };
-      const told = turn.row.cancelled_by === null ? [this.#cancelled(turn.row, by)] : [];
+      const realtimeEvents = turn.row.cancelled_by === null ? [this.#cancelled(turn.row, by)] : [];
       change(turn, { cancelled_by: by });
-      if (this.#worker.waits(turn)) await this.#worker.endWaiting(turn, ended('CANCELLED'), told);
+      if (this.#worker.isQueued(turn)) await this.#worker.endQueued(turn, ended('CANCELLED'), realtimeEvents);
       else {
-        await this.#activation.write({ executions: [turn.row], told });
+        await this.#activation.write({ executions: [turn.row], realtimeEvents });
         turn.abort.abort('cancelled');
       }
       return { cancelled: true, executionId: turn.row.id };
@@ -233,7 +233,7 @@ class SessionActor {
       await this.#activation.write({
         session: this.#state.session,
         messages: [message],
-        told: request.writtenBy === '' ? [] : [this.#written(message, request.writtenBy)],
+        realtimeEvents: request.writtenBy === '' ? [] : [this.#written(message, request.writtenBy)],
       });
       return { createdAt: message.created_at };
     });
@@ -257,9 +257,9 @@ class SessionActor {
    * Turns end with their session, and their readers are told, so that readers do not look for them on another node.
    */
   async erase(): Promise<{ erased: boolean }> {
-    const { session, line } = this.#state;
+    const { session, queue } = this.#state;
     if (session === undefined) return { erased: false };
-    this.#worker.forget(line);
+    this.#worker.forget(queue);
     this.#state.session = undefined;
     const erasing = this.#activation.write(
       { erase: { tenant_id: session.tenant_id, id: session.id } },
@@ -272,7 +272,7 @@ class SessionActor {
     );
     await erasing;
     this.#state.erasing = undefined;
-    for (const turn of line) {
+    for (const turn of queue) {
       turn.log.publish(turn.log.prepare(lastEvents(turn.row, ended('CANCELLED'), true)));
       turn.log.close();
     }
@@ -295,10 +295,10 @@ class SessionActor {
   async #accept(wanted: NonNullable<RunRequest['turn']>): Promise<LiveTurn | 'elsewhere'> {
     const entering = this.#beforeEntering(wanted);
     const contactName = entering === undefined ? undefined : await entering;
-    const accepting = acceptTurn(this.#state, this.#activation, this.#parts, wanted, contactName);
+    const accepted = acceptTurn(this.#state, this.#activation, this.#parts, wanted, contactName);
     // Called before the commit, so that the first writes of a turn that need not wait go into the same commit.
-    if (this.#state.line.length > 0) this.#hint();
-    return accepting;
+    if (this.#state.queue.length > 0) this.#hint();
+    return accepted;
   }
 
   #beforeEntering(wanted: Parameters<typeof beforeEntering>[3]): Promise<string | undefined> | undefined {
@@ -329,7 +329,7 @@ class SessionActor {
       )
       .then((worked) => {
         this.#hinting = false;
-        if (!this.#activation.mayAct() || this.#state.line.length === 0) return;
+        if (!this.#activation.mayAct() || this.#state.queue.length === 0) return;
         // The call may have been refused by a full mailbox; it is repeated later.
         if (worked) this.#hint();
         else this.#parts.time.after(hintAgainMs, () => this.#hint());

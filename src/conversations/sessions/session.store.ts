@@ -201,7 +201,7 @@ const statements = {
     text: `delete from sessions s using jsonb_to_recordset($1::jsonb) as w (tenant_id uuid, id uuid)
       where s.tenant_id = w.tenant_id and s.id = w.id`,
   }),
-  told: listed(realtimeStatement),
+  realtimeEvents: listed(realtimeStatement),
 } as const;
 
 /** As many as the longest memory window; older messages are in the summary or not remembered. */
@@ -264,7 +264,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
     { statement: statements.erasedExecutions, rows: eraseds },
     { statement: statements.erasedSessions, rows: eraseds },
     // Last, because recorders of changes wait for each other from here to the commit.
-    { statement: statements.told, rows: all((write) => write.told) },
+    { statement: statements.realtimeEvents, rows: all((write) => write.realtimeEvents) },
   ];
   return parts.filter(({ rows }) => rows.length > 0);
 }

@@ -216,7 +216,7 @@ function reply(
       const pump = new EventPump(writer, time, after);
       await pump.run({
         events,
-        passed: (barrier) => sessions.passed(scope, sessionId, follower, barrier),
+        confirmDropped: (barrier) => sessions.passed(scope, sessionId, follower, barrier),
         stored: (last) => sessions.stored(scope, executionId, last),
       });
       if (pump.isDone || !cancelsAtEnd || !writer.gone.aborted) return;

@@ -20,7 +20,7 @@ import type { SessionState } from './session-state.js';
 /** One turn runs and this many wait; the next is refused. */
 const waitingMax = 32;
 /** About as long as a short turn takes. */
-const fullLineMs = 5_000;
+const fullQueueMs = 5_000;
 /** Recovery checks a row this long after its last sign of life. */
 export const lookAgainMs = 60_000;
 
@@ -50,14 +50,14 @@ export async function acceptTurn(
   const before = state.session;
   const input = JSON.parse(wanted.inputJson) as StoredInput;
   const session = sessionAfter(state, activation, { wanted, author: input.author, contactName, now });
-  if (state.line.length > waitingMax) {
+  if (state.queue.length > waitingMax) {
     const message = `The session already has ${waitingMax} waiting turns, the maximum. Try again later.`;
-    throw tooMany(waitingMax, { atMs: nowMs + fullLineMs, nowMs, message });
+    throw tooMany(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
   }
   const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);
   turn.bring(wanted);
   turn.log.append('metadata', metadataOf(turn.row));
-  if (state.line.length > 0) turn.log.append('status', { state: 'queued' });
+  if (state.queue.length > 0) turn.log.append('status', { state: 'queued' });
   state.session = session;
   state.add(turn);
   const name = { name: wanted.consumerDisplayName, inferred: wanted.nameInferred };

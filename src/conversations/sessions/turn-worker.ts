@@ -36,8 +36,8 @@ const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {
   SUSPENDED: 'blocked',
 };
 
-interface Ending {
-  readonly told: readonly RealtimeEventRow[];
+interface EndOptions {
+  readonly realtimeEvents: readonly RealtimeEventRow[];
   /** Whether the turn holds the actor's busy stamp, which its end must free. */
   readonly holdsStamp: boolean;
 }
@@ -46,32 +46,32 @@ export class TurnWorker {
   readonly #state: SessionState;
   readonly #activation: SessionActivation;
   readonly #parts: SessionActorParts;
-  readonly #remembering: Remembering;
+  readonly #summaries: Remembering;
   /** The turn that is being worked on, from its first check to its end. */
-  #at: LiveTurn | undefined;
+  #current: LiveTurn | undefined;
   /** True while the last record has not been sent: further rows can join its commit. */
-  #recordWaits = false;
+  #recordIsPending = false;
 
   constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
     this.#state = state;
     this.#activation = activation;
     this.#parts = parts;
-    this.#remembering = new Remembering(state, activation, parts);
+    this.#summaries = new Remembering(state, activation, parts);
   }
 
   /** The activation has ended. */
   stop(): void {
-    this.#remembering.stop();
+    this.#summaries.stop();
   }
 
   /** Whether the turn is still in the queue, so that it can end without being run. */
-  waits(turn: LiveTurn): boolean {
-    return turn !== this.#at && turn.row.status === 'queued';
+  isQueued(turn: LiveTurn): boolean {
+    return turn !== this.#current && turn.row.status === 'queued';
   }
 
   /** Ends a queued turn at once, together with its realtime events. */
-  endWaiting(turn: LiveTurn, how: Ended, told: readonly RealtimeEventRow[]): Promise<void> {
-    return this.#end(turn, how, { told, holdsStamp: false });
+  endQueued(turn: LiveTurn, how: Ended, realtimeEvents: readonly RealtimeEventRow[]): Promise<void> {
+    return this.#end(turn, how, { realtimeEvents, holdsStamp: false });
   }
 
   /** The session is erased: nothing more is written about these turns. */
@@ -84,11 +84,11 @@ export class TurnWorker {
 
   /** Works on the turn from its present state to its end. */
   async work(turn: LiveTurn): Promise<void> {
-    this.#at = turn;
+    this.#current = turn;
     try {
       await this.#work(turn);
     } finally {
-      this.#at = undefined;
+      this.#current = undefined;
     }
   }
 
@@ -100,7 +100,7 @@ export class TurnWorker {
     if (refusal !== undefined) return this.#end(turn, refusal);
     const agent = await this.#agentOf(turn, tenant);
     if (agent === undefined) return this.#end(turn, failed('agent_not_found', 'The agent was not found.'));
-    if (turn.lacksBindings && !(await this.#bindings(turn))) {
+    if (turn.lacksBindings && !(await this.#awaitBindings(turn))) {
       return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
     }
     if (turn.finished) return;
@@ -113,7 +113,7 @@ export class TurnWorker {
     const end = await this.#run(turn, start, emit);
     await claimed;
     await this.#end(turn, end);
-    if (turn.row.outcome === 'COMPLETED') this.#remembering.after(start);
+    if (turn.row.outcome === 'COMPLETED') this.#summaries.after(start);
   }
 
   async #run(turn: LiveTurn, start: TurnStart, emit: (event: TurnEvent) => void): Promise<Ended> {
@@ -122,7 +122,7 @@ export class TurnWorker {
         emit,
         record: (steps) => this.#record(turn, steps),
         open: (row) => this.#open(turn, row),
-        onBooking: (booked) => this.#awaitBooking(turn, booked),
+        onBooking: (booked) => this.#awaitLedgerWrite(turn, booked),
         mayAct: () => !turn.finished && this.#activation.mayAct(),
         signal: turn.abort.signal,
       });
@@ -165,13 +165,13 @@ export class TurnWorker {
     return { ...access, id: row.agent_id, version: row.agent_version, snapshot, approved: null };
   }
 
-  async #bindings(turn: LiveTurn): Promise<boolean> {
-    let patience: Timer | undefined;
+  async #awaitBindings(turn: LiveTurn): Promise<boolean> {
+    let timeout: Timer | undefined;
     const tooLong = new Promise<void>((resolve) => {
-      patience = this.#parts.time.after(bindingsMsMax, resolve);
+      timeout = this.#parts.time.after(bindingsMsMax, resolve);
     });
     await Promise.race([turn.bindingsBrought(), tooLong]);
-    patience?.cancel();
+    timeout?.cancel();
     return !turn.lacksBindings;
   }
 
@@ -225,9 +225,9 @@ export class TurnWorker {
     turn.keepSteps(steps);
     const written = this.#activation.write({ steps: steps.map((step) => stepRow(turn.row, step)) });
     // Writes are sent once the event loop has finished its present work.
-    this.#recordWaits = true;
+    this.#recordIsPending = true;
     this.#parts.time.soon(() => {
-      this.#recordWaits = false;
+      this.#recordIsPending = false;
     });
     await written;
     // If the control mode changed since the claim, the turn ends before it calls a model or a tool.
@@ -236,15 +236,15 @@ export class TurnWorker {
 
   /** Opens the ledger row in the commit of the steps that were recorded in the same tick. */
   #open(turn: LiveTurn, row: OpenedRow): Promise<void> | undefined {
-    if (turn.finished || !this.#recordWaits) return undefined;
+    if (turn.finished || !this.#recordIsPending) return undefined;
     return this.#activation.write({ opened: [row] }).then(() => undefined);
   }
 
   /**
    * The turn's end is written at the same time. A ledger write that fails now is repeated later with these figures.
    */
-  #awaitBooking(turn: LiveTurn, booked: Promise<void>): void {
-    turn.bookings.push(
+  #awaitLedgerWrite(turn: LiveTurn, booked: Promise<void>): void {
+    turn.ledgerWrites.push(
       booked.catch((error: unknown) =>
         this.#parts.report('recording a model call of a turn in the ledger', error),
       ),
@@ -255,7 +255,7 @@ export class TurnWorker {
   async #end(
     turn: LiveTurn,
     given: Ended,
-    { told, holdsStamp }: Ending = { told: [], holdsStamp: true },
+    { realtimeEvents, holdsStamp }: EndOptions = { realtimeEvents: [], holdsStamp: true },
   ): Promise<void> {
     if (turn.finished) return;
     const end: Ended =
@@ -300,12 +300,12 @@ export class TurnWorker {
             expires_at: new Date(this.#parts.time.wallMs() + logKeptMs).toISOString(),
           },
         ],
-        told,
+        realtimeEvents,
       },
       // Otherwise another turn may be running under the stamp.
       holdsStamp ? { stamp: { set: 'free' } } : {},
     );
-    const shown = Promise.all([written, ...turn.bookings]).then(() => {
+    const shown = Promise.all([written, ...turn.ledgerWrites]).then(() => {
       turn.log.publish(tail);
       turn.log.close();
     });

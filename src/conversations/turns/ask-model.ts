@@ -10,9 +10,9 @@ export type CallSource = Exclude<(typeof callSources)[keyof typeof callSources],
 export type ModelAnswer = Extract<StepDetail, { readonly step: 'model' }>;
 
 /** The parts of a turn that a model call needs. */
-export type Asking = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'tally'>;
+export type CallContext = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'totals'>;
 
-export interface Question {
+export interface CallRequest {
   readonly source: CallSource;
   readonly request: Pick<LlmRequest, 'messages' | 'tools' | 'toolChoice' | 'temperature' | 'maxTokens'>;
   /** The agent's model and its fallbacks, unless another is named. */
@@ -20,7 +20,7 @@ export interface Question {
   readonly clocks?: CallOrder['clocks'];
   /** Identifies the call within the execution: its step or another unique label. */
   readonly place: string;
-  readonly hear?: (events: readonly LlmEvent[]) => void;
+  readonly onEvents?: (events: readonly LlmEvent[]) => void;
   /** What must be durable before the model is asked. */
   readonly ready?: Promise<void>;
   /** Opens the ledger row. */
@@ -30,32 +30,32 @@ export interface Question {
 }
 
 /** One model call to its end. Throws if it was refused, failed, or the turn was ended. */
-export async function askModel(work: Asking, question: Question): Promise<ModelAnswer> {
+export async function askModel(work: CallContext, question: CallRequest): Promise<ModelAnswer> {
   const { parts, interruption } = work;
   const begin = await parts.models.prepare(orderOf(work, question));
   interruption.check();
   const call = begin();
   try {
-    return await heardOut(work, call, question);
+    return await collectAnswer(work, call, question);
   } catch (error) {
     // A call that failed may still have used tokens.
-    if (call.spent !== undefined) work.tally.add(call.spent);
+    if (call.spent !== undefined) work.totals.add(call.spent);
     // A turn that was cut off during its answer still reports which model was answering.
     if (question.model === undefined && call.spent !== undefined && call.target !== undefined)
-      work.tally.askedLast({ model: call.target.model.id, provider: call.target.model.vendor });
+      work.totals.askedLast({ model: call.target.model.id, provider: call.target.model.vendor });
     throw error;
   }
 }
 
-async function heardOut(
-  { interruption }: Asking,
+async function collectAnswer(
+  { interruption }: CallContext,
   call: RunningCall,
-  { hear }: Question,
+  { onEvents }: CallRequest,
 ): Promise<ModelAnswer> {
   const builder = new AnswerBuilder();
   const served = await call.run((events) => {
     for (const event of events) builder.add(event);
-    hear?.(events);
+    onEvents?.(events);
   });
   if (served === undefined) {
     interruption.check();
@@ -79,8 +79,8 @@ async function heardOut(
 }
 
 function orderOf(
-  { parts, start, lineage, interruption, tally }: Asking,
-  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking }: Question,
+  { parts, start, lineage, interruption, totals }: CallContext,
+  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking }: CallRequest,
 ): CallOrder {
   const { llm_config: config } = start.agent.snapshot;
   return {
@@ -105,7 +105,7 @@ function orderOf(
     // A repetition by another process is a new call with its own ledger row.
     callId: callIdFrom(`${start.executionId}${lineage}/${place}/${start.attempt}`),
     // A turn is admitted with its first call.
-    letIn: lineage !== '' || start.recorded.length > 0 || tally.asked,
+    letIn: lineage !== '' || start.recorded.length > 0 || totals.asked,
     ready,
     openWith,
     onBooking,

@@ -7,19 +7,19 @@ type Ending = Pick<TurnEnd, 'outcome' | 'timeoutClock' | 'error'>;
 
 /** The end of the turn, with the steps whose results were not recorded yet. */
 export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickReplies[]): TurnEnd {
-  const { speech, tally, steps } = work;
+  const { output, totals, steps } = work;
   return {
     ...ending,
-    content: speech.text,
+    content: output.text,
     blocks,
     steps: steps.takeWaiting(),
-    usage: tally.usage,
-    cost: tally.cost,
-    model: tally.model,
-    provider: tally.provider,
-    latencyMs: speech.elapsedMs,
-    firstTokenMs: speech.firstTokenMs,
-    toolCalls: tally.toolCalls,
+    usage: totals.usage,
+    cost: totals.cost,
+    model: totals.model,
+    provider: totals.provider,
+    latencyMs: output.elapsedMs,
+    firstTokenMs: output.firstTokenMs,
+    toolCalls: totals.toolCalls,
   };
 }
 

@@ -22,17 +22,17 @@ const instructions =
 export async function intentOf(work: TurnWork): Promise<Intent> {
   const { start } = work;
   if (start.agent.snapshot.metadata.intent_check !== 'model') return judgeIntent(start.message);
-  const { steps, tally, parts } = work;
+  const { steps, totals, parts } = work;
   const step = steps.begin('intent', callSources.intentCheck);
   if (step.ended?.detail?.step === 'intent') {
-    tally.add(step.ended.detail);
+    totals.add(step.ended.detail);
     return known(step.ended.detail.intent);
   }
   const model = await cheapestModel(parts, start);
   await mayBegin(work);
   try {
     const detail = await checked(work, model, step.number);
-    tally.add(detail);
+    totals.add(detail);
     steps.end(step, 'finished', detail);
     return known(detail.intent);
   } catch (error) {

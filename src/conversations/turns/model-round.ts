@@ -1,5 +1,5 @@
 import { PlatformError } from '../../kernel/errors.js';
-import { askModel, type CallSource, type ModelAnswer, type Question } from './ask-model.js';
+import { askModel, type CallSource, type ModelAnswer, type CallRequest } from './ask-model.js';
 import { TurnLost } from './interruption.js';
 import type { TurnPorts } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
@@ -11,16 +11,16 @@ import { mayBegin, type TurnWork } from './turn-work.js';
 export async function modelRound(
   work: TurnWork,
   source: CallSource,
-  request: Question['request'],
+  request: CallRequest['request'],
 ): Promise<ModelAnswer> {
-  const { ports, steps, speech, tally } = work;
+  const { ports, steps, output, totals } = work;
   ports.emit({ type: 'phase', name: 'model' });
-  speech.nextRound();
+  output.nextRound();
   const step = steps.begin('model', source);
   if (step.ended?.detail?.step === 'model') {
     const answer = step.ended.detail;
-    speech.repeat(answer.parts);
-    count(tally, answer);
+    output.repeat(answer.parts);
+    count(totals, answer);
     return answer;
   }
   // While the step's start is recorded, the call is prepared and its ledger row is opened.
@@ -33,13 +33,13 @@ export async function modelRound(
       source,
       request,
       place: String(step.number),
-      hear: (events) => speech.hear(events),
+      onEvents: (events) => output.publish(events),
       ready,
       openWith: openWith(ports),
       ...(ports.onBooking !== undefined && { onBooking: ports.onBooking }),
     });
     steps.end(step, 'finished', answer);
-    count(tally, answer);
+    count(totals, answer);
     return answer;
   } catch (error) {
     await ready;
@@ -49,7 +49,7 @@ export async function modelRound(
 }
 
 /** A process whose write is refused has lost the turn. */
-function openWith({ open }: TurnPorts): Question['openWith'] {
+function openWith({ open }: TurnPorts): CallRequest['openWith'] {
   if (open === undefined) return undefined;
   return (row) =>
     open(row)?.catch((error: unknown) => {
@@ -57,9 +57,9 @@ function openWith({ open }: TurnPorts): Question['openWith'] {
     });
 }
 
-function count(tally: TurnWork['tally'], answer: ModelAnswer): void {
-  tally.add(answer);
-  tally.askedLast(answer);
+function count(totals: TurnWork['totals'], answer: ModelAnswer): void {
+  totals.add(answer);
+  totals.askedLast(answer);
 }
 
 function isTimeout(error: unknown): boolean {

@@ -35,8 +35,8 @@ export async function runTurn(
     lineage,
     interruption: new Interruption(parts.time, ports.signal),
     steps: new StepLog(start.recorded, ports, parts.time),
-    speech: new TurnOutput((event) => ports.emit(event), parts.time),
-    tally: new TurnTokens(),
+    output: new TurnOutput((event) => ports.emit(event), parts.time),
+    totals: new TurnTokens(),
   };
   try {
     work.interruption.check();
@@ -61,11 +61,11 @@ async function answer(work: TurnWork): Promise<readonly QuickReplies[]> {
   interruption.startClock(start.deadlineMs - workedMs(start.recorded));
   const intent = await intentOf(work);
   const messages = conversation(start);
-  return intent === 'task' ? rounds(work, toolset, messages) : lightly(work, toolset, messages);
+  return intent === 'task' ? runRounds(work, toolset, messages) : answerWithoutTools(work, toolset, messages);
 }
 
 /** One answer without the agent's tools. It can still suggest replies. */
-async function lightly(
+async function answerWithoutTools(
   work: TurnWork,
   { definitions }: ReturnType<typeof toolsetOf>,
   messages: readonly Message[],
@@ -84,7 +84,7 @@ async function lightly(
 }
 
 /** Rounds of the model and its tools, until the model calls none or only suggests replies. */
-async function rounds(
+async function runRounds(
   work: TurnWork,
   toolset: ReturnType<typeof toolsetOf>,
   conversationSoFar: readonly Message[],

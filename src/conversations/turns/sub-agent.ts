@@ -62,7 +62,7 @@ export async function callSubAgent(
     `${lineage}:${place.number}:${place.index}`,
   );
   // The step of an interrupted call is not recorded, so its usage is counted here.
-  if (interruption.by !== undefined) work.tally.add(end);
+  if (interruption.by !== undefined) work.totals.add(end);
   interruption.check();
   return { ...resultOf(end, timeoutMs), usage: end.usage, cost: end.cost };
 }

@@ -53,16 +53,16 @@ async function oneCall(
   index: number,
   run: RunChild,
 ): Promise<ToolMessage> {
-  const { ports, steps, tally, parts, interruption } = work;
+  const { ports, steps, totals, parts, interruption } = work;
   const { part } = call;
   const event = { type: 'tool', call_id: part.id, name: part.name } as const;
   ports.emit({ ...event, state: 'started' });
-  tally.toolCalls += 1;
+  totals.toolCalls += 1;
   const before = step.ended;
   if (before?.detail?.step === 'tool') {
     const { result = '', latencyMs = 0 } = before.detail;
     const state = before.state === 'started' ? 'failed' : before.state;
-    tally.add(before.detail);
+    totals.add(before.detail);
     ports.emit({ ...event, state, latency_ms: latencyMs });
     return message(part, { state, text: result });
   }
@@ -76,7 +76,7 @@ async function oneCall(
   });
   try {
     const { state, text, ...used } = await resultOf(work, call, step, index, run);
-    tally.add(used);
+    totals.add(used);
     const ended = detail({ result: text, isError: state !== 'finished', ...used });
     steps.end(step, state, ended);
     ports.emit({ ...event, state, latency_ms: ended.latencyMs ?? 0 });

@@ -24,13 +24,13 @@ const toolsMax = 128;
 const nameCharsMax = 64;
 
 /** Snapshots are cached and shared by the turns of an agent, and so are their toolsets. */
-const made = new WeakMap<Snapshot, Toolset>();
+const toolsets = new WeakMap<Snapshot, Toolset>();
 
 export function toolsetOf(snapshot: Snapshot, withSuggestions: boolean): Toolset {
-  let toolset = made.get(snapshot);
+  let toolset = toolsets.get(snapshot);
   if (toolset === undefined) {
     toolset = makeToolset(snapshot);
-    made.set(snapshot, toolset);
+    toolsets.set(snapshot, toolset);
   }
   return withSuggestions ? { ...toolset, definitions: [...toolset.definitions, suggestions] } : toolset;
 }

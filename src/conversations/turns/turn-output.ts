@@ -43,7 +43,7 @@ export class TurnOutput {
   }
 
   /** Handles each piece as the vendor sent it. Pieces that arrive together still reach the readers in one write. */
-  hear(events: readonly LlmEvent[]): void {
+  publish(events: readonly LlmEvent[]): void {
     for (const event of events)
       if (event.type === 'content' || event.type === 'thinking') this.#say(event.type, event.text);
   }

@@ -14,8 +14,8 @@ export interface TurnWork {
   readonly lineage: string;
   readonly interruption: Interruption;
   readonly steps: StepLog;
-  readonly speech: TurnOutput;
-  readonly tally: TurnTokens;
+  readonly output: TurnOutput;
+  readonly totals: TurnTokens;
 }
 
 /** Called right before each external effect. All started steps are recorded by then. */

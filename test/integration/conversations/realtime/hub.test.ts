@@ -37,7 +37,7 @@ test('events that are handed out while somebody catches up reach them too, befor
   const leave = [hub.enter(scope), hub.enter(scope)];
   t.teardown(() => leave.forEach((end) => end()));
   const others: number[] = [];
-  hub.listen(scope, { hear: (event) => void others.push(numberOf(event)) });
+  hub.listen(scope, { receive: (event) => void others.push(numberOf(event)) });
   await report(store, scope, 1);
   await eventually(() => others.length === 1);
   const told: number[] = [];
@@ -63,7 +63,7 @@ test('a reader who is ahead of what was handed out moves it up first, so that no
   const leave = [hub.enter(scope), hub.enter(scope)];
   t.teardown(() => leave.forEach((end) => end()));
   const heard: number[] = [];
-  hub.listen(scope, { hear: (event) => void heard.push(numberOf(event)) });
+  hub.listen(scope, { receive: (event) => void heard.push(numberOf(event)) });
   const told: number[] = [];
   for (let number = 1; number <= 20; number += 1) {
     await report(store, scope, number);

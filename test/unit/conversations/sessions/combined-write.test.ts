@@ -31,7 +31,7 @@ test('of two versions of a row the later is written, once, and rows of one versi
 });
 
 test('what is no version of anything is kept whole, in order', (t) => {
-  for (const field of ['touches', 'facts', 'told'] as const) {
+  for (const field of ['touches', 'facts', 'realtimeEvents'] as const) {
     const write = (...given: readonly object[]): SessionWrite => ({ [field]: given });
     const [first, second, third] = [{ place: 1 }, { place: 2 }, { place: 3 }];
     t.deepEqual(combinedWrite(write(first, second), write(third))[field] as unknown, [first, second, third]);

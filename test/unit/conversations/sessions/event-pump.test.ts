@@ -73,7 +73,7 @@ class Owner implements PumpSource {
     },
   };
 
-  passed(barrier: number): void {
+  confirmDropped(barrier: number): void {
     this.passedBarriers.push(barrier);
   }
 

@@ -7,7 +7,7 @@ export const filledCharsMax = 4 * 1024 * 1024;
  * Limits the characters that are filled in. A template of 64 KB can name a value thousands of times, and a model or
  * a caller decides its length: without a limit one call could need gigabytes.
  */
-export class FillRoom {
+export class FillBudget {
   #left = filledCharsMax;
 
   take(chars: number): void {
