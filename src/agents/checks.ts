@@ -99,7 +99,7 @@ export class Checks {
     const waiting = [...schemas];
     const work = async (): Promise<void> => {
       for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
-        const found = await this.#outside(scope, role, row, signal);
+        const found = await this.#networkFault(scope, role, row, signal);
         if (Array.isArray(found)) tools.set(row.id, found);
         else if (found !== undefined) issues.push(issueOf(row, found.field, found.issue));
       }
@@ -111,7 +111,7 @@ export class Checks {
     return { issues, tools };
   }
 
-  async #outside(
+  async #networkFault(
     scope: TenantScope,
     role: Role,
     { document, approved }: SchemaRow,

@@ -32,7 +32,7 @@ export class AgentAdmission {
   /** Refuses before the turn begins, so that the refusal is an HTTP error and not an event. */
   async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
-    await this.#judgeModel(caller, agent);
+    await this.#preflightModel(caller, agent);
     await this.#countTurn(caller, agent);
     return agent;
   }
@@ -44,7 +44,7 @@ export class AgentAdmission {
   async admitUnasked(tenant: TenantWork, agentId: string): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) throw new PlatformError('agent_not_found');
-    await this.#judgeModel(tenant, agent);
+    await this.#preflightModel(tenant, agent);
     await this.#countTurn(tenant, agent);
     return agent;
   }
@@ -57,7 +57,7 @@ export class AgentAdmission {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) return undefined;
     try {
-      await this.#judgeModel(tenant, agent);
+      await this.#preflightModel(tenant, agent);
       return undefined;
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
@@ -79,7 +79,7 @@ export class AgentAdmission {
     return agent;
   }
 
-  async #judgeModel({ scope, limits }: TenantWork, { snapshot }: RunnableAgent): Promise<void> {
+  async #preflightModel({ scope, limits }: TenantWork, { snapshot }: RunnableAgent): Promise<void> {
     const { model, fallback_models: fallbackModels } = snapshot.llm_config;
     await this.#parts.models.judge({
       scope,

@@ -43,7 +43,7 @@ export class LiveTurn {
   }
 
   /** Takes the values that are not stored from a repeated request for the turn. */
-  bring({ bindingsJson, contextJson }: Turn): void {
+  addUnstoredValues({ bindingsJson, contextJson }: Turn): void {
     if (contextJson !== '') this.context ??= scalars(contextJson);
     if (bindingsJson === '' || this.bindings !== undefined) return;
     this.bindings = scalars(bindingsJson);
@@ -55,7 +55,7 @@ export class LiveTurn {
   }
 
   /** Resolves when a request has brought the bindings. */
-  bindingsBrought(): Promise<void> {
+  bindingsReceived(): Promise<void> {
     return new Promise((resolve) => {
       this.#onBindings = resolve;
     });

@@ -54,7 +54,7 @@ import { TurnWorker } from './turn-worker.js';
 /** Enough for a full queue of turns. Unfinished ones are found again by their rows. */
 const workDeadlineMs = 3_600_000;
 const idleMs = 10 * 60_000;
-const hintAgainMs = 1_000;
+const askAgainMs = 1_000;
 
 export type SessionCommits = GroupCommit<SessionLoad, SessionLoaded, SessionWrite, SessionWritten>;
 
@@ -95,14 +95,14 @@ class SessionActor {
   readonly #state: SessionState;
   readonly #worker: TurnWorker;
   #isLeaving = false;
-  #hinting = false;
+  #isAsking = false;
 
   constructor(activation: SessionActivation, parts: SessionActorParts) {
     this.#activation = new EndingActivation(activation);
     this.#parts = parts;
     this.#state = new SessionState(activation.loaded, activation.epoch, parts.time);
     this.#worker = new TurnWorker(this.#state, this.#activation, parts);
-    if (this.#state.queue.length > 0) this.#hint();
+    if (this.#state.queue.length > 0) this.#askForWork();
   }
 
   open(request: OpenRequest): Promise<{ sessionJson: string }> {
@@ -169,7 +169,7 @@ class SessionActor {
       await turn.accepted;
       if (turn.finished || this.#state.turn(turn.row.id) !== turn)
         return { cancelled: false, executionId: '' };
-      const realtimeEvents = turn.row.cancelled_by === null ? [this.#cancelled(turn.row, by)] : [];
+      const realtimeEvents = turn.row.cancelled_by === null ? [this.#cancelledEvent(turn.row, by)] : [];
       change(turn, { cancelled_by: by });
       if (this.#worker.isQueued(turn)) await this.#worker.endQueued(turn, ended('CANCELLED'), realtimeEvents);
       else {
@@ -180,12 +180,12 @@ class SessionActor {
     });
   }
 
-  #cancelled({ id, tenant_id, session_id }: ExecutionRow, by: string): RealtimeEventRow {
+  #cancelledEvent({ id, tenant_id, session_id }: ExecutionRow, by: string): RealtimeEventRow {
     const data = { session_id: session_id ?? '', execution_id: id, by };
     return { tenant_id, id: this.#parts.newId(), type: 'turn_cancelled', data };
   }
 
-  #written({ id, tenant_id, session_id }: MessageRow, by: string): RealtimeEventRow {
+  #messageSentEvent({ id, tenant_id, session_id }: MessageRow, by: string): RealtimeEventRow {
     const data = { session_id, message_id: id, by };
     return { tenant_id, id: this.#parts.newId(), type: 'manual_message_sent', data };
   }
@@ -233,7 +233,7 @@ class SessionActor {
       await this.#activation.write({
         session: this.#state.session,
         messages: [message],
-        realtimeEvents: request.writtenBy === '' ? [] : [this.#written(message, request.writtenBy)],
+        realtimeEvents: request.writtenBy === '' ? [] : [this.#messageSentEvent(message, request.writtenBy)],
       });
       return { createdAt: message.created_at };
     });
@@ -297,7 +297,7 @@ class SessionActor {
     const contactName = entering === undefined ? undefined : await entering;
     const accepted = acceptTurn(this.#state, this.#activation, this.#parts, wanted, contactName);
     // Called before the commit, so that the first writes of a turn that need not wait go into the same commit.
-    if (this.#state.queue.length > 0) this.#hint();
+    if (this.#state.queue.length > 0) this.#askForWork();
     return accepted;
   }
 
@@ -312,9 +312,9 @@ class SessionActor {
   }
 
   /** One call at a time asks for work. It is an ordinary call, so that running turns keep the actor on this node. */
-  #hint(): void {
-    if (this.#hinting || !this.#activation.mayAct()) return;
-    this.#hinting = true;
+  #askForWork(): void {
+    if (this.#isAsking || !this.#activation.mayAct()) return;
+    this.#isAsking = true;
     const { group, key } = this.#activation.address;
     void this.#parts
       .self(group, key)
@@ -328,11 +328,11 @@ class SessionActor {
         },
       )
       .then((worked) => {
-        this.#hinting = false;
+        this.#isAsking = false;
         if (!this.#activation.mayAct() || this.#state.queue.length === 0) return;
         // The call may have been refused by a full mailbox; it is repeated later.
-        if (worked) this.#hint();
-        else this.#parts.time.after(hintAgainMs, () => this.#hint());
+        if (worked) this.#askForWork();
+        else this.#parts.time.after(askAgainMs, () => this.#askForWork());
       });
   }
 }

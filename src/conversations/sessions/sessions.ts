@@ -93,7 +93,7 @@ export class Sessions {
 
   /** The same without reading the events. Durable when it resolves. */
   async accept(wanted: WantedTurn): Promise<void> {
-    await this.#asking(
+    await this.#translatingRefusals(
       this.#session(wanted.scope, wanted.sessionId).accept(
         { turn: turnMessage(wanted) },
         { deadlineMs: controlMs },
@@ -161,7 +161,7 @@ export class Sessions {
       readonly startedBy: Author;
     },
   ): Promise<SessionRow> {
-    const { sessionJson } = await this.#asking(
+    const { sessionJson } = await this.#translatingRefusals(
       this.#session(caller.scope, this.#parts.newId()).open(
         {
           agentId: session.agentId,
@@ -188,7 +188,7 @@ export class Sessions {
   async control(caller: TenantCaller, sessionId: string, change: ControlChange): Promise<SessionRow> {
     // Checked first: otherwise any id would activate an actor for a session that does not exist.
     await this.session(caller.scope, sessionId);
-    const { sessionJson } = await this.#asking(
+    const { sessionJson } = await this.#translatingRefusals(
       this.#session(caller.scope, sessionId).control(
         {
           kind: change.kind,
@@ -213,7 +213,7 @@ export class Sessions {
     by: string,
     executionId?: string,
   ): Promise<string | undefined> {
-    const answer = await this.#asking(
+    const answer = await this.#translatingRefusals(
       this.#session(scope, sessionId).cancel(
         { by, executionId: executionId ?? '' },
         { deadlineMs: controlMs },
@@ -235,7 +235,7 @@ export class Sessions {
       readonly author: Author;
     },
   ): Promise<string> {
-    const { createdAt } = await this.#asking(
+    const { createdAt } = await this.#translatingRefusals(
       this.#session(scope, sessionId).append(
         {
           messageId: message.id,
@@ -257,7 +257,7 @@ export class Sessions {
 
   async erase(caller: TenantCaller, sessionId: string): Promise<void> {
     await this.session(caller.scope, sessionId);
-    await this.#asking(
+    await this.#translatingRefusals(
       this.#session(caller.scope, sessionId).erase({ by: actorOf(caller) }, { deadlineMs: controlMs }),
     );
   }
@@ -266,7 +266,7 @@ export class Sessions {
     return this.#parts.session(tenantId, sessionId);
   }
 
-  async #asking<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  async #translatingRefusals<Answer>(answer: Promise<Answer>): Promise<Answer> {
     try {
       return await answer;
     } catch (error) {

@@ -9,7 +9,7 @@ import type { MessageRow } from './rows.js';
 import type { SessionState } from './session-state.js';
 import { transcript } from './transcript.js';
 
-export class Remembering {
+export class Summaries {
   readonly #state: SessionState;
   readonly #activation: SessionActivation;
   readonly #parts: SessionActorParts;
@@ -33,7 +33,7 @@ export class Remembering {
     const due = this.#due(start);
     if (due === undefined) return;
     this.#abort = new AbortController();
-    this.#sumUp(start, due, this.#abort.signal)
+    this.#summarize(start, due, this.#abort.signal)
       .catch((error: unknown) => {
         if (this.#activation.mayAct()) this.#parts.report('summarizing a conversation', error);
       })
@@ -51,7 +51,7 @@ export class Remembering {
     return to - session.summary_to >= summarizeAfter ? { after: session.summary_to, to } : undefined;
   }
 
-  async #sumUp(
+  async #summarize(
     start: TurnStart,
     { after, to }: { readonly after: number; readonly to: number },
     signal: AbortSignal,

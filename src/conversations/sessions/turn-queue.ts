@@ -40,7 +40,7 @@ export async function acceptTurn(
 ): Promise<LiveTurn | 'elsewhere'> {
   const known = state.turn(wanted.executionId);
   if (known !== undefined) {
-    known.bring(wanted);
+    known.addUnstoredValues(wanted);
     await known.accepted;
     return known;
   }
@@ -55,7 +55,7 @@ export async function acceptTurn(
     throw tooMany(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
   }
   const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);
-  turn.bring(wanted);
+  turn.addUnstoredValues(wanted);
   turn.log.append('metadata', metadataOf(turn.row));
   if (state.queue.length > 0) turn.log.append('status', { state: 'queued' });
   state.session = session;
@@ -63,7 +63,7 @@ export async function acceptTurn(
   const name = { name: wanted.consumerDisplayName, inferred: wanted.nameInferred };
   const touches = wanted.consumerKey === '' ? [] : touchesOf(session, name, now);
   const entering = { touches, executions: [turn.row] };
-  const write = isOnlyCounted(before, session) ? entering : { ...entering, session };
+  const write = changesOnlyCounts(before, session) ? entering : { ...entering, session };
   turn.accepted = activation.write(write).then((written) => {
     // A repeat of a turn that ended before this activation began: its results are in the store.
     if (written?.finishedBefore.has(turn.row.id) === true) state.drop(turn);
@@ -77,7 +77,7 @@ export async function acceptTurn(
  * end; until then they follow from the turn's own rows (`countedSession`), so that a session's row is written once
  * per turn.
  */
-function isOnlyCounted(before: SessionRow | undefined, after: SessionRow): boolean {
+function changesOnlyCounts(before: SessionRow | undefined, after: SessionRow): boolean {
   return (
     before !== undefined &&
     before.consumer_key === after.consumer_key &&

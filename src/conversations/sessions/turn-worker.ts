@@ -13,7 +13,7 @@ import { type LiveTurn, stepRow } from './live-turn.js';
 import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
 import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
 import { ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
-import { Remembering } from './summaries.js';
+import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { compact } from './turn-log.js';
 import { newMessage, turnStart } from './turn-start.js';
@@ -46,7 +46,7 @@ export class TurnWorker {
   readonly #state: SessionState;
   readonly #activation: SessionActivation;
   readonly #parts: SessionActorParts;
-  readonly #summaries: Remembering;
+  readonly #summaries: Summaries;
   /** The turn that is being worked on, from its first check to its end. */
   #current: LiveTurn | undefined;
   /** True while the last record has not been sent: further rows can join its commit. */
@@ -56,7 +56,7 @@ export class TurnWorker {
     this.#state = state;
     this.#activation = activation;
     this.#parts = parts;
-    this.#summaries = new Remembering(state, activation, parts);
+    this.#summaries = new Summaries(state, activation, parts);
   }
 
   /** The activation has ended. */
@@ -170,7 +170,7 @@ export class TurnWorker {
     const tooLong = new Promise<void>((resolve) => {
       timeout = this.#parts.time.after(bindingsMsMax, resolve);
     });
-    await Promise.race([turn.bindingsBrought(), tooLong]);
+    await Promise.race([turn.bindingsReceived(), tooLong]);
     timeout?.cancel();
     return !turn.lacksBindings;
   }
@@ -309,7 +309,7 @@ export class TurnWorker {
       turn.log.publish(tail);
       turn.log.close();
     });
-    turn.ending = shown.catch(() => undefined); // this call tells whoever runs the turn
+    turn.ending = shown.catch(() => undefined); // `await shown` reports a failure.
     await shown;
     this.#state.ended(turn);
   }

@@ -36,7 +36,7 @@ export class Interruption {
   readonly #outer: AbortSignal;
   readonly #controller = new AbortController();
   /** Created for the first sub-agent: few turns have one. */
-  #outward: AbortController | undefined;
+  #subAgentController: AbortController | undefined;
   #timer: Timer | undefined;
   #by: InterruptedBy | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -55,13 +55,13 @@ export class Interruption {
   }
 
   /** The signal for the turn of a sub-agent: why this turn was interrupted, as an `EndedBy`. */
-  get outward(): AbortSignal {
-    if (this.#outward === undefined) {
-      this.#outward = new AbortController();
-      setMaxListeners(0, this.#outward.signal);
-      if (this.#by !== undefined) this.#outward.abort(outwardOf(this.#by));
+  get subAgentSignal(): AbortSignal {
+    if (this.#subAgentController === undefined) {
+      this.#subAgentController = new AbortController();
+      setMaxListeners(0, this.#subAgentController.signal);
+      if (this.#by !== undefined) this.#subAgentController.abort(subAgentReasonOf(this.#by));
     }
-    return this.#outward.signal;
+    return this.#subAgentController.signal;
   }
 
   get by(): InterruptedBy | undefined {
@@ -102,12 +102,12 @@ export class Interruption {
     if (this.#by !== undefined) return;
     this.#by = by;
     this.#controller.abort(new TurnInterrupted(by));
-    this.#outward?.abort(outwardOf(by));
+    this.#subAgentController?.abort(subAgentReasonOf(by));
   }
 }
 
 /** A sub-agent sees its parent's deadline as a cancel; its own clock has not run out. */
-function outwardOf(by: InterruptedBy): EndedBy {
+function subAgentReasonOf(by: InterruptedBy): EndedBy {
   return by === 'deadline' ? 'cancelled' : by;
 }
 

@@ -57,7 +57,7 @@ export async function callSubAgent(
       emit: () => undefined,
       record: () => Promise.resolve(),
       mayAct: () => ports.mayAct(),
-      signal: interruption.outward,
+      signal: interruption.subAgentSignal,
     },
     `${lineage}:${place.number}:${place.index}`,
   );
