@@ -110,7 +110,7 @@ test.serial('images reach models that can see, from both clients, and are refuse
   const other = await t.throwsAsync(anthropic(node).messages.create({ model: 'sim.echo', ...wish }), {
     instanceOf: Anthropic.BadRequestError,
   });
-  t.regex(other.message, /takes no images/);
+  t.regex(other.message, /does not accept images/);
   t.is(server.requests.length, calls);
 });
 

@@ -1,4 +1,4 @@
-/** One call in the books: a row for each attempt, before and after it, and one for the call, when it has ended. */
+/** The ledger of one call: a row for each attempt, before and after it, and one for the call when it has ended. */
 import type { Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { PlatformError } from '../../kernel/errors.js';
@@ -22,11 +22,11 @@ export class CallLedger {
   readonly #callId: string;
   readonly #onAttempt: (start: AttemptStart) => void;
   readonly #reports: AttemptReport[] = [];
-  /** Tokens of the month, by attempt. */
+  /** Reserved tokens of the month, by attempt. */
   readonly #reserved = new Map<string, number>();
   readonly #startedAtMs: number;
   #startedAt = '';
-  /** The row of the present attempt. */
+  /** The row of the current attempt. */
   #opened: OpenedRow | undefined;
   #mayUsePool: boolean;
   #told = false;
@@ -76,9 +76,9 @@ export class CallLedger {
     const [opened, ready] = await Promise.allSettled([opening, others]);
     if (opened.status === 'fulfilled' && ready.status === 'fulfilled') return;
     this.#settle(row.attempt_id, 0);
-    // The ledger sees itself to what it could not open; of another's commit nobody else knows whether it was made.
+    // The ledger takes back a row that it failed to open itself. Only this caller knows whether another commit opened one.
     if (opened.status === 'fulfilled' || along !== undefined) {
-      // What the store does not take now it is given later; what counts is why nobody is asked.
+      // If the store refuses now, the ledger retries later. The caller needs the error that stopped the call.
       await ledger.takeBack(row).catch(() => undefined);
     }
     throw refusedBy(opened, ready);
@@ -100,7 +100,7 @@ export class CallLedger {
     const row = closedRow(this.#order, report, opened.opened_at, time.wallMs());
     try {
       if (report.outcome !== 'completed') await ledger.close(row, undefined, opened);
-      // A complete answer is the end of its call, so both are written at once.
+      // A complete answer ends the call, so both rows are written at once.
       else if (this.#reports.length > 1)
         await Promise.all([ledger.close(row, undefined, opened), this.end()]);
       else {
@@ -108,7 +108,7 @@ export class CallLedger {
         await ledger.close(row, toldOf(this.#order, report, this.#responseMs()), opened);
       }
     } finally {
-      // Also where the store did not take it yet: it is closed with these figures later.
+      // Also if the store has not accepted the row yet: the retry closes it with the same figures.
       this.#settle(row.attempt_id, row.input_tokens + row.output_tokens);
     }
   }
@@ -120,9 +120,9 @@ export class CallLedger {
     const wish = { attemptId: row.attempt_id, tokens, withinMs, limits, letIn };
     const answered = (refusal: PlatformError | undefined): void => {
       if (refusal === undefined) this.#reserved.set(row.attempt_id, tokens);
-      // Work that was let in is served whole; its row is opened all the same and counts when it is closed.
+      // Admitted work may exceed the limit; its row is opened without a reservation and counts when it is closed.
       else if (!letIn) throw refusal;
-      // A call that was let in is served whole, also by a second attempt.
+      // A second attempt of an admitted call may also exceed the limit.
       this.#mayUsePool = true;
     };
     const answer = this.#parts.quota.reserveTokens(scope, wish);
@@ -139,7 +139,7 @@ export class CallLedger {
     this.#parts.quota.settleTokens(this.#order.scope, { attemptId, reserved, tokens });
   }
 
-  /** Tells of the call, once, if it had an attempt at all. */
+  /** Records the call for telemetry, once, if it had an attempt. */
   end(): Ready<void> {
     if (this.#told || this.#reports.length === 0) return;
     this.#told = true;
@@ -153,7 +153,7 @@ export class CallLedger {
   }
 }
 
-/** Where both were refused, that of the commit which the call waited for says whose the work is. */
+/** If both were refused, the error of the commit that the call waited for tells who owns the work. */
 function refusedBy(opened: PromiseSettledResult<void>, ready: PromiseSettledResult<void>): unknown {
   if (ready.status === 'rejected') return ready.reason;
   return opened.status === 'rejected' ? opened.reason : undefined;

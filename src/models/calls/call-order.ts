@@ -4,7 +4,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { CallLimits, LeaveSignal, LlmRequest } from '../../llm/index.js';
 import type { OpenedRow } from '../usage/index.js';
 
-/** What a model call is for, as usage rows and telemetry name it. */
+/** The purposes of a model call, as usage rows and telemetry name them. */
 export const callSources = {
   direct: 'Central.LLM.Controller',
   toolLoop: 'agent.tool-loop',
@@ -13,13 +13,13 @@ export const callSources = {
 } as const;
 
 /**
- * A model call that somebody in a tenant wants: a direct call, or one round of an agent's turn.
+ * A model call of a tenant: a direct call, or one round of an agent's turn.
  *
- * `ModelCalls.prepare(order)` judges it and gives a function that begins it; `run` then makes the call and
- * hands out canonical events, batch by batch: an `AnswerBuilder` puts the answer together, tool calls and signed
- * thoughts included, as the assistant message that the next round's `request.messages` take. It gives
- * undefined where `signal` ended the call, throws a `PlatformError` where no answer came (`provider_timeout` names the
- * clock in `details.clock`), and books every attempt before it ends in any of these ways.
+ * `ModelCalls.prepare(order)` runs the preflight and returns a function that starts the call. `run` makes the call and
+ * emits canonical events in batches. An `AnswerBuilder` assembles them, with tool calls and signed thoughts, into the
+ * assistant message that the next round's `request.messages` need. `run` returns undefined if `signal` ended the call
+ * and throws a `PlatformError` if no answer came (`provider_timeout` names the clock in `details.clock`). Every attempt
+ * is recorded in the ledger before `run` returns or throws.
  */
 export interface CallOrder {
   readonly scope: TenantScope;
@@ -34,39 +34,39 @@ export interface CallOrder {
   /** `auto`, or the id of a model. */
   readonly model: string;
   readonly provider?: string | undefined;
-  /** Models that answer in place of the first one's failures, in order; those that may not serve are passed over. */
+  /** Models to try, in order, if the first one fails. Models that the tenant may not use are skipped. */
   readonly fallbackModels?: readonly string[] | undefined;
   /** Messages with tool calls, their results and signed thoughts; tools, temperature, `maxTokens`, `stream`. */
   readonly request: LlmRequest;
-  /** `first_signal`, `idle` and `call`; 30, 30 and 120 seconds where nothing is said. */
+  /** `first_signal`, `idle` and `call`; 30, 30 and 120 seconds by default. */
   readonly clocks?: CallLimits | undefined;
-  /** When the turn must have ended, by the monotonic clock of this process. */
+  /** The deadline of the turn, by the monotonic clock of this process. */
   readonly turnDeadlineMs?: number | undefined;
   /**
-   * Fixed before the call where a repeat must be known as one (`callIdFrom`); rows with an id seen before are not
-   * written again. A call that is made again after its process died is another call, with a bill of its own, so its
-   * number of attempts belongs into the seed: execution, step, take-up.
+   * Set by the caller if a repeat of the call must be recognised (`callIdFrom`): rows with a known id are not written
+   * again. A call that is repeated after its process died is another call with its own cost, so the seed must include
+   * the number of the try: execution, step, take-up.
    */
   readonly callId?: string | undefined;
-  /** Part of work that was let in already: what crosses the month's limit is served whole, so it is not judged again. */
+  /** Part of admitted work, which may exceed the month's limit: the quota is not checked again. */
   readonly letIn?: boolean | undefined;
-  /** Awaited, beside the opening of the books, before anybody is asked; where it rejects nobody is. */
+  /** Awaited, together with the opening of the ledger row, before the vendor is asked. If it rejects, no vendor is asked. */
   readonly ready?: Promise<void> | undefined;
-  /** Opens the books in the commit that `ready` waits for; gives undefined where that has left already. */
+  /** Opens the ledger row in the commit that `ready` waits for. Returns undefined if that commit has already started. */
   readonly openWith?: ((row: OpenedRow) => Promise<void> | undefined) | undefined;
   /**
-   * Takes over the booking of a call that was answered, for whoever makes its answer durable at the same time and waits
-   * for both. Else a call does not end before it is booked.
+   * Receives the promise of the ledger write of an answered call, for a caller that stores the answer at the same time
+   * and waits for both. Without it the call ends only after its ledger write.
    */
   readonly onBooking?: ((booked: Promise<void>) => void) | undefined;
-  /** Ends the call: the vendor's connection is closed at once, and what was used is booked. */
+  /** Ends the call: the vendor's connection is closed at once, and the usage so far is recorded. */
   readonly signal: LeaveSignal;
 }
 
-/** The same UUID for the same seed. */
+/** Returns the same UUID for the same seed. */
 export function callIdFrom(seed: string): string {
   const bytes = createHash('sha256').update(seed).digest().subarray(0, 16);
-  // Version 8, the one for ids of one's own making, and the variant of RFC 9562.
+  // Version 8 (custom content) and the variant of RFC 9562.
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = bytes.toString('hex');

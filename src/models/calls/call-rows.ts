@@ -1,4 +1,4 @@
-/** What telemetry is told of a call. */
+/** The rows that telemetry stores for a call. */
 import { redactText } from '../../infra/diagnostics/index.js';
 import {
   type AttemptReport,
@@ -14,9 +14,9 @@ import type { CallRow, RecordedRow } from '../usage/index.js';
 import type { CallOrder } from './call-order.js';
 import type { Answer } from './stored-reply.js';
 
-/** Enough to recognise a call by, too little to read a conversation in the log. */
+/** Enough to recognise a call, too little to read a conversation in the log. */
 const previewCharsMax = 200;
-/** A credential that the cut splits has lost its shape, so what lies close behind it is looked at but not kept. */
+/** Redaction reads this much beyond the preview, since a credential that the cut splits would not be recognised. */
 const previewMargin = 200;
 
 export function callRow(
@@ -28,7 +28,7 @@ export function callRow(
 ): CallRow {
   const first = reports[0];
   const last = reports.at(-1);
-  if (first === undefined || last === undefined) throw new Error('A call that is told of has an attempt');
+  if (first === undefined || last === undefined) throw new Error('A recorded call has an attempt');
   const sum = (of: (usage: Usage) => number): number =>
     reports.reduce((all, { usage }) => all + of(usage), 0);
   const { model, credential } = last.target;
@@ -50,7 +50,7 @@ export function callRow(
   });
 }
 
-/** The same of a call that its first attempt completed, as far as the attempt's own row does not say it. */
+/** The part of a call's row that the row of its only attempt does not hold. */
 export function toldOf(order: CallOrder, report: AttemptReport, responseMs: number): RecordedRow {
   return {
     response_time_ms: responseMs,
@@ -59,7 +59,7 @@ export function toldOf(order: CallOrder, report: AttemptReport, responseMs: numb
   };
 }
 
-/** An answer given again: its tokens are those that nobody had to make anew. */
+/** A cached answer: its tokens are those that no vendor had to produce. */
 export function hitRow(
   order: CallOrder,
   callId: string,
@@ -88,7 +88,7 @@ export function hitRow(
 
 type Told = Omit<CallRow, keyof ReturnType<typeof namesOf>>;
 
-/** Written out: put together by spreading, rows of this many columns take fifty times as long to make. */
+/** Written out: building rows of this many columns by spreading takes fifty times as long. */
 function rowOf(order: CallOrder, callId: string, startedAt: string, told: Told): CallRow {
   const names = namesOf(order, callId, startedAt);
   return {
@@ -139,7 +139,7 @@ function outputPreview({ excerpt, target }: AttemptReport): string {
   return preview(secret === undefined ? excerpt : withoutSecret(excerpt, secret));
 }
 
-/** What was asked last: the user's newest words, or what the tools brought. */
+/** The newest input: the user's last message, or the tool results. */
 function lastWords({ messages }: LlmRequest): string {
   const last = messages.findLast(({ role }) => role === 'user' || role === 'tool');
   if (last === undefined || last.role === 'system') return '';

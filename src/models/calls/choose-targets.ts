@@ -1,4 +1,4 @@
-/** Who may serve a call, in order: models, keys and the tiers of the plan brought together. */
+/** The targets of a call, in order: combines models, keys and the tiers of the plan. */
 import { PlatformError } from '../../kernel/errors.js';
 import {
   type CallPlan,
@@ -21,9 +21,9 @@ import type { VendorAccess } from './vendor-access.js';
 
 export interface ChosenTargets {
   readonly plan: CallPlan;
-  /** Set where the service chose the model. */
+  /** Set if the service chose the model. */
   readonly routing: Routing | undefined;
-  /** In place of the vendor's refusal of a tenant's own key, where only the tier bars the platform's. */
+  /** Replaces the vendor's refusal of a tenant's own key if only the tier excludes the platform's key. */
   readonly tierRefusalOf: (model: CatalogueModel) => PlatformError | undefined;
 }
 
@@ -54,7 +54,7 @@ function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): C
   const tiers = modelTiersOf(order.limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
   if (planTargets([model], keyring, isAllowed).targets.length === 0) {
-    // Outside the tiers no key of the platform would help, so that is said first.
+    // A model outside the tiers cannot use a platform key, so the tier is reported first.
     throw isAllowed(model) ? unavailable(model.id) : outsideTiers(model, order);
   }
   if (!canRead(model, order)) throw cannotSee(model);
@@ -77,7 +77,7 @@ function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
   });
 }
 
-/** A thought that is still going on is continued by its maker as long as that answers; others see it without. */
+/** A signed thought in progress goes to its maker first. Other targets see the conversation without it. */
 function makersFirst(targets: readonly Target[], pin: Origin | undefined): readonly Target[] {
   if (pin === undefined) return targets;
   const isMaker = ({ model, credential }: Target): boolean =>
@@ -85,7 +85,7 @@ function makersFirst(targets: readonly Target[], pin: Origin | undefined): reado
   return [...targets.filter(isMaker), ...targets.filter((target) => !isMaker(target))];
 }
 
-/** While a signed thought is still going on, only its maker can continue it. */
+/** Only its maker can continue a signed thought in progress. */
 function continued(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets | undefined {
   const pin = pinOf(order.request.messages);
   const model = pin === undefined ? undefined : access.catalogue.byId(pin.model);
@@ -119,11 +119,11 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const hasKey = ({ vendor }: CatalogueModel): boolean => keysOf(vendor).length > 0;
   const choice =
     chooseModel(order.request, models, { tiers, isAvailable: isWell, observed }) ??
-    // Where all are left out for their failures, one of them is asked all the same.
+    // If the circuit breakers exclude every model, one of them is tried anyway.
     chooseModel(order.request, models, { tiers, isAvailable: hasKey, observed });
   if (choice === undefined) {
     throw new PlatformError('invalid_model', {
-      message: `No model of the plan's tiers (${tiers.join(', ')}) is available for this request.`,
+      message: `No model in the tiers of the plan (${tiers.join(', ')}) is available for this request.`,
     });
   }
   const chain = [...choice.chain, ...fallbacks(order, access)];
@@ -149,8 +149,8 @@ function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): bool
 
 function cannotSee({ id }: CatalogueModel): PlatformError {
   return new PlatformError('validation_error', {
-    message: `The model ${id} takes no images.`,
-    details: { field: 'messages', issue: 'holds images, which the model does not take' },
+    message: `The model ${id} does not accept images.`,
+    details: { field: 'messages', issue: 'contains images, which the model does not accept' },
   });
 }
 

@@ -38,7 +38,7 @@ export interface CompatParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** Pictures travel inside. */
+/** Requests contain images. */
 const bodyBytesMax = 20 * 1024 * 1024;
 
 const refusals: readonly ErrorCode[] = [
@@ -51,8 +51,8 @@ const refusals: readonly ErrorCode[] = [
   'provider_unavailable',
 ];
 
-/** What documents show of a body; the door itself reads the rest. */
-const doorBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
+/** What the API documents show of a body; the compatible interface parses the rest. */
+const compatBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
 
 export function compatOperations(parts: CompatParts): readonly Operation[] {
   const { calls, catalogue, time } = parts;
@@ -61,7 +61,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     access: apiKey('llm:call'),
     rate: 'model-work',
     bodyRules: { maxBytes: bodyBytesMax },
-    // The door's own form, which its clients know better than any schema here.
+    // The vendor's own form, which its clients know better than a schema here could say.
     output: z.unknown(),
     errors: refusals,
   } as const;
@@ -70,8 +70,8 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'doors.chat-completions',
       path: '/v1/chat/completions',
-      title: "Call a model in the form of OpenAI's chat completions.",
-      description: "OpenAI's clients work with this address and an API key of the platform.",
+      title: "Call a model with an OpenAI chat completions request.",
+      description: "OpenAI clients work with this address and an API key of the platform.",
       body: doorBody.transform(fromChatRequest),
       envelope: toChatError,
       handle: ({ caller, body, leaving }) =>
@@ -84,8 +84,8 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'doors.messages',
       path: '/v1/messages',
-      title: "Call a model in the form of Anthropic's messages.",
-      description: "Anthropic's clients work with this address and an API key of the platform.",
+      title: "Call a model with an Anthropic Messages request.",
+      description: "Anthropic clients work with this address and an API key of the platform.",
       body: doorBody.transform(fromMessagesRequest),
       envelope: toMessagesError,
       handle: ({ caller, body, leaving }) =>
@@ -95,7 +95,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       name: 'doors.models',
       method: 'GET',
       path: '/v1/models',
-      title: "The models that can be called, in OpenAI's form.",
+      title: "List the callable models in OpenAI's format.",
       access: apiKey('models:read'),
       output: z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({ id: z.string() })) }),
       envelope: toChatError,
@@ -150,7 +150,7 @@ function answer(
     const head = { id: prefix + newId(), createdSeconds: Math.floor(time.wallMs() / 1_000) };
     if (!order.request.stream) return wholeAtDoor(begin(), form, head);
     return streamAtDoor(begin(), form, head, (error) =>
-      report('a model call after its answer had begun', error),
+      report('a model call failed after its answer had begun', error),
     );
   });
 }

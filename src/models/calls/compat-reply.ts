@@ -1,4 +1,4 @@
-/** Answers in the form of another vendor's API, so that its own clients can be pointed here. */
+/** Answers in the format of another vendor's API, for that vendor's own clients. */
 import type { PlatformError } from '../../kernel/errors.js';
 import { AnswerBuilder, type LlmAnswer, type LlmEvent, type Origin, type Usage } from '../../llm/index.js';
 import { JsonReply, type RawReply, type StreamReply } from '../../http/operations/index.js';
@@ -12,14 +12,14 @@ export interface AnswerHead {
   readonly model: string;
 }
 
-/** How a door writes. */
+/** The reply format of a compatible interface. */
 export interface CompatForm {
   readonly frames: (
     head: AnswerHead,
     origin: Origin,
   ) => { write(events: readonly LlmEvent[]): string; end(): string };
   readonly reply: (answer: LlmAnswer, usage: Usage, head: AnswerHead) => object;
-  /** The last event of a stream that could not be finished. */
+  /** The last event of a stream that failed. */
   readonly failure: (error: PlatformError) => string;
 }
 

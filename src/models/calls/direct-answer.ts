@@ -1,4 +1,4 @@
-/** The answers of direct calls: in one piece, or as they come. */
+/** The answers of direct calls: whole or streamed. */
 import type { PlatformError } from '../../kernel/errors.js';
 import type { LlmEvent } from '../../llm/index.js';
 import { JsonReply, type RawReply } from '../../http/operations/index.js';
@@ -36,7 +36,7 @@ export const directStream: StreamForm = {
   failure: ({ code, message }: PlatformError) => frame({ error: code, message, done: true }),
 };
 
-/** What came together goes together. */
+/** Events that arrived together leave in one write. */
 function chunksOf(events: readonly LlmEvent[]): string {
   let text = '';
   for (const event of events) {

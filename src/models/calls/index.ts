@@ -1,4 +1,4 @@
-// The face of calls: model calls by tenants, from the endpoints to the vendors and the books.
+// The public interface of calls: model calls of tenants, from the endpoints to the vendors and the ledger.
 import type { Random, Time } from '../../../cluster/index.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
@@ -21,17 +21,17 @@ export { type AccessSettings, type VendorAccess, vendorAccess } from './vendor-a
 export interface CallsParts {
   readonly access: VendorAccess;
   readonly reads: HotReads;
-  /** Says when a tenant's own keys changed; without it they are read with every call. */
+  /** Reports changes of a tenant's own keys. Without it they are read with every call. */
   readonly feed?: ChangeFeed | undefined;
   readonly vault: Pick<Vault, 'resolve'>;
   readonly quota: Quota;
   readonly ledger: Ledger;
-  /** Where nodes find each other's answers; each keeps its own where there is none. */
+  /** Shares cached answers between nodes. Without it each node has its own cache. */
   readonly shared?: SharedValues | undefined;
   readonly time: Time;
   readonly random: Random;
   readonly newId: () => string;
-  /** Of this process and no other, past or present. */
+  /** Unique among all processes, past and present. */
   readonly processId: string;
   readonly report: (attempted: string, error: unknown) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * Model calls as tenants make them. Between a caller and the vendors stand: the tenant's own keys and the plan's tiers
- * (who may be asked), the month's quota (only where the platform pays), and the books (before and after each attempt).
+ * Model calls of tenants. Between a caller and the vendors stand the tenant's own keys and the plan's tiers (which
+ * models may be asked), the month's quota (only if the platform pays), and the ledger (before and after each attempt).
  */
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -46,17 +46,17 @@ export interface ModelCallParts {
 
 export type Payer = 'platform' | 'tenant';
 
-/** A call that was answered whole. */
+/** A call with a complete answer. */
 export interface ServedCall {
   readonly callId: string;
   readonly model: string;
   readonly vendor: string;
-  /** Undefined where nobody was asked. */
+  /** Undefined for a cached answer: no vendor was asked. */
   readonly payer: Payer | undefined;
   readonly stop: StopReason | undefined;
-  /** The answer of an earlier call, given again. */
+  /** The answer comes from the response cache. */
   readonly cached: boolean;
-  /** Of the attempt that answered; the others are in the books. */
+  /** Of the attempt that answered; the ledger holds the others. */
   readonly usage: Usage;
   /** Of all attempts, in dollars. */
   readonly cost: number;
@@ -68,21 +68,18 @@ export interface ServedCall {
 
 /** A call under way. */
 export interface RunningCall {
-  /** Of the present attempt: once something came, of the answer. Undefined where nobody is asked. */
+  /** The target of the current attempt; after the first piece, that of the answer. Undefined for a cached answer. */
   readonly target: Target | undefined;
-  /** What all its attempts used, once it has ended, however it did. */
+  /** The usage and cost of all attempts. Set when the call has ended, also after a failure. */
   readonly spent?: { readonly usage: Usage; readonly cost: number } | undefined;
-  /**
-   * Makes the call, and hands out the answer's events as they come. To be called once. Gives undefined where the caller
-   * left, throws the refusal else.
-   */
+  /** Makes the call and emits its events. Call it once. Returns undefined if the caller left; throws a refusal. */
   run(hear: Hear): Promise<ServedCall | undefined>;
 }
 
-/** What of a running call changes while it runs. */
+/** The fields of a running call that change while it runs. */
 type UnderWay = { target: RunningCall['target']; spent?: RunningCall['spent'] };
 
-/** Longer than one commit takes; what is not booked by then is closed with its estimate by the next node. */
+/** Longer than one commit takes. A row that is not closed by then is closed with its estimate by the next node. */
 const bookingMsMax = 3_000;
 
 export class ModelCalls {
@@ -97,10 +94,7 @@ export class ModelCalls {
     this.#parts = parts;
   }
 
-  /**
-   * Chooses who is asked, or throws why nobody is. What it gives makes the call; nothing is sent before that
-   * runs.
-   */
+  /** Chooses the targets, or throws the refusal. The returned function makes the call; nothing is sent before it runs. */
   prepare(order: CallOrder): Ready<() => RunningCall> {
     const startedAtMs = this.#parts.time.monotonicMs();
     return whenReady(this.#choose(order), (chosen) => () => {
@@ -114,8 +108,8 @@ export class ModelCalls {
   }
 
   /**
-   * Throws what the call would be refused with before any vendor is asked: an unknown or unavailable model, the tier,
-   * a used-up month. For work whose beginning is answered before its first call is made.
+   * Throws the error that would refuse the call before a vendor is asked: an unknown or unavailable model, the tier, a
+   * used-up month. For work that is accepted before its first call is made.
    */
   async judge(order: CallOrder): Promise<void> {
     const { plan } = await this.#choose(order);
@@ -135,7 +129,7 @@ export class ModelCalls {
     );
   }
 
-  /** Tells of a call that an earlier answer has served, which began at `startedAtMs` by the monotonic clock. */
+  /** Records a call that the response cache served. It began at `startedAtMs` by the monotonic clock. */
   tellOfHit(order: CallOrder, answer: Answer, startedAtMs: number): Promise<void> {
     const { ledger, time, newId } = this.#parts;
     const responseMs = time.monotonicMs() - startedAtMs;
@@ -143,13 +137,13 @@ export class ModelCalls {
     return ledger.tell(hitRow(order, order.callId ?? newId(), answer, { startedAt, responseMs }));
   }
 
-  /** Which vendors the tenant can call: by a key of the platform, or by one of its own. */
+  /** Returns which vendors the tenant can call, with a key of the platform or its own. */
   async vendorsOf(scope: TenantScope): Promise<(vendor: string) => boolean> {
     const own = await this.#parts.ownKeys.of(scope);
     return (vendor) => own.has(vendor) || this.#parts.access.keys.platform(vendor) !== undefined;
   }
 
-  /** Cuts what still runs, and waits until it is booked. */
+  /** Aborts the running calls and waits until they are recorded. */
   async close(): Promise<void> {
     await this.#pools.close();
     let patience: Timer | undefined;
@@ -161,11 +155,11 @@ export class ModelCalls {
       if (this.#running === 0) resolve();
     });
     await Promise.race([idle, bound]);
-    // Left alone it would keep a process that has nothing more to do.
+    // A pending timer would keep an otherwise idle process alive.
     patience?.cancel();
   }
 
-  /** From its beginning until it is booked, a call is one that `close` waits for. */
+  /** `close` waits for a call from its start until it is recorded. */
   async #run(
     order: CallOrder,
     chosen: ChosenTargets,
@@ -184,7 +178,7 @@ export class ModelCalls {
       outcome = await this.#carry(order, chosen, callId, books, hear);
     } finally {
       try {
-        // Nearly always the last attempt has told of the call already.
+        // Nearly always the last attempt has already recorded the call.
         const ending = books.end();
         if (ending !== undefined) await ending;
       } finally {
@@ -275,7 +269,7 @@ function served(
   };
 }
 
-/** What was chosen is what answered; that another was meant to stands in the reason. */
+/** Names the model that answered; the reason tells which model was chosen first. */
 function explained(routing: Routing, answered: string): Routing {
   if (routing.model_chosen === answered) return routing;
   const reason = `${routing.reason ?? ''}; it did not answer, so ${answered} did`;

@@ -5,7 +5,7 @@ import type { Catalogue } from '../../llm/index.js';
 import { callSources } from './call-order.js';
 import type { ModelCalls } from './model-calls.js';
 
-/** What can be said of a model before anybody calls it. */
+/** Checks a model before a call of it is made. */
 export class ModelPreflight {
   readonly #catalogue: Catalogue;
   readonly #calls: Pick<ModelCalls, 'judge'>;
@@ -15,12 +15,12 @@ export class ModelPreflight {
     this.#calls = calls;
   }
 
-  /** Whether there is such a model, whoever may use it. */
+  /** Whether the model exists, regardless of who may use it. */
   isKnown(model: string): boolean {
     return model === 'auto' || 'model' in this.#catalogue.resolve(model);
   }
 
-  /** What a call of the model would be refused for, as the tenant's plan and keys stand now. */
+  /** The reason for which a call of the model would be refused with the tenant's current plan and keys. */
   async faultOf(scope: TenantScope, limits: TenantLimits, model: string): Promise<string | undefined> {
     try {
       await this.#calls.judge({
@@ -31,7 +31,7 @@ export class ModelPreflight {
         userId: null,
         model,
         request: { messages: [], stream: true },
-        // The month's quota says nothing about the model.
+        // Skips the check of the month's quota, which says nothing about the model.
         letIn: true,
         signal: new AbortController().signal,
       });

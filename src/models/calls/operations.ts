@@ -19,7 +19,7 @@ import { answerKey, type ResponseCache } from './response-cache.js';
 import { streamedAnswer } from './stream-answer.js';
 import { callAnswer, type CallBody, callBody, mayRepeat, modelShape, requestOf } from './shapes.js';
 
-/** Long conversations are honest; more than this is no prompt that any model takes. */
+/** Room for long conversations; no model takes a larger prompt. */
 const bodyBytesMax = 4 * 1024 * 1024;
 
 const refusals: readonly ErrorCode[] = [
@@ -48,7 +48,7 @@ export function callOperations({
   time,
   report,
 }: CallOperationParts): readonly Operation[] {
-  const failed = (error: unknown): void => report('a model call after its answer had begun', error);
+  const failed = (error: unknown): void => report('a model call failed after its answer had begun', error);
   const handle = async (request: OperationRequest<TenantCaller, unknown, unknown, CallBody>) => {
     const { caller, body, leaving, headers } = request;
     const startedAtMs = time.monotonicMs();
@@ -63,7 +63,7 @@ export function callOperations({
       request: requestOf(body),
       signal: leaving,
     };
-    // Who may ask is judged before anything is looked up.
+    // The permission is checked before the cache is read.
     const begin = await calls.prepare(order);
     const call = mayRepeat(body, headers['cache-control'])
       ? await cache.serve(answerKey(order), leaving, begin, (answer) =>
@@ -77,8 +77,8 @@ export function callOperations({
     description:
       'The messages come before the query. With `stream: true` the answer is a stream of server-sent events: ' +
       '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end. Calls with ' +
-      '`temperature: 0` or `cache: true` may be answered by an earlier answer of the last hour, free of charge. ' +
-      'A `max_tokens` above what the model can write means as much as it can write.',
+      '`temperature: 0` or `cache: true` may return a cached answer of the last hour, free of charge. ' +
+      'A `max_tokens` above the limit of the model is reduced to that limit.',
     rate: 'model-work',
     body: callBody,
     bodyRules: { maxBytes: bodyBytesMax },
@@ -107,7 +107,7 @@ export function callOperations({
       name: 'llm.models',
       method: 'GET',
       path: '/api/v3/llm/models',
-      title: 'The models that can be called by name, with tiers and prices.',
+      title: 'List the models that can be called by name, with tiers and prices.',
       access: tenantCaller('models:read'),
       output: listShape(modelShape),
       async handle({ caller }) {

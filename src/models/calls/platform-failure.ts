@@ -1,7 +1,7 @@
 import { PlatformError } from '../../kernel/errors.js';
 import type { VendorError } from '../../llm/index.js';
 
-/** A vendor's failure as the caller sees it: its reason, scrubbed and bounded, and whether to come back. */
+/** Turns a vendor's failure into the caller's error: its reason, scrubbed and bounded, and when to retry. */
 export function platformFailure(error: VendorError): PlatformError {
   const details = { provider: error.vendor, original_error: error.message };
   const retryAfterSeconds = Math.max(1, Math.ceil((error.retryAfterMs ?? 1000) / 1000));
@@ -24,7 +24,7 @@ export function platformFailure(error: VendorError): PlatformError {
   }
 }
 
-/** Not reached at all, or it says itself that it is overloaded; anything else is an answer, and a bad one. */
+/** The vendor was not reached, or reports overload. Every other failure is a bad answer. */
 function isAway(error: VendorError): boolean {
   return (
     error.status === 503 ||

@@ -1,10 +1,10 @@
 import { RawReply } from '../../http/operations/index.js';
 import type { Payer } from './model-calls.js';
 
-/** Who pays for the call: the tenant, by a key of its own, or the platform, by the tenant's quota. */
+/** Names the payer: the tenant, with its own key, or the platform, within the tenant's quota. */
 export function payerHeaders(payer: Payer | undefined): Readonly<Record<string, string>> {
   return payer === undefined ? {} : { 'X-Troupe-Paid-By': payer };
 }
 
-/** The caller left; nobody reads this any more. */
+/** The caller left and does not read the reply. */
 export const toNobody = new RawReply('text/plain; charset=utf-8', '', { status: 499 });

@@ -1,6 +1,6 @@
 /**
- * Where answers are kept: in a part of this process's memory, and behind it where all nodes find them, if there is such
- * a place. What is asked for often is answered from here; what another node was told is found there.
+ * The storage of cached answers: a part of this process's memory, and behind it the values shared by all nodes, if
+ * configured. Frequent answers come from memory; answers of other nodes come from the shared values.
  */
 import { LRUCache } from 'lru-cache';
 import { sleep, type Time } from '../../../cluster/index.js';
@@ -11,14 +11,14 @@ const keptMs = 3_600_000;
 const memoryBytesMax = 64 * 1024 * 1024;
 const answerBytesMax = 1024 * 1024;
 
-/** So long one node waits for another's answer to the same call; after that it asks the vendor itself. */
+/** A node waits this long for another node's answer to the same call, then asks the vendor itself. */
 const patienceMs = 5_000;
 const lookEveryMs = 50;
 
-/** Another form of value gets another name, so that nodes of two versions do not read each other's. */
+/** A new format needs a new prefix, so that nodes of two versions do not read each other's values. */
 const prefix = 'troupe:answer:1:';
 
-/** Ends the turn that this node took in asking the vendor. */
+/** Ends this node's turn to ask the vendor. */
 export type Turn = (answer: Answer | undefined) => void;
 
 export interface AnswerStoreParts {
@@ -40,7 +40,7 @@ export class AnswerStore {
     this.#time = time;
   }
 
-  /** The kept answer, or the turn to ask for one: of nodes that want the same, one at a time has it. */
+  /** Returns the cached answer, or the turn to ask for one: of several nodes that want it, one at a time has the turn. */
   async getOrTurn(key: string): Promise<KeptAnswer | Turn> {
     const near = this.#fresh(this.#near.get(key));
     if (near !== undefined) return near;
@@ -65,7 +65,7 @@ export class AnswerStore {
     return found;
   }
 
-  /** The turn is over only when the answer can be found, so that the next in line finds it. */
+  /** Ends the turn only after the answer is stored, so that the next node in the queue finds it. */
   async #share(
     shared: SharedValues,
     key: string,
@@ -88,7 +88,7 @@ export class AnswerStore {
   #fresh(answer: KeptAnswer | undefined): KeptAnswer | undefined {
     if (answer === undefined) return undefined;
     const leftMs = answer.keptUntilMs - this.#time.wallMs();
-    // A node whose clock is ahead must not make an answer live for longer.
+    // A node whose clock is ahead must not extend the life of an answer.
     return leftMs > 0 && leftMs <= keptMs + clockSkewMsMax ? answer : undefined;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Answers that may be given again. The key holds the tenant, so nothing crosses tenants; of identical calls at the same
- * time one goes to the vendor and the others wait for its answer. Only whole answers are kept.
+ * The response cache. The key includes the tenant, so no answer crosses tenants. Of identical concurrent calls one goes
+ * to the vendor and the others wait for its answer. Only complete answers are kept.
  */
 import { createHash } from 'node:crypto';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
@@ -10,28 +10,28 @@ import type { CallOrder } from './call-order.js';
 import { type Answer, keptUsage } from './stored-reply.js';
 import type { RunningCall, ServedCall } from './model-calls.js';
 
-/** The call as a key. Whether it is streamed does not matter; where the service chooses the model, the plan does. */
+/** The cache key of a call. Streaming does not matter. For an automatic choice of the model the plan is part of the key. */
 export function answerKey({ scope, limits, model, provider, request }: CallOrder): string {
   const { stream: _stream, ...asked } = request;
   const named = model === 'auto' ? ['auto', limits.plan] : [model];
-  // The requests of direct calls are put together in one order, so equal ones have equal texts.
+  // Direct calls build their requests in one field order, so equal requests have equal texts.
   const canonical = JSON.stringify([scope.tenantId, named, provider ?? null, asked]);
   return createHash('sha256').update(canonical).digest('base64url');
 }
 
-/** How a call ended for those who wait for its answer: without one, or because its own caller left. */
+/** How a call ended for the calls that wait for its answer: with it, without it, or because its own caller left. */
 type Landing = Answer | 'without' | 'left';
 
 export class ResponseCache {
   readonly #store: AnswerStore;
-  /** Calls under way, by key. */
+  /** Running calls, by key. */
   readonly #flights = new Map<string, Promise<Landing>>();
 
   constructor(store: AnswerStore) {
     this.#store = store;
   }
 
-  /** The kept answer, that of an identical call under way, or that of `call`; `onHit` is told of the first two. */
+  /** Returns the cached answer, that of an identical running call, or that of `call`. `onHit` is called for the first two. */
   async serve(
     key: string,
     signal: LeaveSignal,
@@ -41,7 +41,7 @@ export class ResponseCache {
     for (let flight = this.#flights.get(key); flight !== undefined; flight = this.#flights.get(key)) {
       const landed = await unlessGone(flight, signal);
       if (landed === undefined) return nothing();
-      // What one call did not get, the next may not get either: nobody stands in line for it a second time.
+      // A call that waited once without getting an answer calls the vendor itself: the next might fail too.
       if (landed === 'without') return call();
       if (landed !== 'left') return replayed(landed, onHit);
     }
@@ -62,7 +62,7 @@ export class ResponseCache {
       }
       const running = call();
       const run = running.run.bind(running);
-      // Who answers is known only while the call runs, so the object itself goes on.
+      // `target` changes while the call runs, so the object itself is returned.
       return Object.assign(running, { run: (hear: Hear) => recorded(run, hear, landed) });
     } catch (error) {
       land('without');
@@ -104,7 +104,7 @@ async function recorded(
   }
 }
 
-/** Only what the model ended by itself is worth keeping. */
+/** Undefined unless the model ended the answer by itself: a truncated answer is not cached. */
 function answerOf(text: string, { stop, model, vendor, usage, routing }: ServedCall): Answer | undefined {
   if (stop !== 'stop' && stop !== 'stop_sequence') return undefined;
   return { text, model, vendor, stop, usage: keptUsage(usage), routing };
@@ -139,7 +139,7 @@ function nothing(): RunningCall {
   return { target: undefined, run: () => Promise.resolve(undefined) };
 }
 
-/** Undefined where the caller left first. */
+/** Undefined if the caller left first. */
 function unlessGone<Value>(value: Promise<Value>, signal: LeaveSignal): Promise<Value | undefined> {
   if (signal.aborted) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {

@@ -73,7 +73,7 @@ export function usageOf(usage: Usage): z.output<typeof usageShape> {
   return { input_tokens: input, output_tokens: output, total_tokens: input + output };
 }
 
-/** The conversation so far, and then the query as the user's newest message. */
+/** The conversation so far, followed by the query as the user's newest message. */
 export function requestOf(body: CallBody): LlmRequest {
   return {
     messages: [...body.messages.map(messageOf), messageOf({ role: 'user', content: body.query })],
@@ -87,7 +87,7 @@ function messageOf({ role, content }: z.output<typeof message>): Message {
   return role === 'system' ? { role, content } : { role, content: [{ type: 'text', text: content }] };
 }
 
-/** Whether an earlier answer may be given again: asked for, or likely to be the same anyway. */
+/** Whether a cached answer may serve the call: the caller asked for it, or temperature 0 makes answers alike. */
 export function mayRepeat(body: CallBody, cacheControl: string | undefined): boolean {
   if (body.cache === false || /\bno-(?:cache|store)\b/i.test(cacheControl ?? '')) return false;
   return body.cache === true || body.temperature === 0;

@@ -3,7 +3,7 @@ import type { Usage } from '../../llm/index.js';
 
 const tokens = z.int().min(0);
 
-/** An answer that may be given again, in the form in which nodes share it. */
+/** A cached answer as nodes share it. */
 const keptAnswer = z.object({
   text: z.string(),
   model: z.string(),
@@ -34,17 +34,17 @@ export type KeptAnswer = z.output<typeof keptAnswer>;
 
 export type Answer = Omit<KeptAnswer, 'keptUntilMs'>;
 
-/** Undefined for whatever another version of the program, or anybody else, has left there. */
+/** Undefined if the text is not in the format of this version. */
 export function readKeptAnswer(text: string): KeptAnswer | undefined {
   try {
     return keptAnswer.safeParse(JSON.parse(text)).data;
   } catch {
-    // No JSON: the same as nothing kept, and the next answer takes its place.
+    // Not JSON: treated as a cache miss; the next answer replaces it.
     return undefined;
   }
 }
 
-/** What the vendor said beside the counts stays in the books. */
+/** Drops the vendor's own usage object and cost, which only the ledger keeps. */
 export function keptUsage({ raw: _raw, vendorCost: _cost, ...counts }: Usage): KeptAnswer['usage'] {
   return counts;
 }

@@ -1,6 +1,6 @@
 /**
- * An answer written as it comes. It begins only with the first piece: a call that fails before it is refused with a
- * status of its own. Afterwards the last event tells how it went.
+ * A streamed answer. It begins with the first piece, so that a call that fails earlier is refused with its own status.
+ * A later failure is the last event of the stream.
  */
 import { PlatformError } from '../../kernel/errors.js';
 import type { LlmEvent } from '../../llm/index.js';
@@ -14,15 +14,15 @@ import {
 import type { RunningCall, ServedCall } from './model-calls.js';
 import { payerHeaders, toNobody } from './replies.js';
 
-/** How the events are written. */
+/** The format of the events. */
 export interface StreamForm {
   write(events: readonly LlmEvent[]): string;
   end(served: ServedCall): string;
-  /** The last event of a stream that could not be finished. */
+  /** The last event of a stream that failed. */
   failure(error: PlatformError): string;
 }
 
-/** `formOf` is asked once the first piece is there: only then it is known who answers. */
+/** `formOf` is called when the first piece is there: only then is the answering model known. */
 export function streamedAnswer(
   call: RunningCall,
   formOf: () => StreamForm,
@@ -47,7 +47,7 @@ export function streamedAnswer(
   });
 }
 
-/** What ends the stream, once the call has ended. */
+/** The events that end the stream, once the call has ended. */
 async function lastWords(
   call: Promise<ServedCall | undefined>,
   form: StreamForm,
@@ -66,7 +66,7 @@ async function lastWords(
 class Pen {
   readonly #writer: StreamWriter;
   readonly #form: StreamForm;
-  /** The closing events, which leave in one write with the end that follows them at once. */
+  /** The closing events: they leave in one write with the end of the stream. */
   kept = '';
 
   constructor(writer: StreamWriter, form: StreamForm) {

@@ -14,7 +14,7 @@ import {
 
 export interface OwnKeysParts {
   readonly reads: HotReads;
-  /** What is known is asked for with every call where there is none. */
+  /** Without it the keys are read with every call. */
   readonly feed?: Pick<ChangeFeed, 'subscribe' | 'isFresh'> | undefined;
   readonly vault: Pick<Vault, 'resolve'>;
   readonly keys: Pick<VendorKeys, 'forTenant'>;
@@ -22,15 +22,15 @@ export interface OwnKeysParts {
 }
 
 const openedMax = 10_000;
-/** A value that nobody calls with does not stay in memory. */
+/** An opened value that no call uses for this long leaves memory. */
 const openedMs = 300_000;
 
 const tenantsMax = 100_000;
 const none: ReadonlyMap<string, Credential> = new Map();
 
 /**
- * The tenants' own vendor keys. Which there are is remembered until the feed of changes says otherwise, which it has
- * heard at this node before a change is answered; a value is opened once for each version of it.
+ * The tenants' own vendor keys. The list of a tenant's keys is cached until the change feed reports a change; this node
+ * receives the report before the request that made the change is answered. Each version of a value is opened once.
  */
 export class OwnKeys {
   readonly #parts: OwnKeysParts;
@@ -85,7 +85,7 @@ export class OwnKeys {
   async #read(scope: TenantScope): Promise<readonly ProviderKey[]> {
     const dropsBefore = this.#drops;
     const keys = await readProviderKeys(this.#parts.reads, scope);
-    // What changed while it was read may be missing in it: used for this call, and not remembered.
+    // A change during the read may be missing from it: use the result for this call without caching it.
     if (this.#parts.feed !== undefined && dropsBefore === this.#drops) this.#known.set(scope.tenantId, keys);
     return keys;
   }
@@ -106,7 +106,7 @@ export class OwnKeys {
     return mayGoThere ? credential : undefined;
   }
 
-  /** A key that does not open, or was deleted a moment ago, counts as none: the platform's serves the call. */
+  /** A key that cannot be opened, or was just deleted, counts as absent: the platform's key serves the call. */
   async #open(scope: TenantScope, key: ProviderKey, id: string): Promise<SecretValue | undefined> {
     try {
       const { value, version } = await this.#parts.vault.resolve(scope, { vault_secret_id: key.id });

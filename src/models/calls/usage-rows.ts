@@ -12,7 +12,7 @@ import { monthOf } from '../../tenancy/quota/index.js';
 import type { ClosedRow, OpenedRow } from '../usage/index.js';
 import type { CallOrder } from './call-order.js';
 
-/** Beyond the call's own deadline: clocks of nodes may differ, and a closing may wait for the store. */
+/** Added to the call's own deadline: the clocks of nodes differ, and a closing may wait for the store. */
 export const graceMs = 60_000;
 
 export function openedRow(
@@ -71,7 +71,7 @@ export function closedRow(
     usage_source: usage.source,
     stop_reason: report.stop ?? null,
     failure: error?.failure ?? null,
-    // From outside: bounded, and never with what a text column refuses.
+    // The vendor's value: bounded, and without the null character, which a text column refuses.
     vendor_request_id: report.vendorRequestId?.replaceAll('\0', '').slice(0, 200) ?? null,
     first_signal_ms: report.firstSignalMs ?? null,
     duration_ms: report.durationMs,

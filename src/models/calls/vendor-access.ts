@@ -13,18 +13,18 @@ import {
 export interface AccessSettings {
   readonly vendors: VendorSettings;
   readonly compatible: readonly CompatibleVendor[];
-  /** Models of the operator's own file. */
+  /** Models of the operator's models file. */
   readonly models: readonly ModelEntry[];
-  /** Whether the built-in vendor for trials answers. */
+  /** Whether the built-in simulated vendor is enabled. */
   readonly sim: boolean;
 }
 
-/** With which vendors this installation speaks, for which models, and with what keys of its own. */
+/** The vendors of this installation, their models, and the platform's keys. */
 export interface VendorAccess {
   readonly catalogue: Catalogue;
   readonly adapters: ReadonlyMap<string, VendorAdapter>;
   readonly keys: VendorKeys;
-  /** Vendors that a tenant may bring a key for. */
+  /** Vendors for which a tenant may store a key. */
   readonly providers: readonly string[];
 }
 

@@ -7,7 +7,7 @@ export interface CompatRequest {
   readonly request: LlmRequest;
 }
 
-/** Refuses in the platform's words, with the path of the field. */
+/** Refuses with the platform's error format and the path of the field. */
 export function parseCompatBody<Output>(schema: z.ZodType<Output>, body: unknown): Output {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
@@ -18,7 +18,7 @@ export function parseCompatBody<Output>(schema: z.ZodType<Output>, body: unknown
 
 const dataUrl = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is;
 
-/** A picture given as an address or inside a `data:` address. */
+/** An image given as a URL or inline in a `data:` URL. */
 export function imageFromUrl(url: string): ImagePart {
   const match = dataUrl.exec(url);
   const [, mediaType, data] = match ?? [];

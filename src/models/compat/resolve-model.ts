@@ -1,8 +1,8 @@
 import type { Catalogue, Resolution } from '../../llm/index.js';
 
 /**
- * Doors in another vendor's form take that vendor's own model names too, so that whoever moves changes one line:
- * `gpt-4.1` at OpenAI's door is `openai.gpt-4.1`.
+ * The compatible interfaces also accept the vendor's own model names, so that a client moves by changing one line:
+ * `gpt-4.1` at the OpenAI-compatible interface is `openai.gpt-4.1`.
  */
 export function resolveVendorModel(
   catalogue: Catalogue,

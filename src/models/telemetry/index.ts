@@ -1,4 +1,4 @@
-// The face of telemetry: what tenants may ask of the calls that they made.
+// The public interface of telemetry: reports on a tenant's model calls.
 import type { Operation } from '../../http/operations/index.js';
 import { telemetryOperations, type TelemetryParts } from './operations.js';
 

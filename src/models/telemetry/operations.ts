@@ -42,7 +42,7 @@ const paths = [
 
 type Asked<Query> = OperationRequest<TenantUserCaller, unknown, Query>;
 
-/** Where nothing else is said, the last month; a dashboard shows the last week. */
+/** The default range is the last month; a dashboard shows the last week. */
 const days = 30;
 const dashboardDays = 7;
 
@@ -58,7 +58,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       name: 'telemetry.health',
       method: 'GET',
       path: `${root}/health`,
-      title: 'Whether telemetry can be asked, and for what.',
+      title: 'Whether telemetry is available, and its defaults.',
       access: anyone(),
       rate: 'uncounted',
       dialect: 'telemetry',
@@ -74,7 +74,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.metrics',
       path: `${root}/metrics`,
-      title: 'Calls, tokens, latency and errors of a stretch of time.',
+      title: 'Calls, tokens, latency and errors of a period.',
       query: metricsQuery,
       output: oneShape(shapes.metrics),
       errors: ['TELEMETRY_MISSING_DATE_RANGE'],
@@ -92,7 +92,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.logs',
       path: `${root}/logs`,
-      title: 'One entry for each model call.',
+      title: 'List model calls.',
       query: logQuery,
       output: shapes.logPage,
       async handle({ caller, query }: Asked<z.output<typeof logQuery>>) {
@@ -108,7 +108,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.usage-by-hour',
       path: `${root}/usage-by-hour`,
-      title: 'Calls and tokens of the last hours, each of them.',
+      title: 'Calls and tokens for each of the last hours.',
       query: hoursQuery,
       output: oneShape(z.array(shapes.hourUse)),
       async handle({ caller, query }: Asked<z.output<typeof hoursQuery>>) {
@@ -121,7 +121,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.sessions',
       path: `${root}/sessions`,
-      title: 'Sessions with model calls, the newest first.',
+      title: 'Sessions with model calls, newest first.',
       query: sessionsQuery,
       output: shapes.sessionPage,
       async handle({ caller, query }: Asked<z.output<typeof sessionsQuery>>) {
@@ -135,7 +135,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.dashboard',
       path: `${root}/dashboard`,
-      title: 'What a dashboard shows: sums, caches, fallbacks, models, hours, sources.',
+      title: 'Dashboard data: totals, caches, fallbacks, models, hours, sources.',
       description: 'Over more than 92 days only hours with calls are listed.',
       query: rangeQuery,
       output: oneShape(shapes.dashboard),
@@ -150,7 +150,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.cache',
       path: `${root}/cache`,
-      title: 'What the response cache and the caches of vendors have spared.',
+      title: 'Savings of the response cache and of the vendors’ caches.',
       query: rangeQuery,
       output: oneShape(shapes.cache),
       async handle({ caller, query }: Asked<z.output<typeof rangeQuery>>) {
@@ -164,7 +164,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.loopgraph',
       path: `${root}/loopgraph`,
-      title: 'Which steps executions are made of, and which follow which.',
+      title: 'The steps of executions and the transitions between them.',
       query: agentRangeQuery,
       output: oneShape(shapes.loopgraph),
       async handle({ caller, query }: Asked<z.output<typeof agentRangeQuery>>) {
@@ -178,7 +178,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.call-sources',
       path: `${root}/call-sources`,
-      title: 'Model calls of the last 30 days by what they were for.',
+      title: 'Model calls of the last 30 days by source.',
       output: oneShape(z.array(shapes.callSource)),
       async handle({ caller }: Asked<unknown>) {
         const shares = await store.inTenant(caller.scope, (tx) => readShares(tx, rangeFor({})));
@@ -189,7 +189,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       ...common,
       name: 'telemetry.graph',
       path: `${root}/graph`,
-      title: 'Triggers, agents, models and tools, and the ways between them.',
+      title: 'Triggers, agents, models and tools, and the connections between them.',
       query: agentRangeQuery,
       output: oneShape(shapes.graph),
       async handle({ caller, query }: Asked<z.output<typeof agentRangeQuery>>) {

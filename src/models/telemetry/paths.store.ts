@@ -1,4 +1,4 @@
-/** Which way executions took: from what started them, over agents and tools, to models. */
+/** The paths of executions: from the trigger, over agents and tools, to models. */
 import { z } from 'zod';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 import type { Range } from './range.js';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { logOrders } from './log.store.js';
 import { momentText } from './range.js';
 
-/** A larger one is cut; anything else that is no number from 1 is refused. */
+/** A number above `most` is reduced to `most`; anything else but a whole number from 1 is refused. */
 function wholeNumber(fallback: number, most: number) {
   return z
     .string()

@@ -1,10 +1,10 @@
-/** Stretches of time as the endpoints take them, and how they are read: whole hours from sums, the rest from rows. */
+/** Time ranges as the endpoints accept them. Reports read whole hours from sums and the rest from rows. */
 import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
 
 export interface Range {
   readonly from: Date;
-  /** The first moment that is not in it. */
+  /** Exclusive. */
   readonly to: Date;
 }
 
@@ -19,16 +19,16 @@ export interface Moment {
   readonly isDay: boolean;
 }
 
-/** A date or a date and time of ISO 8601; UTC where no offset is given. */
+/** An ISO 8601 date, or date and time. Without an offset it is UTC. */
 export const momentText = z.string().transform((text, context): Moment => {
-  // An offset's plus sign that nobody encoded arrives as a space.
+  // A plus sign of an offset that was not percent-encoded arrives as a space.
   const found = form.exec(text.replace(/ (\d\d:\d\d)$/, '+$1'));
   const [, day = '', time, offset = 'Z'] = found ?? [];
   const at = new Date(time === undefined ? `${day}T00:00:00Z` : `${day}T${time}${offset}`);
-  // A day that no month has would be counted on into the next.
+  // `Date` counts an impossible day, such as February 30, on into the next month.
   const isReal = found !== null && !Number.isNaN(at.getTime()) && isDayOf(day);
   if (!isReal) {
-    context.addIssue({ code: 'custom', message: 'must be a date of ISO 8601' });
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date' });
     return z.NEVER;
   }
   return { at, isDay: time === undefined };
@@ -40,8 +40,8 @@ function isDayOf(day: string): boolean {
 }
 
 /**
- * A bare end includes its day; what is missing means the last `days` days. Without an end, nothing has happened yet
- * behind a beginning that is still to come.
+ * An end without a time includes its day. Without a start the range is the last `days` days before the end. Without an
+ * end it ends now; a start in the future then gives an empty range.
  */
 export function rangeOf(
   given: { readonly start_date?: Moment | undefined; readonly end_date?: Moment | undefined },
@@ -52,25 +52,25 @@ export function rangeOf(
   const presentMs = Math.max(nowMs, start?.at.getTime() ?? nowMs);
   const toMs = end === undefined ? presentMs + 1 : end.at.getTime() + (end.isDay ? dayMs : 1);
   const from = start?.at ?? new Date(toMs - 1 - days * dayMs);
-  if (from.getTime() >= toMs) throw invalidField('start_date', 'lies behind end_date');
+  if (from.getTime() >= toMs) throw invalidField('start_date', 'must not be after end_date');
   return { from, to: new Date(toMs) };
 }
 
-/** The whole hours in a range; the same moment twice where there are none. */
+/** The whole hours in a range; start and end are equal if there are none. */
 export function wholeHours({ from, to }: Range): Range {
   const first = Math.ceil(from.getTime() / hourMs) * hourMs;
   const last = Math.floor(to.getTime() / hourMs) * hourMs;
   return first < last ? { from: new Date(first), to: new Date(last) } : { from: to, to };
 }
 
-/** The beginnings of the hours that a range touches. */
+/** The start of each hour that the range touches. */
 export function hoursOf({ from, to }: Range): readonly Date[] {
   const first = Math.floor(from.getTime() / hourMs) * hourMs;
   const count = Math.ceil((to.getTime() - first) / hourMs);
   return Array.from({ length: count }, (_, nth) => new Date(first + nth * hourMs));
 }
 
-/** The last hours, the present one among them. */
+/** The last `count` hours, including the current one. */
 export function lastHours(count: number, nowMs: number): Range {
   const present = Math.floor(nowMs / hourMs) * hourMs;
   return { from: new Date(present - (count - 1) * hourMs), to: new Date(present + hourMs) };

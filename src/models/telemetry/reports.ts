@@ -1,4 +1,4 @@
-/** What the sums say, in the forms of the endpoints. */
+/** Turns sums into the replies of the endpoints. */
 import type { z } from 'zod';
 import type { LogRow, SessionRow } from './log.store.js';
 import type { Edge, GraphNode, LoopNode } from './paths.store.js';
@@ -7,7 +7,7 @@ import type * as shapes from './shapes.js';
 import { averageMs, errorsOf, groupsBy, hitRate, percent, type Share, sumOf, type Totals } from './totals.js';
 
 const topMax = 10;
-/** Over longer stretches only hours with calls are listed. */
+/** Over longer ranges only hours with calls are listed. */
 const filledDaysMax = 92;
 
 type Shape<Key extends keyof typeof shapes> = z.input<(typeof shapes)[Key]>;
@@ -95,7 +95,7 @@ export function hoursReport(hours: readonly Hour[], range: Range): Shape<'hourUs
   });
 }
 
-/** Zeros where nothing was called. */
+/** Zeros for an hour without calls. */
 function at(hours: readonly Hour[], hour: Date): { readonly calls: number; readonly tokens: number } {
   return hours.find((each) => each.hour.getTime() === hour.getTime()) ?? { calls: 0, tokens: 0 };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const count = z.int().min(0);
 const ms = z.number().min(0);
-/** Two decimals; not bound to 100 everywhere. */
+/** Two decimals; some percentages exceed 100. */
 const percentage = z.number().min(0);
 const agentId = z.uuid().nullable();
 

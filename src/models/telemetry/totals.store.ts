@@ -37,7 +37,7 @@ const summed = sql.fragment`
   sum(cached_tokens)::bigint as cached_tokens, sum(cache_creation_tokens)::bigint as cache_creation_tokens,
   sum(fallbacks)::bigint as fallbacks`;
 
-/** Sums of whole hours, and the rows of what is left at both ends: exact, and cheap over any range. */
+/** The sums of the whole hours and the rows of the rest at both ends: exact, and cheap over any range. */
 function facts(tx: TenantTransaction, range: Range, filter: CallFilter) {
   const { tenantId } = tx.scope;
   const whole = wholeHours(range);

@@ -1,4 +1,4 @@
-/** What calls add up to. */
+/** Sums over model calls. */
 export interface Totals {
   readonly calls: number;
   readonly vendor_calls: number;
@@ -10,7 +10,7 @@ export interface Totals {
   readonly fallbacks: number;
 }
 
-/** Calls of one kind: by whom, to which model, what for, and how they ended. */
+/** Sums over the calls with the same agent, model, source and outcome. */
 export interface Share extends Totals {
   readonly agent_id: string | null;
   readonly provider: string;
@@ -48,12 +48,12 @@ export function sumOf(rows: readonly Totals[]): Totals {
 
 export interface Group {
   readonly shares: readonly Share[];
-  /** One of them: all have the same names. */
+  /** Any share of the group: all have the same names. */
   readonly one: Share;
   readonly sum: Totals;
 }
 
-/** Groups of shares with the same name, the one with the most calls first. */
+/** Groups shares by name. The group with the most calls comes first. */
 export function groupsBy(shares: readonly Share[], nameOf: (share: Share) => string): readonly Group[] {
   const groups = new Map<string, Share[]>();
   for (const share of shares) {
@@ -71,7 +71,7 @@ export function errorsOf(shares: readonly Share[]): number {
   return shares.reduce((sum, { status, calls }) => sum + (status === 'error' ? calls : 0), 0);
 }
 
-/** With two decimals; 0 of nothing. */
+/** Rounds to two decimals; 0 if `whole` is 0. */
 export function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100;
 }
@@ -80,7 +80,7 @@ export function averageMs({ calls, response_time_ms: ms }: Totals): number {
   return calls === 0 ? 0 : Math.round((ms / calls) * 100) / 100;
 }
 
-/** Of a hundred calls that reached a vendor; above 100 where many answers were given again. */
+/** Cache hits per hundred calls that reached a vendor. Above 100 if more answers came from the cache than from vendors. */
 export function hitRate({ cache_hits: hits, vendor_calls: reached }: Totals): number {
   return percent(hits, Math.max(1, reached));
 }

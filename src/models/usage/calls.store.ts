@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { type BatchTarget, insertTarget, sql, type Store } from '../../infra/storage/index.js';
 
-/** A model call that was let in, as telemetry knows it. Times are ISO 8601, as the columns take them. */
+/** A model call as telemetry stores it. Times are ISO 8601, as the columns take them. */
 export interface CallRow {
   readonly tenant_id: string;
-  /** When its first attempt was opened. */
+  /** The time at which its first attempt was opened. */
   readonly started_at: string;
   readonly call_id: string;
   readonly key_id: string | null;
@@ -33,8 +33,8 @@ export interface CallRow {
 const nobody = "'00000000-0000-0000-0000-000000000000'::uuid";
 
 /**
- * Counts the rows of the relation `inserted` in their hours. In the order of their keys, so that two batches never wait
- * for each other crosswise.
+ * Adds the rows of the relation `inserted` to the sums of their hours, in key order, so that two batches never
+ * deadlock.
  */
 export const hoursAdded = `
   insert into call_hours as h (tenant_id, hour, agent_id, provider, model, call_source, status, calls, vendor_calls,
@@ -89,13 +89,13 @@ const inserted = insertTarget<CallRow>({
   bytesOf: ({ input_preview, output_preview }) => 500 + input_preview.length + output_preview.length,
 });
 
-/** A call is told once, and its hour counts it once, however often the same row is written. */
+/** A call is recorded once and counted once in its hour, however often the same row is written. */
 export const callTarget: BatchTarget<CallRow, 'told'> = {
   ...inserted,
   outcomes: (rows) => rows.map(() => 'told'),
 };
 
-/** Partitions for the rows of this month and the next ones. */
+/** Creates the partitions for this month and the next ones. */
 export async function preparePartitions(store: Store, now: Date): Promise<void> {
   await store.directory((tx) =>
     tx.any(sql.type(z.object({}))`select prepare_call_partitions(${now.toISOString()}::timestamptz)`),

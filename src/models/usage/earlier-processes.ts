@@ -1,7 +1,6 @@
 /**
- * Which processes used this data directory before. One that is gone for sure can close nothing any more, so what it
- * left open need not wait for its deadline. Only what is sure counts: on the same machine, and no process of that
- * number is there.
+ * The earlier processes of this data directory. A process that is certainly gone cannot close its open rows, so they
+ * need not wait for their deadlines. Certain means: on the same machine, and no process has that number.
  */
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -11,7 +10,7 @@ import { makeFolder } from '../../infra/storage/index.js';
 
 export interface EarlierProcesses {
   isGone(processId: string): boolean;
-  /** This process ends as it should, and has left nothing open. */
+  /** This process ends normally and leaves nothing open. */
   leave(): Promise<void>;
 }
 
@@ -20,7 +19,7 @@ const entry = z.object({ pid: z.int().positive(), host: z.string() });
 /** Longer than any attempt may run: after that the deadlines of its rows have passed too. */
 const remembersMs = 3_600_000;
 
-/** Nodes of this very process, as tests start them: their process is there, but so are they. */
+/** Ids of nodes that run in this very process, as in tests: the process exists, and so do they. */
 const here = new Set<string>();
 
 export async function enterProcesses(dataDir: string, processId: string): Promise<EarlierProcesses> {
@@ -36,7 +35,7 @@ export async function enterProcesses(dataDir: string, processId: string): Promis
     if (Date.now() - (await stat(path)).mtimeMs > remembersMs) await rm(path, { force: true });
   }
   here.add(processId);
-  // An id may hold what an operator named the node.
+  // The id may contain the operator's name for the node.
   const own = join(folder, encodeURIComponent(processId));
   await writeFile(own, JSON.stringify({ pid: process.pid, host: hostname() }));
   return {
@@ -53,7 +52,7 @@ async function isOver(path: string): Promise<boolean> {
   try {
     text = await readFile(path, 'utf8');
   } catch {
-    // Another node that starts at the same time tidied it away.
+    // Another node that starts at the same time removed the file.
     return false;
   }
   const read = entry.safeParse(parsed(text));
@@ -65,7 +64,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Its process died while it wrote; nothing is known of it.
+    // The process died while it wrote the file, so its identity is unknown.
     return undefined;
   }
 }
@@ -75,7 +74,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of another user cannot be signalled, and is there.
+    // A process of another user cannot be signalled, but exists.
     return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
   }
 }

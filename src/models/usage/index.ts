@@ -1,4 +1,4 @@
-// The face of usage: what every attempt at a vendor cost, and who paid.
+// The public interface of usage: the cost of every attempt at a vendor, and its payer.
 export { enterProcesses } from './earlier-processes.js';
 export { openProcesses, type Peers, type Processes } from './processes.js';
 export { Ledger, type LedgerParts } from './ledger.js';

@@ -1,7 +1,7 @@
 /**
- * The books of model calls. An attempt is opened before its vendor hears of it and closed before its answer ends, so
- * whatever dies in between leaves a row that says so; after its deadline such a row is closed with the estimate that
- * it was opened with. Rows of many calls are written together.
+ * The ledger of model calls. A row is opened before the vendor is asked and closed before the answer ends, so an
+ * attempt whose process dies in between leaves an open row. After its deadline such a row is closed with the estimate
+ * that it was opened with. Rows of many calls are written together.
  */
 import type { Time, Timer } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -27,28 +27,25 @@ export interface LedgerParts {
   readonly store: Store;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
-  /** Whether a process is surely gone, so that nothing it has left open can still be closed by it. */
+  /** Whether a process is certainly gone and cannot close its open rows. */
   readonly isGone?: (processId: string) => boolean;
 }
 
-/** Long enough for a busy store. One that is away has refused the call before, when keys and counts were read. */
+/** Long enough for a busy store. An unreachable store has already refused the call, when keys and counts were read. */
 const bookingMsMax = 8_000;
 const tellingMsMax = 3_000;
 const sweepEveryMs = 15_000;
 const partitionsEveryMs = 6 * 3_600_000;
-/** Only a process that died leaves calls untold, so they are looked for seldom; at the start, those of a day. */
+/** Only a process that died leaves unrecorded calls, so the search is rare. The first search covers one day. */
 const untoldEveryMs = 600_000;
 const untoldAtStartMs = 86_400_000;
-/** What was closed long after its deadline, since the store was away, is met again so much later. */
+/** Rows that were closed long after their deadline, since the store was unreachable, are found within this overlap. */
 const untoldOverlapMs = 300_000;
 const sweepRowsMax = 500;
-/**
- * Closings, and calls not told of yet, that wait for the store to come back. Of those beyond, the rows are closed with
- * their estimates.
- */
+/** Closings and unrecorded calls that wait for the store. Beyond this number rows are closed with their estimates. */
 const lateMax = 50_000;
 
-/** What ends an attempt, and what it was opened with, where that may have to be written again. */
+/** The closing of an attempt and its opening, which may have to be written again. */
 interface Closing {
   readonly row: ClosingRow;
   readonly opened: OpenedRow | undefined;
@@ -59,9 +56,9 @@ export class Ledger {
   readonly #books: BatchWriter<OpenedRow | ClosingRow, Recorded>;
   readonly #orphans: BatchWriter<Orphan & { readonly closed_at: string }, 'closed'>;
   readonly #telling: BatchWriter<CallRow, 'told'>;
-  /** Closings that the store did not take, by attempt. */
+  /** Closings that the store has not accepted, by attempt. */
   readonly #late = new Map<string, Closing>();
-  /** Calls that it did not hear of, by call. */
+  /** Calls that the store has not recorded, by call. */
   readonly #untold = new Map<string, CallRow>();
   #partitionsAtMs = Number.NEGATIVE_INFINITY;
   readonly #untoldSpans: BatchWriter<UnrecordedSpan, 'looked'>;
@@ -80,14 +77,14 @@ export class Ledger {
   }
 
   /**
-   * Resolves once the row is there, whatever becomes of this process. What cannot be booked is not done: a store that is
-   * away refuses the call.
+   * Resolves once the row is committed and survives this process. An attempt that cannot be recorded is not made: if the
+   * store is unreachable, the call is refused.
    */
   async open(opened: OpenedRow): Promise<void> {
     try {
       await this.#books.write(opened);
     } catch (error) {
-      // It may have been written all the same; then it must not be taken for a call that was made.
+      // The row may have been committed; it must not count as a call that was made.
       if (error instanceof StoreError && error.failure === 'outcome-unknown') {
         const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
         this.#closeLater({ row, opened: undefined });
@@ -97,8 +94,8 @@ export class Ledger {
   }
 
   /**
-   * For a call that was not made after all; resolves once that is durable. Where no row is found it may be in a commit
-   * whose answer was lost and which is made yet: it is looked for once more.
+   * For a call that was not made after all; resolves once the removal is durable. A missing row may belong to a commit
+   * whose answer was lost and which is still to come, so it is searched once more.
    */
   async takeBack(opened: OpenedRow): Promise<void> {
     const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
@@ -111,8 +108,8 @@ export class Ledger {
   }
 
   /**
-   * Resolves once the row and the counter of its month are durable, and with them what is `told` of the call, if this
-   * was its only attempt. A row that PostgreSQL has lost is written again from what it was `opened` with.
+   * Resolves once the row and the counter of its month are durable. If this was the call's only attempt, `recorded` is
+   * written in the same commit. A row that PostgreSQL lost is written again from `opened`.
    */
   async close(row: ClosedRow, told: RecordedRow = toldNothing, opened?: OpenedRow): Promise<void> {
     const both = { row: closing(row, told), opened };
@@ -120,7 +117,7 @@ export class Ledger {
       await this.#close(both);
     } catch (error) {
       if (told !== toldNothing && !mayPass(error)) {
-        // What cannot be told, since its tenant is gone, can still be closed.
+        // The tenant is gone and the call cannot be recorded, but the row can still be closed.
         this.#parts.report('telling of a model call', error);
         return this.close(row, toldNothing, opened);
       }
@@ -135,7 +132,7 @@ export class Ledger {
       await this.#books.write(opened);
     } catch (error) {
       if (mayPass(error)) throw error;
-      // It is not lost: its tenant is gone, and its rows with it.
+      // Nothing is lost: the tenant is gone, and its rows with it.
       this.#parts.report('opening a usage row again', error);
       return;
     }
@@ -143,8 +140,8 @@ export class Ledger {
   }
 
   /**
-   * Resolves once the call's row is durable. A call that was answered and booked is not refused for want of a row about
-   * it: where the store does not take it now, it is written later.
+   * Resolves once the call's row is durable. An answered call is not refused because this row is missing: if the store
+   * does not accept it now, it is written later.
    */
   async tell(row: CallRow): Promise<void> {
     try {
@@ -155,7 +152,7 @@ export class Ledger {
     }
   }
 
-  /** Sweeps now, for what an earlier process left, and then again and again. */
+  /** Sweeps now, for rows that an earlier process left open, and then periodically. */
   start(): void {
     const tick = (): void => {
       this.#sweeping = this.#preparePartitions()
@@ -169,7 +166,7 @@ export class Ledger {
     tick();
   }
 
-  /** Answers how many rows it closed. */
+  /** Returns how many rows it closed. */
   async sweep(): Promise<number> {
     let closed = 0;
     for (const [attemptId, late] of this.#late) {
@@ -211,7 +208,7 @@ export class Ledger {
     await this.#sweeping;
   }
 
-  /** What the store will never take, such as a row of a tenant that is gone, must not hold up the others for ever. */
+  /** A row that the store will never accept, such as one of a deleted tenant, must not block the others forever. */
   async #catchUp(attempted: string, write: () => Promise<unknown>): Promise<void> {
     try {
       await write();
@@ -292,7 +289,7 @@ function closing(row: ClosedRow, told: RecordedRow): ClosingRow {
   };
 }
 
-/** Whether the same row may be written later. */
+/** Whether a later write of the same row can succeed. */
 function mayPass(error: unknown): boolean {
   return error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown');
 }

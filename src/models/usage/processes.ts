@@ -1,8 +1,8 @@
-/** Under which name this process opens rows, and which of the others can close nothing any more. */
+/** The id under which this process opens rows, and the ids of processes that can no longer close theirs. */
 import type { Time } from '../../../cluster/index.js';
 import { enterProcesses } from './earlier-processes.js';
 
-/** What a member of a cluster knows of the others. */
+/** A cluster member's knowledge of the other members. */
 export interface Peers {
   readonly process: string;
   surelyGone(process: string): boolean;
@@ -12,7 +12,7 @@ export interface ProcessesParts {
   readonly dataDir: string;
   readonly newId: () => string;
   readonly time: Time;
-  /** Undefined for a process that no others watch over. */
+  /** Undefined for a process outside of a cluster. */
   readonly peers: Peers | undefined;
 }
 
@@ -22,10 +22,10 @@ export interface Processes {
   leave(): Promise<void>;
 }
 
-/** The cluster answers for its members alone: of others it knows nothing, and takes them for gone. */
+/** The cluster reports on its members only. It counts any other process as gone. */
 const memberPrefix = 'member-';
 
-/** A process that lost its place finishes the calls that it carries, and ends; so long what it carries is its own. */
+/** A process that lost its lease finishes its calls and ends; for this time it may still close its rows. */
 const finishingMs = 30_000;
 
 export async function openProcesses({ dataDir, newId, time, peers }: ProcessesParts): Promise<Processes> {

@@ -1,19 +1,19 @@
 import type { BatchTarget } from '../../infra/storage/index.js';
 import { hoursAdded } from './calls.store.js';
 
-/** Of calls whose last attempt's deadline lies within. */
+/** Selects calls whose last attempt has its deadline in this span. */
 export interface UnrecordedSpan {
   readonly since: string;
   readonly until: string;
 }
 
-/** Between the deadlines of a call's attempts lies no more than the call's own time. */
+/** The deadlines of a call's attempts differ by at most the call's own time. */
 const betweenAttempts = "interval '15 minutes'";
 
 /**
- * Tells of calls whose attempts are closed and which nobody told of: their process died between the two commits. One
- * that answered at its first attempt is told of as it is closed, so it is not looked for. One that is told of after all
- * finds its row there, and is counted once.
+ * Records calls whose attempts are closed but which have no row: their process died between the two commits. A call
+ * that is answered at its first attempt is recorded with the closing of that attempt and is not searched. If the
+ * process records such a call later after all, its row exists and the call is counted once.
  */
 export const unrecordedTarget: BatchTarget<UnrecordedSpan, 'looked'> = {
   name: 'tell_untold_calls',

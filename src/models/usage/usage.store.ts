@@ -22,7 +22,7 @@ export interface OpenedRow {
   readonly agent_id: string | null;
   readonly session_id: string | null;
   readonly execution_id: string | null;
-  /** Whose attempt it is: when that process is gone, nobody else closes the row. */
+  /** The process of the attempt. When it is gone, no other process closes the row. */
   readonly process_id: string;
   readonly vendor: string;
   readonly model: string;
@@ -35,11 +35,11 @@ export interface OpenedRow {
   readonly cost_estimate: number;
 }
 
-/** What became of it. */
+/** The result of an attempt. */
 export interface ClosedRow {
   readonly tenant_id: string;
   readonly attempt_id: string;
-  /** As it was opened with: by it the row is found in few steps through any index. */
+  /** The value of the opening: with it the row is found in few steps through any index. */
   readonly opened_at: string;
   readonly outcome: 'completed' | 'failed' | 'timeout' | 'cancelled';
   readonly closed_at: string;
@@ -80,7 +80,7 @@ const openedColumns = {
   cost_estimate: 'float8',
 } as const satisfies Record<keyof OpenedRow, string>;
 
-/** Openings as rows of somebody else's write: a row that is there already stays as it is. */
+/** Openings within another statement. An existing row stays as it is. */
 export const openedTable = {
   name: 'usage_rows',
   columns: openedColumns,
@@ -106,8 +106,8 @@ const closedColumns = {
 } as const satisfies Record<Exclude<keyof ClosedRow, 'tenant_id' | 'attempt_id' | 'opened_at'>, string>;
 
 /**
- * What telemetry is told of a call that its first attempt completed; the rest stands in the attempt's row. All are null
- * where nothing is told with the closing.
+ * The telemetry of a call that its first attempt completed; the attempt's row holds the rest. All fields are null if
+ * the closing records no call.
  */
 export interface RecordedRow {
   readonly response_time_ms: number | null;
@@ -132,9 +132,9 @@ export type ClosingRow = ClosedRow & RecordedRow;
 const keepFirst = 'on conflict (tenant_id, attempt_id) do nothing';
 
 /**
- * Openings without closings, of which the other parts would be prepared for nothing. Committed and not flushed: what an
- * opening is for is the death of a process, and after that the row is there. Only where PostgreSQL itself goes down
- * within a moment may it be lost; then the closing, which is flushed, finds no row and says so.
+ * Openings without closings: preparing the other parts of the statement would be wasted. The commit is not flushed. An
+ * opening protects against the death of a process, and then the row exists. Only a crash of PostgreSQL within a moment
+ * can lose it; then the closing, which is flushed, finds no row and reports that.
  */
 function openingText(selected: string): string {
   return `insert into usage_rows (${Object.keys(openedColumns).join(', ')})
@@ -148,24 +148,24 @@ const openings = {
   text: openingText(`given.* from ${unflushed}, ${unnestText(openedColumns)} as given`),
 };
 
-/** To take lists apart takes PostgreSQL as long as all the rest of one row. */
+/** PostgreSQL needs as long to unnest lists as for all other work on one row. */
 const openingAlone = {
   name: 'open_book',
   text: openingText(`${scalars(openedColumns)} from ${unflushed}`),
 };
 
-/** `missing`: there is no row that could be closed. */
+/** `missing`: no row to close exists. */
 export type Recorded = 'booked' | 'missing';
 
 /**
- * What closings do: they close rows, add what the platform paid for to the month's counter, and tell of the calls that
- * ended with them. A row that is closed already is left as it is and adds and tells nothing, so a repeated batch counts
- * once. Keys come back for which there is no row.
+ * Closings close rows, add the tokens that the platform paid for to the month's counter, and record the calls that
+ * ended with them. A row that is already closed stays as it is, adds nothing and records nothing, so a repeated batch
+ * counts once. The statement returns the keys without a row.
  *
- * The plan is kept, and was made for tables of another size. Whatever it takes an index for, a row is found in few
- * steps: by `outcome is null` it would be looked for among all that are open, whose index seems to be small, and by the
- * tenant alone among all of that tenant's, where the keys are fewer bytes. With a thousand open rows a batch took five
- * times as long, measured.
+ * PostgreSQL keeps the plan, which was made for tables of another size. The conditions find a row in few steps with
+ * any index: `outcome is null` would search all open rows, whose index seems to be small, and the tenant alone would
+ * search all rows of the tenant, where keys take fewer bytes. With a thousand open rows a batch took five times as
+ * long, measured.
  */
 function closingText(parts: {
   readonly given: string;
@@ -213,10 +213,10 @@ const closingAlone = {
   })}`,
 };
 
-/** The parameters of closings follow those of openings, the keys first. */
+/** The parameters of closings follow those of openings, keys first. */
 const closingsFrom = Object.keys(openedColumns).length + 1;
 
-/** Opens rows and closes others in one statement: a commit serves the beginnings and the ends of all calls of the moment. */
+/** Opens and closes rows in one statement, so that one commit serves all calls that start or end at the moment. */
 export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
   name: 'write_books',
   text: `with opened as (
@@ -256,7 +256,7 @@ const missingRow = z.object({ attempt_id: z.string() });
 
 type Columns = Readonly<Record<string, string>>;
 
-/** One parameter for each column of a row that goes alone. */
+/** One parameter for each column of a single row. */
 function scalars(columns: Columns): string {
   return Object.entries(columns)
     .map(([name, type], index) => `$${index + 1}::${type} as ${name}`)
@@ -271,15 +271,15 @@ function isClosing(row: OpenedRow | ClosingRow): row is ClosingRow {
   return 'outcome' in row;
 }
 
-/** An attempt that nobody works on any more. */
+/** An open attempt whose process is gone or whose deadline has passed. */
 export interface Orphan {
   readonly tenant_id: string;
   readonly attempt_id: string;
 }
 
 /**
- * Closes such rows with the estimates that they were opened with, counts them, and tells of their calls, which ended
- * with them. What was closed in the meantime stays as it is.
+ * Closes such rows with the estimates of their openings, counts them and records their calls, which ended with them. A
+ * row that was closed in the meantime stays as it is.
  */
 export const orphanTarget: BatchTarget<Orphan & { readonly closed_at: string }, 'closed'> = {
   name: 'close_orphans',
@@ -333,7 +333,7 @@ export const orphanTarget: BatchTarget<Orphan & { readonly closed_at: string }, 
 
 const processes = z.object({ process_id: z.string() });
 
-/** Processes that have rows open. */
+/** The processes that have open rows. */
 export async function listProcesses(store: Store): Promise<readonly string[]> {
   const rows = await store.directory((tx) =>
     tx.any(sql.type(processes)`
@@ -344,7 +344,7 @@ export async function listProcesses(store: Store): Promise<readonly string[]> {
 
 const orphan = z.object({ tenant_id: z.string(), attempt_id: z.string() });
 
-/** Rows still open after their deadline, or of a process that is gone, the oldest first. */
+/** Open rows after their deadline or of a process that is gone, oldest first. */
 export function listOrphans(
   store: Store,
   now: Date,

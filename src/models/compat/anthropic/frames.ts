@@ -2,9 +2,9 @@ import { messagesStopReason, toMessagesUsage } from './to-reply.js';
 import { type LlmEvent, type Origin, sealSignature, zeroUsage, type Usage } from '../../../llm/index.js';
 
 /**
- * Writes an answer as the stream of events that Anthropic's clients read: numbered blocks that open, grow and close.
- * Text and thoughts close when something else begins; calls stay open until their end, since calls of other vendors
- * interleave. What the prompt cost is known only at the end, and comes in the last totals.
+ * Writes an answer as the event stream of Anthropic's API: numbered blocks that open, grow and close. Text and thoughts
+ * close when another block begins. Tool calls stay open until their end, since other vendors interleave them. The cost
+ * of the prompt is known only at the end and comes in the last totals.
  */
 export class MessagesFrames {
   readonly #head: { readonly id: string; readonly model: string };
@@ -26,7 +26,7 @@ export class MessagesFrames {
     return text;
   }
 
-  /** After the closing events. */
+  /** Called after the closing events. */
   end(): string {
     return event('message_stop', {});
   }

@@ -1,4 +1,4 @@
-/** Anthropic's Messages as a way in: a request of that form becomes the platform's own. */
+/** Translates a request of Anthropic's Messages API into the platform's own request. */
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
 import { parseCompatBody, type CompatRequest } from '../compat-request.js';
@@ -70,8 +70,8 @@ const messagesRequest = z.object({
   tools: z
     .array(
       z.object({
-        type: z.literal('custom', 'only tools of the caller’s own can be used').nullish(),
-        name: z.string().regex(/^[\w-]{1,128}$/, 'letters, digits, underscores and hyphens, 128 at most'),
+        type: z.literal('custom', 'must be `custom`: only tools defined by the caller are supported').nullish(),
+        name: z.string().regex(/^[\w-]{1,128}$/, 'must be 1 to 128 letters, digits, underscores or hyphens'),
         description: z.string().optional(),
         input_schema: z.record(z.string(), z.unknown()),
       }),
@@ -159,7 +159,7 @@ type AssistantContent = Exclude<
   string
 >;
 
-/** Results of tools are messages of their own in the platform's form, before what the user says beside them. */
+/** In the platform's request tool results are messages of their own, before the user's text of the same message. */
 function userMessages(
   content: UserContent,
   toolNames: ReadonlyMap<string, string>,
@@ -174,7 +174,7 @@ function userMessages(
     else {
       const name = toolNames.get(block.tool_use_id);
       if (name === undefined) {
-        throw invalidField(`messages.${index}.content.${at}.tool_use_id`, 'answers no tool use before it');
+        throw invalidField(`messages.${index}.content.${at}.tool_use_id`, 'does not match an earlier tool use');
       }
       const parts = typeof block.content === 'string' ? [textOf(block.content)] : (block.content ?? []);
       results.push({

@@ -1,7 +1,7 @@
 import type { ErrorObject } from '@anthropic-ai/sdk/resources/shared';
 import type { PlatformError } from '../../../kernel/errors.js';
 
-/** The envelope that Anthropic's clients read; as the last event of a stream it is sent under the name `error`. */
+/** The error envelope of Anthropic's API. A stream sends it as its last event, named `error`. */
 export function toMessagesError(error: PlatformError): {
   type: 'error';
   error: { type: ErrorObject['type'] | 'request_too_large'; message: string; code: string };

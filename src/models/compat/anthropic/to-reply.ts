@@ -34,7 +34,7 @@ export interface MessagesUsage {
   readonly output_tokens: number;
 }
 
-/** Here input leaves out what the cache gave or took. */
+/** In this format the input count excludes cache reads and writes. */
 export function toMessagesUsage(usage: Usage): MessagesUsage {
   return {
     input_tokens: usage.inputUncached + usage.toolPrompt,

@@ -5,8 +5,8 @@ import { type LlmEvent, type Usage, zeroUsage } from '../../../llm/index.js';
 type Delta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string };
 
 /**
- * Writes an answer as a stream of chunks. A list of events becomes one text, so that it can leave in one write; what
- * all chunks have in common is made once.
+ * Writes an answer as a stream of chunks. A list of events becomes one text that leaves in one write. The part that all
+ * chunks share is built once.
  */
 export class ChatFrames {
   readonly #head: string;
@@ -35,7 +35,7 @@ export class ChatFrames {
     return text;
   }
 
-  /** After the closing events. Clients look for the usage in the last chunk, behind the one with the reason to stop. */
+  /** Called after the closing events. Clients read the usage from the last chunk, after the one with the finish reason. */
   end(): string {
     return `${this.#wantsUsage ? this.#usageChunk() : ''}data: [DONE]\n\n`;
   }
@@ -72,7 +72,7 @@ export class ChatFrames {
   }
 
   #chunk(delta: Delta, finish_reason: ChatCompletionChunk.Choice['finish_reason']): string {
-    // The first chunk, and only that one, names the role.
+    // Only the first chunk names the role.
     const role = this.#begun ? undefined : { role: 'assistant' as const };
     this.#begun = true;
     const choice = { index: 0, delta: { ...role, ...delta }, logprobs: null, finish_reason };

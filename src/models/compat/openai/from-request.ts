@@ -1,4 +1,4 @@
-/** OpenAI's chat completions as a way in: a request of that form becomes the platform's own. */
+/** Translates a request of OpenAI's chat completions into the platform's own request. */
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
 import { JsonSize } from '../../../http/operations/index.js';
@@ -36,7 +36,7 @@ const message = z.discriminatedUnion('role', [
 const tool = z.object({
   type: z.literal('function'),
   function: z.object({
-    name: z.string().regex(/^[\w-]{1,64}$/, 'letters, digits, underscores and hyphens, 64 at most'),
+    name: z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, underscores or hyphens'),
     description: z.string().nullish(),
     parameters: z.record(z.string(), z.unknown()).nullish(),
   }),
@@ -49,7 +49,7 @@ const chatRequest = z.object({
   top_p: z.number().min(0).max(1).nullish(),
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
-  n: z.literal(1, 'only one answer is made for a request').nullish(),
+  n: z.literal(1, 'must be 1: a request gets one answer').nullish(),
   seed: z.int().nullish(),
   stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
   stream: z.boolean().nullish(),
@@ -78,7 +78,7 @@ const chatRequest = z.object({
 type ChatRequest = z.output<typeof chatRequest>;
 
 export interface ChatCompletionRequest extends CompatRequest {
-  /** The caller asked for the usage chunk at the end of a stream. */
+  /** The caller asked for a usage chunk at the end of the stream. */
   readonly wantsUsage: boolean;
 }
 
@@ -111,8 +111,8 @@ const efforts = {
 
 function messages(given: ChatRequest): Message[] {
   const toolNames = new Map<string, string>();
-  // Vendors that want arguments as objects have each of these texts parsed, and the count of the body's own values
-  // ends at a text.
+  // Some vendors need arguments as objects, so each of these texts is parsed. The size check of the body does not look
+  // inside texts.
   const written = new JsonSize();
   return given.messages.map((each, index): Message => {
     switch (each.role) {
@@ -128,7 +128,7 @@ function messages(given: ChatRequest): Message[] {
         for (const call of each.tool_calls ?? []) {
           toolNames.set(call.id, call.function.name);
           if (written.addText(call.function.arguments) !== undefined) {
-            throw invalidField(`messages.${index}.tool_calls`, 'has arguments that are too deep or too long');
+            throw invalidField(`messages.${index}.tool_calls`, 'has arguments that are nested too deeply or too long');
           }
           content.push({
             type: 'tool_call',
@@ -142,7 +142,7 @@ function messages(given: ChatRequest): Message[] {
       case 'tool': {
         const name = toolNames.get(each.tool_call_id);
         if (name === undefined) {
-          throw invalidField(`messages.${index}.tool_call_id`, 'answers no tool call before it');
+          throw invalidField(`messages.${index}.tool_call_id`, 'does not match an earlier tool call');
         }
         const text = plainText(each.content);
         return { role: 'tool', callId: each.tool_call_id, name, content: [{ type: 'text', text }] };

@@ -1,6 +1,6 @@
 import type { PlatformError } from '../../../kernel/errors.js';
 
-/** The envelope that OpenAI's clients read, with the platform's own code. */
+/** The error envelope of OpenAI's API, with the platform's own code. */
 export function toChatError(error: PlatformError): {
   error: { message: string; type: string; param: string | null; code: string };
 } {
