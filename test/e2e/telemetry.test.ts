@@ -21,7 +21,7 @@ async function tell(node: TestNode, ...rows: readonly Partial<CallRow>[]): Promi
     throw new Error(what, { cause: error });
   };
   const ledger = new Ledger({ writers, store, time: systemTime, report });
-  await Promise.all(rows.map((row) => ledger.tell({ ...usual(node), ...row })));
+  await Promise.all(rows.map((row) => ledger.record({ ...usual(node), ...row })));
   await writers.close();
   await store.close();
 }

@@ -6,11 +6,11 @@ import { type AttemptReport, type AttemptStart, defaultCallLimits } from '../../
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { Ledger, OpenedRow } from '../usage/index.js';
 import type { CallOrder } from './call-order.js';
-import { callRow, toldOf } from './call-rows.js';
+import { callRow, recordedRow } from './call-rows.js';
 import { closedRow, graceMs, openedRow } from './usage-rows.js';
 
 export interface CallLedgerParts {
-  readonly ledger: Pick<Ledger, 'open' | 'takeBack' | 'close' | 'tell'>;
+  readonly ledger: Pick<Ledger, 'open' | 'takeBack' | 'close' | 'record'>;
   readonly quota: Pick<Quota, 'reserveTokens' | 'settleTokens'>;
   readonly time: Time;
   readonly processId: string;
@@ -29,7 +29,7 @@ export class CallLedger {
   /** The row of the current attempt. */
   #opened: OpenedRow | undefined;
   #mayUsePool: boolean;
-  #told = false;
+  #recorded = false;
 
   constructor(
     parts: CallLedgerParts,
@@ -85,14 +85,14 @@ export class CallLedger {
   }
 
   readonly afterAttempt = (report: AttemptReport): Promise<void> => {
-    const booked = this.#book(report);
+    const recorded = this.#close(report);
     const { onBooking } = this.#order;
-    if (onBooking === undefined || report.outcome !== 'completed') return booked;
-    onBooking(booked);
+    if (onBooking === undefined || report.outcome !== 'completed') return recorded;
+    onBooking(recorded);
     return Promise.resolve();
   };
 
-  async #book(report: AttemptReport): Promise<void> {
+  async #close(report: AttemptReport): Promise<void> {
     const { ledger, time } = this.#parts;
     this.#reports.push(report);
     const opened = this.#opened;
@@ -104,8 +104,8 @@ export class CallLedger {
       else if (this.#reports.length > 1)
         await Promise.all([ledger.close(row, undefined, opened), this.end()]);
       else {
-        this.#told = true;
-        await ledger.close(row, toldOf(this.#order, report, this.#responseMs()), opened);
+        this.#recorded = true;
+        await ledger.close(row, recordedRow(this.#order, report, this.#responseMs()), opened);
       }
     } finally {
       // Also if the store has not accepted the row yet: the retry closes it with the same figures.
@@ -141,9 +141,9 @@ export class CallLedger {
 
   /** Records the call for telemetry, once, if it had an attempt. */
   end(): Ready<void> {
-    if (this.#told || this.#reports.length === 0) return;
-    this.#told = true;
-    return this.#parts.ledger.tell(
+    if (this.#recorded || this.#reports.length === 0) return;
+    this.#recorded = true;
+    return this.#parts.ledger.record(
       callRow(this.#order, this.#callId, this.#startedAt, this.#reports, this.#responseMs()),
     );
   }

@@ -51,10 +51,10 @@ export function callRow(
 }
 
 /** The part of a call's row that the row of its only attempt does not hold. */
-export function toldOf(order: CallOrder, report: AttemptReport, responseMs: number): RecordedRow {
+export function recordedRow(order: CallOrder, report: AttemptReport, responseMs: number): RecordedRow {
   return {
     response_time_ms: responseMs,
-    input_preview: preview(lastWords(order.request)),
+    input_preview: preview(newestInput(order.request)),
     output_preview: outputPreview(report),
   };
 }
@@ -86,10 +86,10 @@ export function hitRow(
   });
 }
 
-type Told = Omit<CallRow, keyof ReturnType<typeof namesOf>>;
+type CallDetails = Omit<CallRow, keyof ReturnType<typeof namesOf>>;
 
 /** Written out: building rows of this many columns by spreading takes fifty times as long. */
-function rowOf(order: CallOrder, callId: string, startedAt: string, told: Told): CallRow {
+function rowOf(order: CallOrder, callId: string, startedAt: string, details: CallDetails): CallRow {
   const names = namesOf(order, callId, startedAt);
   return {
     tenant_id: names.tenant_id,
@@ -101,21 +101,21 @@ function rowOf(order: CallOrder, callId: string, startedAt: string, told: Told):
     session_id: names.session_id,
     execution_id: names.execution_id,
     call_source: names.call_source,
-    provider: told.provider,
-    model: told.model,
-    first_model: told.first_model,
-    status: told.status,
-    failure: told.failure,
-    from_cache: told.from_cache,
-    attempts: told.attempts,
-    input_tokens: told.input_tokens,
-    output_tokens: told.output_tokens,
-    cached_tokens: told.cached_tokens,
-    cache_creation_tokens: told.cache_creation_tokens,
-    cost: told.cost,
-    response_time_ms: told.response_time_ms,
+    provider: details.provider,
+    model: details.model,
+    first_model: details.first_model,
+    status: details.status,
+    failure: details.failure,
+    from_cache: details.from_cache,
+    attempts: details.attempts,
+    input_tokens: details.input_tokens,
+    output_tokens: details.output_tokens,
+    cached_tokens: details.cached_tokens,
+    cache_creation_tokens: details.cache_creation_tokens,
+    cost: details.cost,
+    response_time_ms: details.response_time_ms,
     input_preview: names.input_preview,
-    output_preview: told.output_preview,
+    output_preview: details.output_preview,
   };
 }
 
@@ -130,7 +130,7 @@ function namesOf(order: CallOrder, callId: string, startedAt: string) {
     session_id: order.sessionId ?? null,
     execution_id: order.executionId ?? null,
     call_source: order.source,
-    input_preview: preview(lastWords(order.request)),
+    input_preview: preview(newestInput(order.request)),
   };
 }
 
@@ -140,7 +140,7 @@ function outputPreview({ excerpt, target }: AttemptReport): string {
 }
 
 /** The newest input: the user's last message, or the tool results. */
-function lastWords({ messages }: LlmRequest): string {
+function newestInput({ messages }: LlmRequest): string {
   const last = messages.findLast(({ role }) => role === 'user' || role === 'tool');
   if (last === undefined || last.role === 'system') return '';
   for (const part of last.content) if (part.type === 'text') return part.text;

@@ -14,7 +14,7 @@ import {
   type StreamReply,
 } from '../../http/operations/index.js';
 import { type CallOrder, callSources } from './call-order.js';
-import { type CompatForm, streamAtDoor, wholeAtDoor } from './compat-reply.js';
+import { type CompatForm, streamCompatReply, wholeCompatReply } from './compat-reply.js';
 import type { ModelCalls } from './model-calls.js';
 import {
   ChatFrames,
@@ -70,9 +70,9 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'doors.chat-completions',
       path: '/v1/chat/completions',
-      title: "Call a model with an OpenAI chat completions request.",
-      description: "OpenAI clients work with this address and an API key of the platform.",
-      body: doorBody.transform(fromChatRequest),
+      title: 'Call a model with an OpenAI chat completions request.',
+      description: 'OpenAI clients work with this address and an API key of the platform.',
+      body: compatBody.transform(fromChatRequest),
       envelope: toChatError,
       handle: ({ caller, body, leaving }) =>
         answer(parts, orderOf(catalogue, 'openai', caller, body, leaving), 'chatcmpl-', {
@@ -84,9 +84,9 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'doors.messages',
       path: '/v1/messages',
-      title: "Call a model with an Anthropic Messages request.",
-      description: "Anthropic clients work with this address and an API key of the platform.",
-      body: doorBody.transform(fromMessagesRequest),
+      title: 'Call a model with an Anthropic Messages request.',
+      description: 'Anthropic clients work with this address and an API key of the platform.',
+      body: compatBody.transform(fromMessagesRequest),
       envelope: toMessagesError,
       handle: ({ caller, body, leaving }) =>
         answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
@@ -148,9 +148,9 @@ function answer(
 ) {
   return whenReady(calls.prepare(order), (begin): Promise<JsonReply<object> | RawReply | StreamReply> => {
     const head = { id: prefix + newId(), createdSeconds: Math.floor(time.wallMs() / 1_000) };
-    if (!order.request.stream) return wholeAtDoor(begin(), form, head);
-    return streamAtDoor(begin(), form, head, (error) =>
-      report('a model call failed after its answer had begun', error),
+    if (!order.request.stream) return wholeCompatReply(begin(), form, head);
+    return streamCompatReply(begin(), form, head, (error) =>
+      report('a model call after its answer began', error),
     );
   });
 }

@@ -25,7 +25,7 @@ export interface CompatForm {
 
 type Head = Omit<AnswerHead, 'model'>;
 
-export async function wholeAtDoor(
+export async function wholeCompatReply(
   call: RunningCall,
   form: CompatForm,
   { id, createdSeconds }: Head,
@@ -40,7 +40,7 @@ export async function wholeAtDoor(
   return new JsonReply(body, 200, payerHeaders(served.payer));
 }
 
-export function streamAtDoor(
+export function streamCompatReply(
   call: RunningCall,
   form: CompatForm,
   { id, createdSeconds }: Head,

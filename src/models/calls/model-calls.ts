@@ -80,7 +80,7 @@ export interface RunningCall {
 type UnderWay = { target: RunningCall['target']; spent?: RunningCall['spent'] };
 
 /** Longer than one commit takes. A row that is not closed by then is closed with its estimate by the next node. */
-const bookingMsMax = 3_000;
+const recordingMsMax = 3_000;
 
 export class ModelCalls {
   readonly #parts: ModelCallParts;
@@ -130,11 +130,11 @@ export class ModelCalls {
   }
 
   /** Records a call that the response cache served. It began at `startedAtMs` by the monotonic clock. */
-  tellOfHit(order: CallOrder, answer: Answer, startedAtMs: number): Promise<void> {
+  recordHit(order: CallOrder, answer: Answer, startedAtMs: number): Promise<void> {
     const { ledger, time, newId } = this.#parts;
     const responseMs = time.monotonicMs() - startedAtMs;
     const startedAt = new Date(time.wallMs() - responseMs).toISOString();
-    return ledger.tell(hitRow(order, order.callId ?? newId(), answer, { startedAt, responseMs }));
+    return ledger.record(hitRow(order, order.callId ?? newId(), answer, { startedAt, responseMs }));
   }
 
   /** Returns which vendors the tenant can call, with a key of the platform or its own. */
@@ -146,9 +146,9 @@ export class ModelCalls {
   /** Aborts the running calls and waits until they are recorded. */
   async close(): Promise<void> {
     await this.#pools.close();
-    let patience: Timer | undefined;
+    let timeout: Timer | undefined;
     const bound = new Promise<void>((resolve) => {
-      patience = this.#parts.time.after(bookingMsMax, resolve);
+      timeout = this.#parts.time.after(recordingMsMax, resolve);
     });
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
@@ -156,7 +156,7 @@ export class ModelCalls {
     });
     await Promise.race([idle, bound]);
     // A pending timer would keep an otherwise idle process alive.
-    patience?.cancel();
+    timeout?.cancel();
   }
 
   /** `close` waits for a call from its start until it is recorded. */
@@ -169,17 +169,17 @@ export class ModelCalls {
   ): Promise<ServedCall | undefined> {
     const { time, newId } = this.#parts;
     const callId = order.callId ?? newId();
-    const books = new CallLedger(this.#parts, order, callId, startedAtMs, (start) => {
+    const callLedger = new CallLedger(this.#parts, order, callId, startedAtMs, (start) => {
       call.target = start.target;
     });
     let outcome: CallOutcome;
     this.#running += 1;
     try {
-      outcome = await this.#carry(order, chosen, callId, books, hear);
+      outcome = await this.#carry(order, chosen, callId, callLedger, hear);
     } finally {
       try {
         // Nearly always the last attempt has already recorded the call.
-        const ending = books.end();
+        const ending = callLedger.end();
         if (ending !== undefined) await ending;
       } finally {
         this.#running -= 1;
@@ -196,7 +196,7 @@ export class ModelCalls {
     order: CallOrder,
     chosen: ChosenTargets,
     callId: string,
-    books: CallLedger,
+    callLedger: CallLedger,
     hear: Hear,
   ): Promise<CallOutcome> {
     const { time, chance, newId, access } = this.#parts;
@@ -217,8 +217,8 @@ export class ModelCalls {
         adapterOf: (vendor) => access.adapters.get(vendor),
         breakers: this.#breakers,
         observations: this.#observations,
-        beforeAttempt: books.beforeAttempt,
-        afterAttempt: books.afterAttempt,
+        beforeAttempt: callLedger.beforeAttempt,
+        afterAttempt: callLedger.afterAttempt,
       },
       hear,
     );

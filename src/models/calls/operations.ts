@@ -48,7 +48,7 @@ export function callOperations({
   time,
   report,
 }: CallOperationParts): readonly Operation[] {
-  const failed = (error: unknown): void => report('a model call failed after its answer had begun', error);
+  const failed = (error: unknown): void => report('a model call after its answer began', error);
   const handle = async (request: OperationRequest<TenantCaller, unknown, unknown, CallBody>) => {
     const { caller, body, leaving, headers } = request;
     const startedAtMs = time.monotonicMs();
@@ -67,7 +67,7 @@ export function callOperations({
     const begin = await calls.prepare(order);
     const call = mayRepeat(body, headers['cache-control'])
       ? await cache.serve(answerKey(order), leaving, begin, (answer) =>
-          calls.tellOfHit(order, answer, startedAtMs),
+          calls.recordHit(order, answer, startedAtMs),
         )
       : begin();
     return body.stream ? streamedAnswer(call, () => directStream, failed) : wholeAnswer(call);

@@ -12,7 +12,7 @@ const memoryBytesMax = 64 * 1024 * 1024;
 const answerBytesMax = 1024 * 1024;
 
 /** A node waits this long for another node's answer to the same call, then asks the vendor itself. */
-const patienceMs = 5_000;
+const turnWaitMs = 5_000;
 const lookEveryMs = 50;
 
 /** A new format needs a new prefix, so that nodes of two versions do not read each other's values. */
@@ -46,11 +46,11 @@ export class AnswerStore {
     if (near !== undefined) return near;
     const shared = this.#shared;
     if (shared === undefined) return (answer) => void this.#keep(key, answer);
-    const endMs = this.#time.monotonicMs() + patienceMs;
+    const endMs = this.#time.monotonicMs() + turnWaitMs;
     for (;;) {
       const far = await this.#far(shared, key);
       if (far !== undefined) return far;
-      const claim = await shared.claim(`${prefix}${key}:turn`, patienceMs);
+      const claim = await shared.claim(`${prefix}${key}:turn`, turnWaitMs);
       if (claim !== undefined || this.#time.monotonicMs() >= endMs) {
         return (answer) => void this.#share(shared, key, answer, claim);
       }

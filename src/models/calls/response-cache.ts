@@ -128,10 +128,15 @@ function replayed(answer: Answer, onHit: (answer: Answer) => Promise<void>): Run
   return { target: undefined, run: (hear) => replay(text, call, onHit(answer), hear) };
 }
 
-async function replay(text: string, call: ServedCall, told: Promise<void>, hear: Hear): Promise<ServedCall> {
+async function replay(
+  text: string,
+  call: ServedCall,
+  recorded: Promise<void>,
+  hear: Hear,
+): Promise<ServedCall> {
   const pieces = text.match(/\s*\S+(?:\s+$)?|\s+$/g) ?? [];
   await hear(pieces.map((piece): LlmEvent => ({ type: 'content', text: piece })));
-  await told;
+  await recorded;
   return call;
 }
 

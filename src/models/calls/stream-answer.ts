@@ -38,7 +38,7 @@ export function streamedAnswer(
         const run = (writer: StreamWriter): Promise<string> => {
           pen = new Pen(writer, form);
           opened();
-          return lastWords(served, form, pen, failed);
+          return closingEvents(served, form, pen, failed);
         };
         resolve(eventStream(run, payerHeaders(call.target?.credential.payer), opening));
       });
@@ -48,7 +48,7 @@ export function streamedAnswer(
 }
 
 /** The events that end the stream, once the call has ended. */
-async function lastWords(
+async function closingEvents(
   call: Promise<ServedCall | undefined>,
   form: StreamForm,
   pen: Pen,

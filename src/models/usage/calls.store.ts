@@ -90,9 +90,9 @@ const inserted = insertTarget<CallRow>({
 });
 
 /** A call is recorded once and counted once in its hour, however often the same row is written. */
-export const callTarget: BatchTarget<CallRow, 'told'> = {
+export const callTarget: BatchTarget<CallRow, 'recorded'> = {
   ...inserted,
-  outcomes: (rows) => rows.map(() => 'told'),
+  outcomes: (rows) => rows.map(() => 'recorded'),
 };
 
 /** Creates the partitions for this month and the next ones. */

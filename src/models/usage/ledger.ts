@@ -10,7 +10,7 @@ import { type CallRow, callTarget, preparePartitions } from './calls.store.js';
 import { type UnrecordedSpan, unrecordedTarget } from './unrecorded.store.js';
 import {
   type Recorded,
-  booksTarget,
+  ledgerTarget,
   type ClosedRow,
   type ClosingRow,
   listOrphans,
@@ -18,7 +18,7 @@ import {
   type OpenedRow,
   type Orphan,
   orphanTarget,
-  toldNothing,
+  nothingRecorded,
   type RecordedRow,
 } from './usage.store.js';
 
@@ -32,15 +32,15 @@ export interface LedgerParts {
 }
 
 /** Long enough for a busy store. An unreachable store has already refused the call, when keys and counts were read. */
-const bookingMsMax = 8_000;
-const tellingMsMax = 3_000;
+const writeMsMax = 8_000;
+const recordingMsMax = 3_000;
 const sweepEveryMs = 15_000;
 const partitionsEveryMs = 6 * 3_600_000;
 /** Only a process that died leaves unrecorded calls, so the search is rare. The first search covers one day. */
-const untoldEveryMs = 600_000;
-const untoldAtStartMs = 86_400_000;
+const unrecordedEveryMs = 600_000;
+const unrecordedAtStartMs = 86_400_000;
 /** Rows that were closed long after their deadline, since the store was unreachable, are found within this overlap. */
-const untoldOverlapMs = 300_000;
+const unrecordedOverlapMs = 300_000;
 const sweepRowsMax = 500;
 /** Closings and unrecorded calls that wait for the store. Beyond this number rows are closed with their estimates. */
 const lateMax = 50_000;
@@ -53,27 +53,27 @@ interface Closing {
 
 export class Ledger {
   readonly #parts: LedgerParts;
-  readonly #books: BatchWriter<OpenedRow | ClosingRow, Recorded>;
+  readonly #rows: BatchWriter<OpenedRow | ClosingRow, Recorded>;
   readonly #orphans: BatchWriter<Orphan & { readonly closed_at: string }, 'closed'>;
-  readonly #telling: BatchWriter<CallRow, 'told'>;
+  readonly #calls: BatchWriter<CallRow, 'recorded'>;
   /** Closings that the store has not accepted, by attempt. */
   readonly #late = new Map<string, Closing>();
   /** Calls that the store has not recorded, by call. */
-  readonly #untold = new Map<string, CallRow>();
+  readonly #unrecorded = new Map<string, CallRow>();
   #partitionsAtMs = Number.NEGATIVE_INFINITY;
-  readonly #untoldSpans: BatchWriter<UnrecordedSpan, 'looked'>;
-  #untoldAtMs = Number.NEGATIVE_INFINITY;
-  #untoldSinceMs: number | undefined;
+  readonly #unrecordedSpans: BatchWriter<UnrecordedSpan, 'looked'>;
+  #unrecordedAtMs = Number.NEGATIVE_INFINITY;
+  #unrecordedSinceMs: number | undefined;
   #timer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #stopped = false;
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
-    this.#books = parts.writers.writer(booksTarget, { deadlineMs: bookingMsMax });
-    this.#orphans = parts.writers.writer(orphanTarget, { deadlineMs: bookingMsMax });
-    this.#telling = parts.writers.writer(callTarget, { deadlineMs: tellingMsMax });
-    this.#untoldSpans = parts.writers.writer(unrecordedTarget, { deadlineMs: bookingMsMax });
+    this.#rows = parts.writers.writer(ledgerTarget, { deadlineMs: writeMsMax });
+    this.#orphans = parts.writers.writer(orphanTarget, { deadlineMs: writeMsMax });
+    this.#calls = parts.writers.writer(callTarget, { deadlineMs: recordingMsMax });
+    this.#unrecordedSpans = parts.writers.writer(unrecordedTarget, { deadlineMs: writeMsMax });
   }
 
   /**
@@ -82,11 +82,11 @@ export class Ledger {
    */
   async open(opened: OpenedRow): Promise<void> {
     try {
-      await this.#books.write(opened);
+      await this.#rows.write(opened);
     } catch (error) {
       // The row may have been committed; it must not count as a call that was made.
       if (error instanceof StoreError && error.failure === 'outcome-unknown') {
-        const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
+        const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), nothingRecorded);
         this.#closeLater({ row, opened: undefined });
       }
       throw refusal(error);
@@ -98,9 +98,9 @@ export class Ledger {
    * whose answer was lost and which is still to come, so it is searched once more.
    */
   async takeBack(opened: OpenedRow): Promise<void> {
-    const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), toldNothing);
+    const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), nothingRecorded);
     try {
-      if ((await this.#books.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });
+      if ((await this.#rows.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });
     } catch (error) {
       this.#closeLater({ row, opened: undefined });
       throw refusal(error);
@@ -111,15 +111,15 @@ export class Ledger {
    * Resolves once the row and the counter of its month are durable. If this was the call's only attempt, `recorded` is
    * written in the same commit. A row that PostgreSQL lost is written again from `opened`.
    */
-  async close(row: ClosedRow, told: RecordedRow = toldNothing, opened?: OpenedRow): Promise<void> {
-    const both = { row: closing(row, told), opened };
+  async close(row: ClosedRow, recorded: RecordedRow = nothingRecorded, opened?: OpenedRow): Promise<void> {
+    const both = { row: closing(row, recorded), opened };
     try {
       await this.#close(both);
     } catch (error) {
-      if (told !== toldNothing && !mayPass(error)) {
+      if (recorded !== nothingRecorded && !canSucceedLater(error)) {
         // The tenant is gone and the call cannot be recorded, but the row can still be closed.
-        this.#parts.report('telling of a model call', error);
-        return this.close(row, toldNothing, opened);
+        this.#parts.report('recording a model call', error);
+        return this.close(row, nothingRecorded, opened);
       }
       this.#closeLater(both);
       throw refusal(error);
@@ -127,28 +127,28 @@ export class Ledger {
   }
 
   async #close({ row, opened }: Closing): Promise<void> {
-    if ((await this.#books.write(row)) === 'booked' || opened === undefined) return;
+    if ((await this.#rows.write(row)) === 'booked' || opened === undefined) return;
     try {
-      await this.#books.write(opened);
+      await this.#rows.write(opened);
     } catch (error) {
-      if (mayPass(error)) throw error;
+      if (canSucceedLater(error)) throw error;
       // Nothing is lost: the tenant is gone, and its rows with it.
       this.#parts.report('opening a usage row again', error);
       return;
     }
-    await this.#books.write(row);
+    await this.#rows.write(row);
   }
 
   /**
    * Resolves once the call's row is durable. An answered call is not refused because this row is missing: if the store
    * does not accept it now, it is written later.
    */
-  async tell(row: CallRow): Promise<void> {
+  async record(row: CallRow): Promise<void> {
     try {
-      await this.#telling.write(row);
+      await this.#calls.write(row);
     } catch (error) {
-      if (!mayPass(error)) this.#parts.report('telling of a model call', error);
-      else if (this.#untold.size < lateMax) this.#untold.set(row.call_id, row);
+      if (!canSucceedLater(error)) this.#parts.report('recording a model call', error);
+      else if (this.#unrecorded.size < lateMax) this.#unrecorded.set(row.call_id, row);
     }
   }
 
@@ -174,9 +174,9 @@ export class Ledger {
       this.#late.delete(attemptId);
       closed += 1;
     }
-    for (const row of this.#untold.values()) {
-      await this.#catchUp('telling of a model call', () => this.#telling.write(row));
-      this.#untold.delete(row.call_id);
+    for (const row of this.#unrecorded.values()) {
+      await this.#catchUp('recording a model call', () => this.#calls.write(row));
+      this.#unrecorded.delete(row.call_id);
     }
     const gone = await this.#goneProcesses();
     for (;;) {
@@ -187,19 +187,19 @@ export class Ledger {
       closed += orphans.length;
       if (orphans.length < sweepRowsMax) break;
     }
-    await this.#tellUntold();
+    await this.#recordUnrecorded();
     return closed;
   }
 
-  async #tellUntold(): Promise<void> {
+  async #recordUnrecorded(): Promise<void> {
     const { time } = this.#parts;
-    if (time.monotonicMs() - this.#untoldAtMs < untoldEveryMs) return;
+    if (time.monotonicMs() - this.#unrecordedAtMs < unrecordedEveryMs) return;
     const untilMs = time.wallMs();
-    const sinceMs = this.#untoldSinceMs ?? untilMs - untoldAtStartMs;
+    const sinceMs = this.#unrecordedSinceMs ?? untilMs - unrecordedAtStartMs;
     const span = { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() };
-    await this.#untoldSpans.write(span);
-    this.#untoldAtMs = time.monotonicMs();
-    this.#untoldSinceMs = untilMs - untoldOverlapMs;
+    await this.#unrecordedSpans.write(span);
+    this.#unrecordedAtMs = time.monotonicMs();
+    this.#unrecordedSinceMs = untilMs - unrecordedOverlapMs;
   }
 
   async stop(): Promise<void> {
@@ -213,7 +213,7 @@ export class Ledger {
     try {
       await write();
     } catch (error) {
-      if (mayPass(error)) throw error;
+      if (canSucceedLater(error)) throw error;
       this.#parts.report(attempted, error);
     }
   }
@@ -264,7 +264,7 @@ function neverSent({ tenant_id, attempt_id, opened_at }: OpenedRow, at: Date): C
 }
 
 /** Written out, since spreading objects of this size is slow. */
-function closing(row: ClosedRow, told: RecordedRow): ClosingRow {
+function closing(row: ClosedRow, recorded: RecordedRow): ClosingRow {
   return {
     tenant_id: row.tenant_id,
     attempt_id: row.attempt_id,
@@ -283,14 +283,14 @@ function closing(row: ClosedRow, told: RecordedRow): ClosingRow {
     vendor_request_id: row.vendor_request_id,
     first_signal_ms: row.first_signal_ms,
     duration_ms: row.duration_ms,
-    response_time_ms: told.response_time_ms,
-    input_preview: told.input_preview,
-    output_preview: told.output_preview,
+    response_time_ms: recorded.response_time_ms,
+    input_preview: recorded.input_preview,
+    output_preview: recorded.output_preview,
   };
 }
 
 /** Whether a later write of the same row can succeed. */
-function mayPass(error: unknown): boolean {
+function canSucceedLater(error: unknown): boolean {
   return error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown');
 }
 

@@ -115,7 +115,11 @@ export interface RecordedRow {
   readonly output_preview: string | null;
 }
 
-export const toldNothing: RecordedRow = { response_time_ms: null, input_preview: null, output_preview: null };
+export const nothingRecorded: RecordedRow = {
+  response_time_ms: null,
+  input_preview: null,
+  output_preview: null,
+};
 
 const closingColumns = {
   tenant_id: 'uuid',
@@ -217,7 +221,7 @@ const closingAlone = {
 const closingsFrom = Object.keys(openedColumns).length + 1;
 
 /** Opens and closes rows in one statement, so that one commit serves all calls that start or end at the moment. */
-export const booksTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
+export const ledgerTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
   name: 'write_books',
   text: `with opened as (
       ${insertText('usage_rows', openedColumns)} ${keepFirst}

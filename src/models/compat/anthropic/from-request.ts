@@ -70,7 +70,9 @@ const messagesRequest = z.object({
   tools: z
     .array(
       z.object({
-        type: z.literal('custom', 'must be `custom`: only tools defined by the caller are supported').nullish(),
+        type: z
+          .literal('custom', 'must be `custom`: only tools defined by the caller are supported')
+          .nullish(),
         name: z.string().regex(/^[\w-]{1,128}$/, 'must be 1 to 128 letters, digits, underscores or hyphens'),
         description: z.string().optional(),
         input_schema: z.record(z.string(), z.unknown()),
@@ -174,7 +176,10 @@ function userMessages(
     else {
       const name = toolNames.get(block.tool_use_id);
       if (name === undefined) {
-        throw invalidField(`messages.${index}.content.${at}.tool_use_id`, 'does not match an earlier tool use');
+        throw invalidField(
+          `messages.${index}.content.${at}.tool_use_id`,
+          'does not match an earlier tool use',
+        );
       }
       const parts = typeof block.content === 'string' ? [textOf(block.content)] : (block.content ?? []);
       results.push({

@@ -128,7 +128,10 @@ function messages(given: ChatRequest): Message[] {
         for (const call of each.tool_calls ?? []) {
           toolNames.set(call.id, call.function.name);
           if (written.addText(call.function.arguments) !== undefined) {
-            throw invalidField(`messages.${index}.tool_calls`, 'has arguments that are nested too deeply or too long');
+            throw invalidField(
+              `messages.${index}.tool_calls`,
+              'has arguments that are nested too deeply or too long',
+            );
           }
           content.push({
             type: 'tool_call',

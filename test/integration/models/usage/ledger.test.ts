@@ -229,8 +229,8 @@ test('calls are told of once, and their hours count each of them once, however o
       agent_id: at % 2 === 0 ? null : randomUUID(),
     }),
   );
-  await Promise.all([...rows, ...rows].map((row) => ledger.tell(row)));
-  await Promise.all(rows.map((row) => ledger.tell({ ...row, input_tokens: 999 })));
+  await Promise.all([...rows, ...rows].map((row) => ledger.record(row)));
+  await Promise.all(rows.map((row) => ledger.record({ ...row, input_tokens: 999 })));
   for (const tenantId of tenants) {
     const { rows: told, hours } = await toldOf(tenantId);
     t.is(
@@ -287,7 +287,7 @@ test('a call that the store does not take now is told of when the store is back,
   const ledger = await ledgerOn(t, proxy.url, fastTime);
   const tenantId = await newTenant();
   proxy.mode = 'down';
-  await ledger.tell(call(tenantId));
+  await ledger.record(call(tenantId));
   proxy.mode = 'open';
   await ledger.sweep();
   t.is((await toldOf(tenantId)).hours[0]?.calls, 1);
@@ -299,8 +299,8 @@ test('a call of a tenant that is gone meanwhile is given up, and holds up nobody
   const ledger = await ledgerOn(t, proxy.url, fastTime);
   const [gone, there] = [await newTenant(), await newTenant()];
   proxy.mode = 'down';
-  await ledger.tell(call(gone));
-  await ledger.tell(call(there));
+  await ledger.record(call(gone));
+  await ledger.record(call(there));
   await owner.query('delete from tenants where id = $1', [gone]);
   proxy.mode = 'open';
   await ledger.sweep();
@@ -366,7 +366,7 @@ test('a call whose process died between its last closing and telling of it is to
   }
   const later = { attempt_number: 2, opened_at: '2026-12-01T00:00:02Z' };
   await ledger.close(closed(await open({ call_id: answered, ...later })));
-  await ledger.tell(call(tenantId, { call_id: told, status: 'error', failure: 'server' }));
+  await ledger.record(call(tenantId, { call_id: told, status: 'error', failure: 'server' }));
   await open({ call_id: running, ...later, deadline_at: '2999-01-01T00:00:00Z' });
   const at = new ManualTime('2026-12-01T00:04:00Z');
   for (const again of [await ledgerOn(t, database.url, at), await ledgerOn(t, database.url, at)]) {

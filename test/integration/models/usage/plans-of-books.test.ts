@@ -3,7 +3,7 @@ import test from 'ava';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
 import { Ledger, type OpenedRow } from '../../../../src/models/usage/index.js';
-import { booksTarget, toldNothing } from '../../../../src/models/usage/usage.store.js';
+import { ledgerTarget, nothingRecorded } from '../../../../src/models/usage/usage.store.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -53,11 +53,11 @@ test('a row is closed by its key, beside hundreds that stay open, also where the
 
 test('openings go without the parts that closings need, and one closing among them takes all', (t) => {
   const row = opened(randomUUID());
-  const closing = { ...closed(row), ...toldNothing };
-  const short = booksTarget.shorter?.([row, row]);
+  const closing = { ...closed(row), ...nothingRecorded };
+  const short = ledgerTarget.shorter?.([row, row]);
   t.regex(short?.text ?? '', /^insert into usage_rows/);
   t.notRegex(short?.text ?? '', /quota_months|calls/);
-  t.is(booksTarget.shorter?.([row, closing]), undefined);
+  t.is(ledgerTarget.shorter?.([row, closing]), undefined);
 });
 
 test('openings are committed without a flush, and with one closing among them all are flushed', async (t) => {
@@ -71,10 +71,10 @@ test('openings are committed without a flush, and with one closing among them al
     const { rows } = await owner.query<{ synchronous_commit: string }>('show synchronous_commit');
     return rows[0]?.synchronous_commit ?? '';
   };
-  const flushes = async (rows: Parameters<typeof booksTarget.values>[0]): Promise<string> => {
-    const { text, values } = booksTarget.shorter?.(rows) ?? {
-      text: booksTarget.text,
-      values: booksTarget.values(rows),
+  const flushes = async (rows: Parameters<typeof ledgerTarget.values>[0]): Promise<string> => {
+    const { text, values } = ledgerTarget.shorter?.(rows) ?? {
+      text: ledgerTarget.text,
+      values: ledgerTarget.values(rows),
     };
     await owner.query('begin');
     await owner.query(text, values);
@@ -82,7 +82,7 @@ test('openings are committed without a flush, and with one closing among them al
     await owner.query('rollback');
     return flushed;
   };
-  const closing = { ...closed(row), ...toldNothing };
+  const closing = { ...closed(row), ...nothingRecorded };
   t.is(await setting(), 'on');
   t.is(await flushes([row]), 'off');
   t.is(await flushes([row, opened(tenantId)]), 'off');
