@@ -3,19 +3,19 @@ import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
 
 export interface AuditEntry {
   /**
-   * Whom it was done to. Null for an act on the platform as a whole, which only a directory transaction may record and
-   * no tenant sees. In a tenant's transaction it must be that tenant: row-level security refuses any other.
+   * The affected tenant. Null for an act on the platform as a whole, which only a directory transaction may record and no
+   * tenant sees. In a tenant's transaction it must be that tenant: row-level security refuses any other.
    */
   readonly tenantId: string | null;
-  /** Who did it, as `actorOf` names a caller; `system` for what no caller asked for. */
+  /** The caller, named by `actorOf`; `system` for work that no caller requested. */
   readonly actor: string;
-  /** What was done: `subject.verb`, such as `secret.created`. */
+  /** `subject.verb`, such as `secret.created`. */
   readonly action: string;
-  /** What it was done to: kind and id, such as `secret:0b7e…`. */
+  /** Kind and id of the affected thing, such as `secret:0b7e…`. */
   readonly subject: string;
   /**
-   * What a reader will want to know later. Redacted by name and by shape before it is written, but a secret without a
-   * telling name or shape cannot be recognised: never put one in.
+   * Facts for later readers. Redacted by name and by shape before it is written, but a secret without a telling name or
+   * shape cannot be recognised: never put one in.
    */
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -23,7 +23,7 @@ export interface AuditEntry {
 const textMax = 256;
 const bounds = { depthMax: 5, entriesMax: 50, valuesMax: 200, textMax: 1_024 };
 
-/** Writes the entry in the caller's transaction, so that it commits or vanishes with the deed. */
+/** Writes the entry in the caller's transaction, so that it commits or rolls back with the act. */
 export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<void> {
   const actor = storable(redactText(entry.actor)).slice(0, textMax);
   const subject = storable(redactText(entry.subject)).slice(0, textMax);
@@ -41,7 +41,7 @@ export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<v
   }
 }
 
-/** PostgreSQL refuses NUL and half surrogate pairs; an odd character must not undo the deed that it is told of. */
+/** PostgreSQL refuses NUL and half surrogate pairs; such a character must not roll back the recorded act. */
 function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }

@@ -5,8 +5,8 @@ import type { SecretRandom } from './secrets.js';
 import { signatureAlgorithm, type SigningKeys } from './signing-keys.js';
 
 /**
- * Access tokens: EdDSA JWTs. Issuer and audience are the product's name rather than its address, because nodes of one
- * installation may be reached under several; what tells installations apart is their keys.
+ * Access tokens: EdDSA JWTs. Issuer and audience are the product's name, not its address, because the nodes of one
+ * installation may have several addresses. Installations differ by their keys.
  */
 export const accessTokenIssuer = 'troupe';
 const audience = 'troupe';
@@ -15,7 +15,7 @@ export const accessTokenSeconds = 3_600;
 
 export interface AccessClaims {
   readonly userId: string;
-  /** Absent for a token of an outside issuer. */
+  /** Absent for a token of an external issuer. */
   readonly familyId: string | undefined;
   readonly expiresAtMs: number;
 }
@@ -24,7 +24,7 @@ const claims = z.object({ sub: z.uuid(), sid: z.uuid(), exp: z.number() });
 
 export interface AccessTokens {
   mint(userId: string, familyId: string): Promise<string>;
-  /** What the token says, or the refusal; whether its family still lives is another question. */
+  /** Returns the token's claims, or throws the refusal. It does not check whether the family still lives. */
   verify(token: string): Promise<AccessClaims>;
 }
 
@@ -72,7 +72,7 @@ export function createAccessTokens(
   };
 }
 
-/** A fault of the token is the caller's; anything else (the store, say) keeps its own name. */
+/** An invalid token is the caller's error; any other error, such as one of the store, is passed on. */
 export function tokenRefusal(cause: unknown): unknown {
   if (cause instanceof joseErrors.JOSEError || cause instanceof z.ZodError) {
     return new PlatformError('invalid_token', { cause });

@@ -6,8 +6,8 @@ const tenantRow = z.object({ tenant_id: z.string(), has_other_owner: z.boolean()
 export type TenantOfAccount = z.output<typeof tenantRow>;
 
 /**
- * The tenants of an account, locked: who adds a member, a key or an invitation to one of them has committed before, or
- * waits until this transaction ends.
+ * The tenants of an account, locked: a transaction that adds a member, a key or an invitation to one of them has
+ * committed before, or waits until this one ends.
  */
 export async function lockTenantsOf(
   tx: DirectoryTransaction,
@@ -35,7 +35,7 @@ export async function leaveTenant(tx: DirectoryTransaction, tenantId: string, us
 
 const idRow = z.object({ id: z.string() });
 
-/** Answers the ids of their users. */
+/** Returns the ids of the removed users. */
 export async function removeOtherMembers(
   tx: DirectoryTransaction,
   tenantId: string,
@@ -74,7 +74,7 @@ export async function cancelInvites(
   return rows.map(({ id }) => id);
 }
 
-/** Tells all nodes of one kind of change, in one statement: a tenant may have thousands of keys. */
+/** Announces many changes of one kind in one statement: a tenant may have thousands of keys. */
 export async function announceAll(
   tx: DirectoryTransaction,
   topic: string,

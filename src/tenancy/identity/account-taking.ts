@@ -12,7 +12,7 @@ import { announceUser, topics } from './changes.js';
 import { endFamiliesOfUser } from './token-families.store.js';
 import { markEmailVerified, removePassword } from './users.store.js';
 
-/** What all nodes must hear of one tenant. */
+/** The changes of one tenant that all nodes must receive. */
 interface ChangesOfTenant {
   readonly tenantId: string;
   readonly membersGone: readonly string[];
@@ -22,10 +22,10 @@ interface ChangesOfTenant {
 const reason = 'the owner of the address signed in for the first time';
 
 /**
- * Gives an account whose address was never proved to the person who has proved it now. Whoever registered it may have
- * been anybody, so nothing that they prepared lets them in any more: not the password, not a session, and in the
- * account's tenants no key, no invitation and no other member. A tenant that somebody else owns too is theirs, and the
- * account leaves it. The caller has locked the user's row. Answers the number of the last change, see `settled`.
+ * Gives an account with an unproved email address to the person who has now proved it. Anyone may have registered the
+ * account, so everything prepared with it stops working: the password, the sessions, and in the account's tenants the
+ * keys, the invitations and the other members. A tenant with another owner stays with that owner, and the account
+ * leaves it. The caller has locked the user's row. Returns the number of the last change, see `settled`.
  */
 export async function giveToOwnerOfAddress(
   tx: DirectoryTransaction,
@@ -46,7 +46,7 @@ export async function giveToOwnerOfAddress(
   for (const { tenant_id: tenantId, has_other_owner: isShared } of await lockTenantsOf(tx, userId)) {
     changes.push(isShared ? await leave(tx, tenantId, userId) : await clear(tx, tenantId, userId, now));
   }
-  // Last, since whoever records a change holds up all others who do until the commit.
+  // Last, since recording a change blocks all other transactions that record one until the commit.
   for (const { tenantId, membersGone, keysRevoked } of changes) {
     await announceAll(tx, topics.membership, tenantId, membersGone);
     await announceAll(tx, topics.revokedKey, tenantId, keysRevoked);
@@ -66,7 +66,7 @@ async function leave(tx: DirectoryTransaction, tenantId: string, userId: string)
   return { tenantId, membersGone: [userId], keysRevoked: [] };
 }
 
-/** The tenant stays with the account, and with it alone. */
+/** Leaves the account as the tenant's only member. */
 async function clear(
   tx: DirectoryTransaction,
   tenantId: string,

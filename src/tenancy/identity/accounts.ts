@@ -22,42 +22,42 @@ import {
   type UserRow,
 } from './users.store.js';
 
-/** Accounts: making one, and getting in by password. */
+/** Accounts: registration and sign-in by password. */
 export interface Accounts {
-  /** `address`: where the request comes from; the new tenant counts for it. */
+  /** `address`: the client's IP address, which the limit of new tenants counts. */
   register(account: NewAccount, address: string): Promise<SignedIn>;
   signIn(email: string, password: string, address: string): Promise<SignedIn>;
-  /** The user of an address and password; `invalid_credentials` for every way in which that can be wrong. */
+  /** The user with this email address and password. Every mismatch is `invalid_credentials`. */
   userByPassword(email: string, password: string, address: string): Promise<UserRow>;
   findByEmail(email: string): Promise<UserRow | null>;
-  /** Hashes the password ahead of the transaction that makes the account. */
+  /** Hashes the password before the transaction that makes the account. */
   prepare(account: Omit<NewAccount, 'tenantName'>): Promise<PreparedAccount>;
   /**
-   * A part of another transaction; null when the address has an account already. `provedAt` where its sender has shown
-   * that they read the mail of the address.
+   * Part of another transaction. Null if the email address has an account already. `provedAt` is set if the request
+   * proved that its sender reads the mail of the address.
    */
   insert(tx: DirectoryTransaction, account: PreparedAccount, provedAt: Date | null): Promise<UserRow | null>;
   /**
-   * A part of another transaction: the account as it stands now, locked. `invalid_credentials` where what was checked
-   * ahead of the transaction no longer holds: the password was taken away, the sign-in has ended, the user is disabled.
+   * Part of another transaction: locks the account and checks it again. `invalid_credentials` if the earlier check no
+   * longer holds: the password was removed, the sign-in has ended, or the user is disabled.
    */
   confirm(tx: DirectoryTransaction, shown: ShownAccount): Promise<UserRow>;
-  /** A part of another transaction: whoever shows the account also reads the mail of its address. */
+  /** Part of another transaction: records that the owner of the account reads the mail of its address. */
   proveAddress(tx: DirectoryTransaction, user: UserRow): Promise<UserRow>;
-  /** A part of another transaction; false when the user belongs to the tenant already. */
+  /** Part of another transaction. False if the user is already a member of the tenant. */
   join(
     tx: DirectoryTransaction,
     membership: { readonly tenantId: string; readonly userId: string; readonly role: Role },
   ): Promise<boolean>;
   overview(userId: string): Promise<Pick<SignedIn['data'], 'user' | 'tenants'>>;
-  /** A part of another transaction that lets a user in; the answer is made after its commit. */
+  /** Part of another transaction that signs a user in; the reply is built after its commit. */
   letIn(tx: DirectoryTransaction, user: UserRow): Promise<Admitted>;
   answerFor(entry: Admitted): Promise<SignedIn>;
-  /** Tells all nodes that a user joined a tenant: the last thing of a transaction. Then see `settled`. */
+  /** Tells all nodes that a user joined a tenant. Must be the last statement of a transaction; then call `settled`. */
   announceJoined(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<number>;
-  /** After the commit: waits until this node acts on the change. */
+  /** After the commit: waits until this node has applied the change. */
   settled(change: number): Promise<void>;
-  /** Shuts a user out on every node. False when there is no such user. */
+  /** Locks a user out on every node. False if the user does not exist. */
   disable(userId: string, actor: string): Promise<boolean>;
 }
 
@@ -74,7 +74,7 @@ export interface PreparedAccount {
   readonly passwordHash: string;
 }
 
-/** An account that a request showed to be its own, by its password or by an access token. */
+/** An account whose ownership the request proved, by its password or by an access token. */
 export type ShownAccount =
   | { readonly by: 'password'; readonly user: UserRow }
   | { readonly by: 'token'; readonly userId: string; readonly familyId: string | undefined };
@@ -138,7 +138,7 @@ export function createAccounts(dependencies: {
 
   return {
     async register(account, address) {
-      // Only saves the cost of a hash; whether the address is free is decided by the insert.
+      // Only saves the cost of a hash; the insert decides whether the address is free.
       if ((await findByEmail(account.email)) !== null) throw addressTaken();
       const prepared = await prepare(account);
       const entry = await store.directory(async (tx) => {

@@ -1,18 +1,18 @@
 import { type ChangeFeed, recordChange, type Transaction } from '../../infra/storage/index.js';
 
-/** What of this subject nodes remember, and so must hear of when it changes. */
+/** The topics of changes to values that nodes cache. */
 export const topics = {
-  /** Subject: the family's id. Its access tokens are void. */
+  /** Subject: the family's id. Its access tokens are invalid. */
   family: 'token-family',
-  /** Subject: the user's id. Every sign-in to the account is void: it was disabled, or somebody proved to own it. */
+  /** Subject: the user's id. Every sign-in is invalid: the account was disabled, or its owner proved the address. */
   user: 'user',
-  /** Subject: the user's id, in a tenant: joined, left, or has another role. */
+  /** Subject: the user's id, in a tenant: joined, left, or got another role. */
   membership: 'membership',
   /** Subject: the tenant's id: another name, plan or figures. */
   tenant: 'tenant',
   /** Subject: the key's id. */
   signingKey: 'signing-key',
-  /** Subject: the API key's id, in a tenant: it was revoked. `src/keys` listens. */
+  /** Subject: the API key's id, in a tenant: it was revoked. `tenancy/keys` subscribes. */
   revokedKey: 'key-revoked',
 } as const;
 
@@ -36,12 +36,12 @@ export function announceSigningKey(tx: Transaction, keyId: string): Promise<numb
   return recordChange(tx, { topic: topics.signingKey, tenantId: null, subject: keyId });
 }
 
-/** Longer than the feed counts as fresh without reading. */
+/** Longer than the feed counts as fresh without a read. */
 const settledWithinMs = 2_500;
 
 /**
- * Waits, after the commit, until this node has acted on the change, so that whoever gets the answer finds it in force.
- * When the feed is away for so long, the node no longer trusts what it remembers, which comes to the same.
+ * Waits, after the commit, until this node has applied the change, so that it is in force when the caller gets the
+ * answer. If the feed is away for this time, the node no longer trusts its caches, which has the same effect.
  */
 export async function settled(feed: ChangeFeed, change: number | undefined): Promise<void> {
   if (change !== undefined) await feed.reached(change, settledWithinMs);

@@ -24,7 +24,7 @@ import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js'
 
 export type { Accounts } from './accounts.js';
 export { examineIssuer } from './outside-issuer.js';
-/** What others subscribe to in the feed who act on ends of sign-ins, memberships and plans. */
+/** The change topics for subjects that react to the end of sign-ins and to changes of memberships and plans. */
 export { topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
 export { signedInShape, type SignedIn } from './shapes.js';
@@ -43,27 +43,27 @@ export interface IdentityDependencies {
   readonly random: SecretRandom;
   readonly outsideIssuer?: OutsideIssuerSettings | undefined;
   readonly passwords?: PasswordSettings | undefined;
-  /** Tenants that one address may make on a day; its own bound when left out. */
+  /** The number of tenants that one address may make per day; a default applies. */
   readonly newTenantsPerAddress?: number | undefined;
-  /** Hears what went wrong in the background. */
+  /** Receives errors of background work. */
   readonly onProblem: (error: unknown) => void;
 }
 
 export interface Identity {
   readonly operations: readonly Operation[];
-  /** The user of a bearer token; without a promise when it is in memory. */
+  /** The user of a bearer token; without a promise if it is in memory. */
   readonly verifyToken: VerifiedTokens['verify'];
-  /** What a user is in a tenant; without a promise when it is in memory. */
+  /** The user's membership of a tenant; without a promise if it is in memory. */
   readonly membershipOf: Memberships['of'];
-  /** What work for a tenant needs when nobody of it is asking. */
+  /** The tenant's data for work that no caller requested. */
   readonly tenantAtWork: Memberships['tenantAtWork'];
-  /** For whoever else lets users in (invites), and for commands. */
+  /** For invites, which also sign users in, and for commands. */
   readonly accounts: Accounts;
-  /** For commands; the operations are the way for callers. */
+  /** For commands; callers use the operations. */
   readonly tenants: Pick<Tenants, 'listAll' | 'createEmpty' | 'setPlan'>;
-  /** Makes a new signing key, which takes over after ten minutes; answers its id. */
+  /** Makes a new signing key, which takes over after ten minutes. Returns its id. */
   rotateSigningKey(): Promise<string>;
-  /** Seals the signing keys anew under the current master key. Not before every node knows it. */
+  /** Seals the signing keys again with the current master key. Call it only when every node has that key. */
   resealSigningKeys(): Promise<void>;
   close(): Promise<void>;
 }
@@ -139,7 +139,7 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
   };
 }
 
-/** What this node remembers is dropped as soon as it is heard to have changed. */
+/** Drops cached values when the feed reports a change. */
 function subscribe(
   changes: ChangeFeed,
   parts: {
@@ -150,7 +150,7 @@ function subscribe(
   },
 ): readonly (() => void)[] {
   const { verified, memberships, keys, onProblem } = parts;
-  // A key that could not be loaded now is looked for again when a token names it.
+  // If the reload fails, the key is loaded when a token names it.
   const reloadKeys = (): void => void keys.reload().catch(onProblem);
   return [
     changes.subscribe(topics.family, {

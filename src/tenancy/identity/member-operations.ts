@@ -16,7 +16,7 @@ import { memberFrom, memberShape } from './shapes.js';
 
 const path = '/api/tenants/:id/members';
 const memberParams = z.object({ id: z.uuid(), userId: z.uuid() });
-/** Kept as digits, with the `+` where it was given, so that it can be compared with a sender's. */
+/** Stored as digits, with the `+` if it was given, so that it can be compared with a sender's number. */
 const phone = z
   .string()
   .max(40)
@@ -30,7 +30,7 @@ export function memberOperations(members: Members): readonly Operation[] {
       name: 'members.list',
       method: 'GET',
       path,
-      title: 'The members of a tenant',
+      title: 'List the members of a tenant',
       access: tenantUserAt('id', 'members:read'),
       params: z.object({ id: z.uuid() }),
       absent: 'tenant_not_found',
@@ -43,7 +43,7 @@ export function memberOperations(members: Members): readonly Operation[] {
       path: `${path}/:userId`,
       title: "Change a member's role, phone number or external id",
       description:
-        'Nobody changes a member above themselves or lifts one above themselves; the last owner keeps the role.',
+        'Callers cannot change a member with a higher role or grant a role above their own. The last owner keeps the role.',
       access: tenantUserAt('id', 'members:write'),
       params: memberParams,
       body: z.object({

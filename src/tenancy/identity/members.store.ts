@@ -16,7 +16,7 @@ export type MemberRow = z.output<typeof memberRow>;
 
 const roleRow = z.object({ role: z.enum(roles) });
 
-/** Whoever changes who belongs to a tenant takes this first, so that such changes happen one after the other. */
+/** Every change of a tenant's members takes this lock first, so that such changes run one after the other. */
 export async function lockMembers(tx: TenantTransaction): Promise<void> {
   await tx.query(sql.unsafe`select 1 from tenants where id = ${tx.scope.tenantId} for update`);
 }

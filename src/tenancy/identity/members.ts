@@ -17,8 +17,8 @@ import {
 } from './members.store.js';
 
 /**
- * Who belongs to a tenant, and as what. Changes of one tenant's members happen one after the other, under a lock of the
- * tenant's row, and judge the caller by the role that holds then: of two owners who lower each other at once, one stays.
+ * The members of a tenant and their roles. Changes of one tenant's members run one after the other, under a lock of the
+ * tenant's row, and check the caller's role at that moment: if two owners lower each other at once, one stays owner.
  */
 export interface Members {
   list(scope: TenantScope): Promise<readonly MemberRow[]>;
@@ -26,7 +26,7 @@ export interface Members {
   remove(caller: TenantUserCaller, userId: string): Promise<void>;
 }
 
-/** What is left out stays; null removes. */
+/** A missing field stays as it is; null removes it. */
 export interface MemberChange {
   readonly role?: Role | undefined;
   readonly phone?: string | null | undefined;
@@ -95,9 +95,9 @@ async function underLock(
 ): Promise<{ readonly target: MemberRow; readonly callersRole: Role }> {
   await lockMembers(tx);
   const callersRole = await roleOf(tx, callerId);
-  // The caller was removed while this request was on its way.
+  // The caller was removed during this request.
   if (callersRole === undefined) throw new PlatformError('tenant_not_found');
-  // Lowered likewise: the permission that the door saw is gone.
+  // The caller's role was lowered during this request and no longer has the permission that the endpoint checked.
   if (!allows(callersRole, 'members:write')) throw new PlatformError('insufficient_permissions');
   const target = await findMember(tx, userId);
   if (target === null) {
@@ -109,5 +109,5 @@ async function underLock(
 
 async function refuseLastOwner(tx: TenantTransaction): Promise<void> {
   if ((await countOwners(tx)) > 1) return;
-  throw new PlatformError('conflict', { message: 'A tenant keeps at least one owner.' });
+  throw new PlatformError('conflict', { message: 'A tenant must keep at least one owner.' });
 }

@@ -36,7 +36,7 @@ export function findTenant(tx: DirectoryTransaction, tenantId: string): Promise<
   );
 }
 
-/** Two at most: enough to tell whether there is exactly one. */
+/** Returns at most two: enough to tell whether there is exactly one. */
 export function findFirstMemberships(
   tx: DirectoryTransaction,
   userId: string,

@@ -6,14 +6,14 @@ import { limitsOf } from '../../kernel/plans/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { findFirstMemberships, findMembership, findTenant, type MembershipRow } from './memberships.store.js';
 
-/** What a user is in a tenant. This is where a user's right to a tenant's data is made. */
+/** A user's role and rights in a tenant. Every user's access to a tenant's data starts here. */
 export interface Membership {
   readonly scope: TenantScope;
   readonly role: Role;
   readonly limits: TenantLimits;
 }
 
-/** A tenant for which the platform works although nobody asks just now: a webhook, a schedule, a turn that goes on. */
+/** A tenant for which the platform works without a caller: a webhook, a schedule, a running turn. */
 export interface TenantAtWork {
   readonly scope: TenantScope;
   readonly limits: TenantLimits;
@@ -21,16 +21,16 @@ export interface TenantAtWork {
 
 export interface Memberships {
   /**
-   * Answers without a promise when the membership is in memory. A tenant that does not exist and one that the user does
-   * not belong to are refused alike. Without a tenant the user's only one is meant.
+   * Returns without a promise if the membership is in memory. A missing tenant and a tenant without this user get the same
+   * refusal. Without a tenant id the user's only tenant is used.
    */
   of(
     userId: string,
     tenantId: string | undefined,
-    /** Called before the store is asked; what it throws refuses the request. */
+    /** Called before the store is asked; its error refuses the request. */
     beforeCheck?: () => void,
   ): Membership | Promise<Membership>;
-  /** For work that rows stand for, whose tenant is in them. Undefined for one that is gone. */
+  /** For work whose row names the tenant. Undefined if the tenant is gone. */
   tenantAtWork(tenantId: string): TenantAtWork | undefined | Promise<TenantAtWork | undefined>;
   dropMember(userId: string, tenantId: string): void;
   dropTenant(tenantId: string): void;
@@ -41,7 +41,7 @@ const entriesMax = 50_000;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
-  /** By user and tenant; under an empty tenant the user's only one. */
+  /** By user and tenant; an empty tenant id stands for the user's only tenant. */
   const entries = new LRUCache<string, Membership>({ max: entriesMax });
   const tenants = new LRUCache<string, TenantAtWork>({ max: entriesMax });
   let drops = 0;
@@ -53,7 +53,7 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
     );
     if (row === null) throw new PlatformError('tenant_not_found');
     const membership = membershipFrom(row);
-    // A change that came in while the query ran may be missing from its answer.
+    // A change during the query may be missing from its result.
     if (drops === dropsBefore && isFresh()) entries.set(`${userId} ${tenantId}`, membership);
     return membership;
   }
@@ -85,7 +85,7 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
     dropMember(userId, tenantId) {
       drops += 1;
       entries.delete(`${userId} ${tenantId}`);
-      // What was their only tenant may not be any more.
+      // The user's only tenant may have changed.
       entries.delete(`${userId} `);
     },
 

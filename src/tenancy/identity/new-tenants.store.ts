@@ -1,6 +1,6 @@
 import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
 
-/** Counts one more and answers how many there are now. Until the transaction ends nobody else counts for the subject. */
+/** Adds one and returns the count. Locks the subject's count until the transaction ends. */
 export function addNewTenant(tx: DirectoryTransaction, subject: Buffer, day: string): Promise<number> {
   return tx.oneFirst(
     sql.typeAlias('count')`
@@ -15,12 +15,12 @@ export async function sweepNewTenants(tx: DirectoryTransaction, beforeDay: strin
   await tx.query(sql.typeAlias('nothing')`delete from new_tenants_by_address where day < ${beforeDay}::date`);
 }
 
-/** Locked, so that of two tenants that a user makes at once the second sees the first. */
+/** Locks the user, so that of two concurrent requests for a new tenant the second sees the first. */
 export async function lockUser(tx: DirectoryTransaction, userId: string): Promise<void> {
   await tx.query(sql.unsafe`select 1 from users where id = ${userId} for no key update`);
 }
 
-/** Tenants that the user owns, or made and gave to somebody else. */
+/** Tenants that the user owns, or made and handed over. */
 export function tenantsThatCountFor(tx: DirectoryTransaction, userId: string): Promise<number> {
   return tx.oneFirst(
     sql.typeAlias('count')`

@@ -4,22 +4,22 @@ import { PlatformError, tooMany } from '../../kernel/errors.js';
 import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { addNewTenant, lockUser, sweepNewTenants, tenantsThatCountFor } from './new-tenants.store.js';
 
-/** Every tenant has a free quota of its own, so nobody may make them without end. */
+/** Every tenant has its own free quota, so a user may not make an unlimited number. */
 const tenantsOfUserMax = 20;
 /**
- * A school or a company behind one address stays below it; who registers as fast as the window of anonymous requests
- * allows would make 172,800. Operators lower it by `TROUPE_NEW_TENANTS_PER_ADDRESS`.
+ * A school or a company behind one address stays below it. An address that registers as fast as the window of anonymous
+ * requests allows would make 172,800. Operators lower it with `TROUPE_NEW_TENANTS_PER_ADDRESS`.
  */
 const newTenantsPerAddressDefault = 1_000;
 const dayMs = 86_400_000;
 
-/** The bounds of new tenants. Both are judged in the transaction that makes the tenant, so no race passes them. */
+/** The bounds of new tenants. Both are checked in the transaction that makes the tenant, so no race passes them. */
 export interface NewTenants {
-  /** Counts one for the address. Throws the refusal when the address has made its number of this day. */
+  /** Counts one for the address. Throws the refusal if the address has reached its bound for the day. */
   countForAddress(tx: DirectoryTransaction, address: string): Promise<void>;
-  /** Throws the refusal when the user has as many as a user may have. */
+  /** Throws the refusal if the user has the maximum number of tenants. */
   checkUser(tx: DirectoryTransaction, userId: string): Promise<void>;
-  /** Removes counts of days that are over. */
+  /** Removes the counts of past days. */
   sweep(): Promise<void>;
 }
 
@@ -33,11 +33,11 @@ export function createNewTenants(
       const now = nowMs();
       const subject = createHash('sha256').update(addressGroup(address)).digest();
       if ((await addNewTenant(tx, subject, dayOf(now))) <= perAddress) return;
-      // The count goes back with the transaction.
+      // The rollback also undoes the count.
       throw tooMany(perAddress, {
         atMs: (Math.floor(now / dayMs) + 1) * dayMs,
         nowMs: now,
-        message: `An address may make ${perAddress} tenants a day.`,
+        message: `An address may create ${perAddress} tenants a day.`,
       });
     },
 
@@ -45,7 +45,7 @@ export function createNewTenants(
       await lockUser(tx, userId);
       if ((await tenantsThatCountFor(tx, userId)) < tenantsOfUserMax) return;
       throw new PlatformError('conflict', {
-        message: `A user may have ${tenantsOfUserMax} tenants at most, made or owned.`,
+        message: `A user may have at most ${tenantsOfUserMax} tenants, created or owned.`,
         details: { limit: tenantsOfUserMax },
       });
     },

@@ -16,7 +16,7 @@ import { ownTenantShape, signedInShape, tokenPairShape, userShape } from './shap
 import { jwksMaxAgeSeconds, signatureAlgorithm, type SigningKeys } from './signing-keys.js';
 import type { TokenFamilies } from './token-families.js';
 
-/** Far above what is ever issued. */
+/** Far above the length of an issued token. */
 const refreshToken = z.string().min(1).max(512);
 
 export function identityOperations(parts: {
@@ -30,7 +30,7 @@ export function identityOperations(parts: {
       name: 'auth.register',
       method: 'POST',
       path: '/api/auth/register',
-      title: 'Make an account and a tenant of its own',
+      title: 'Register an account with its own tenant',
       access: anyone(),
       body: z.object({
         email: emailAddress,
@@ -60,7 +60,7 @@ export function identityOperations(parts: {
       description:
         'After 10 failed attempts for an account, or 60 from an address, within 15 minutes: 429 until one of them is older.',
       access: anyone(),
-      // Any text is an address here: what was never registered is a wrong sign-in like any other.
+      // Any text is accepted: an address that was never registered is a wrong sign-in like any other.
       body: z.object({ email: z.string().min(1).max(254), password: givenPassword }),
       output: signedInShape,
       errors: ['invalid_credentials', 'rate_limit_exceeded', 'service_unavailable'],
@@ -72,7 +72,7 @@ export function identityOperations(parts: {
       path: '/api/auth/refresh',
       title: 'Exchange a refresh token for a new pair of tokens',
       description:
-        'A refresh token works once. One that is used again ends its whole family: every token that followed from the same sign-in.',
+        'A refresh token works once. Using it again ends its whole family: every token of the same sign-in.',
       access: anyone(),
       body: z.object({ refresh_token: refreshToken }),
       output: oneShape(tokenPairShape),
@@ -98,7 +98,7 @@ export function identityOperations(parts: {
       name: 'auth.me',
       method: 'GET',
       path: '/api/auth/me',
-      title: 'Who is signed in, and in which tenants',
+      title: 'The signed-in user and their tenants',
       access: user(),
       output: oneShape(z.object({ user: userShape, tenants: z.array(ownTenantShape) })),
       handle: async ({ caller }) => one(await accounts.overview(caller.userId)),

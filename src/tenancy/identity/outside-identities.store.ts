@@ -5,13 +5,13 @@ const linkedRow = z.object({ user_id: z.string(), disabled: z.boolean() });
 
 export type LinkedRow = z.output<typeof linkedRow>;
 
-/** Who an issuer means by a subject. */
+/** A person as an external issuer identifies them. */
 export interface OutsideIdentity {
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** The account that this person signed in to before. */
+/** The account that this person has signed in to before. */
 export function findLinked(
   tx: DirectoryTransaction,
   { issuer, subject }: OutsideIdentity,
@@ -24,7 +24,7 @@ export function findLinked(
   );
 }
 
-/** False when the person has an account, or the account a person of this issuer. */
+/** False if the person already has an account, or the account is linked to a person of this issuer. */
 export async function insertIdentity(
   tx: DirectoryTransaction,
   { issuer, subject, userId, at }: OutsideIdentity & { readonly userId: string; readonly at: Date },

@@ -5,9 +5,9 @@ import { tokenRefusal } from './access-tokens.js';
 import { emailAddress } from './fields.js';
 
 /**
- * JWTs of the one outside OIDC issuer that the operator may name. Its keys are found by discovery, kept, and asked for
- * again when an unknown key id turns up (jose bounds how often). The address is the operator's, so it is not bound by
- * the rules for addresses that tenants can aim.
+ * JWTs of the external OIDC issuer that the operator may configure. Its keys are found by discovery, cached, and loaded
+ * again when an unknown key id appears (jose bounds how often). The operator sets the address, so the rules for
+ * addresses that tenants set do not apply.
  */
 export interface OutsideIssuerSettings {
   readonly issuer: string;
@@ -15,9 +15,9 @@ export interface OutsideIssuerSettings {
 }
 
 export interface OutsideClaims {
-  /** Who it is, for as long as the issuer exists; an address may change hands. */
+  /** Identifies the person for as long as the issuer exists; an email address may change owners. */
   readonly subject: string;
-  /** Only one that the issuer has verified: anybody can claim an address. */
+  /** Set only if the issuer has verified it: anyone can claim an address. */
   readonly email: string | undefined;
   readonly expiresAtMs: number;
 }
@@ -27,21 +27,21 @@ export interface OutsideIssuer {
   verify(token: string): Promise<OutsideClaims>;
 }
 
-/** No symmetric ones: nobody but the issuer may be able to make a token. */
+/** No symmetric algorithms: only the issuer may be able to make a token. */
 const algorithms = ['EdDSA', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'];
 const requestTimeoutMs = 5_000;
 const metadataBytesMax = 256 * 1024;
-/** An issuer that does not answer is asked again after this, not by each request. */
+/** An issuer that does not answer is asked again after this time, not with each request. */
 const retryEveryMs = 5_000;
 const clockToleranceSeconds = 30;
 
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
-/** The most that OpenID Connect allows. */
+/** The maximum of OpenID Connect. */
 const subjectCharactersMax = 255;
 
 const claims = z.object({
   sub: z.string().min(1).max(subjectCharactersMax),
-  // One of a form that no account can have belongs to none.
+  // An invalid address cannot belong to an account.
   email: emailAddress.optional().catch(undefined),
   email_verified: z.boolean().optional(),
   exp: z.number(),
@@ -85,7 +85,7 @@ export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () =
   };
 }
 
-/** Asks the issuer where its keys are, as the first token would; for whoever sets the product up. */
+/** Fetches the issuer's metadata as the first token would. For setup checks. */
 export async function examineIssuer(issuer: string): Promise<void> {
   await discover(issuer);
 }
@@ -107,7 +107,7 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   return createRemoteJWKSet(new URL(metadata.jwks_uri), { timeoutDuration: requestTimeoutMs });
 }
 
-/** jose's general error stands for an answer other than 200 from the key address; fetch throws a TypeError. */
+/** jose throws its general error if the key address answers anything but 200; fetch throws a TypeError. */
 function isUnreachable(cause: unknown): boolean {
   if (cause instanceof joseErrors.JWKSTimeout || cause instanceof TypeError) return true;
   return cause instanceof joseErrors.JOSEError && cause.code === 'ERR_JOSE_GENERIC';
@@ -115,7 +115,7 @@ function isUnreachable(cause: unknown): boolean {
 
 function unavailable(cause?: unknown): PlatformError {
   return new PlatformError('service_unavailable', {
-    message: 'The issuer of this token cannot be asked for its keys.',
+    message: 'The issuer of this token cannot be reached for its keys.',
     retryAfterSeconds: retryEveryMs / 1_000,
     cause,
   });

@@ -13,8 +13,8 @@ import type { OutsideIssuer } from './outside-issuer.js';
 import { lockUserByEmail } from './users.store.js';
 
 /**
- * The account of somebody whom an outside issuer names. Issuer and subject say who it is. The verified address counts
- * once, for the link to an account that is there already: addresses change hands, subjects do not.
+ * Finds or makes the account of a person of an external issuer. Issuer and subject identify the person. The verified
+ * address is used once, to link an existing account: addresses change owners, subjects do not.
  */
 export type OutsideSignIn = (
   bearer: string,
@@ -63,7 +63,7 @@ export function createOutsideSignIn(dependencies: {
   };
 }
 
-/** Another request of the same person was first; or the account is another person's of the same issuer. */
+/** A concurrent request of the same person was first, or the account belongs to another person of the same issuer. */
 async function linkedBefore(tx: DirectoryTransaction, identity: OutsideIdentity): Promise<string> {
   const linked = await findLinked(tx, identity);
   if (linked === null) throw linkedToAnother();

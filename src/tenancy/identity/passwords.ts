@@ -2,9 +2,8 @@ import { hash, hashSync, verify } from '@node-rs/argon2';
 import { PlatformError } from '../../kernel/errors.js';
 
 /**
- * Passwords under argon2id. One hash costs 19 MiB and some 20 ms of a thread, so only a few run at once, a bounded
- * number waits, and the next is refused: a burst of sign-ins must not take the memory or the thread pool of a node
- * that serves others.
+ * Passwords hashed with argon2id. One hash costs 19 MiB and some 20 ms of a thread, so only a few run at once, a bounded
+ * number waits, and the next is refused: a burst of sign-ins must not take the memory or the thread pool of the node.
  */
 export interface PasswordSettings {
   readonly memoryCostKiB: number;
@@ -13,7 +12,7 @@ export interface PasswordSettings {
   readonly waitingMax: number;
 }
 
-/** The first choice of OWASP's password storage page; 2 at a time leave the pool of 4 threads to others. */
+/** The first recommendation of OWASP's password storage page. 2 at a time leave threads of the pool of 4 to others. */
 export const defaultPasswordSettings: PasswordSettings = {
   memoryCostKiB: 19_456,
   timeCost: 2,
@@ -24,8 +23,8 @@ export const defaultPasswordSettings: PasswordSettings = {
 export interface Passwords {
   hash(password: string): Promise<string>;
   /**
-   * Whether the password belongs to the hash. Without a hash it takes as long and says no, so that an unknown account
-   * cannot be told from a wrong password. `admit` runs when it is this one's turn, just before the work.
+   * Whether the password matches the hash. Without a hash it takes as long and returns false, so that an unknown account
+   * cannot be told from a wrong password. `admit` runs just before the work, when its turn has come.
    */
   verify(
     storedHash: string | null | undefined,
@@ -35,14 +34,14 @@ export interface Passwords {
 }
 
 export function createPasswords(settings: PasswordSettings = defaultPasswordSettings): Passwords {
-  // The library's own algorithm is argon2id.
+  // argon2id is the library's default algorithm.
   const options = {
     memoryCost: settings.memoryCostKiB,
     timeCost: settings.timeCost,
     parallelism: 1,
   };
   const inTurn = bounded(settings.concurrencyMax, settings.waitingMax);
-  // Made with the same cost as real ones, ahead of the first sign-in. Its password is of no account.
+  // Computed at the same cost as real hashes, before the first sign-in. No account has its password.
   const dummyHash = hashSync('no account has this password', options);
 
   return {
@@ -56,7 +55,7 @@ export function createPasswords(settings: PasswordSettings = defaultPasswordSett
   };
 }
 
-/** The same letters typed on two keyboards may arrive composed differently. */
+/** The same letters may arrive composed differently from two keyboards. */
 function normalised(password: string): string {
   return password.normalize('NFKC');
 }
@@ -72,7 +71,7 @@ function bounded(runningMax: number, waitingMax: number): <T>(work: () => Promis
           retryAfterSeconds: 1,
         });
       }
-      // Whoever ends hands its place over, so `running` stays as it is.
+      // A finished hash hands its place to the next waiter, so `running` stays as it is.
       await new Promise<void>((resolve) => void waiting.push(resolve));
     } else {
       running += 1;

@@ -1,6 +1,6 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 
-/** Does `work` every now and then until it is stopped; never twice at once. A failure is told and tried again. */
+/** Runs `work` periodically until it is stopped, never twice at once. A failure is reported and retried. */
 export function repeat(
   time: Time,
   everyMs: number,

@@ -6,12 +6,12 @@ import type { MemberRow } from './members.store.js';
 import type { OwnTenantRow, TenantRow } from './tenants.store.js';
 import type { UserRow } from './users.store.js';
 
-/** What the answers of this subject look like, and how rows become them. */
+/** The replies of this subject, and their conversion from rows. */
 export const userShape = z.object({
   id: z.uuid(),
   email: z.string(),
   name: z.string(),
-  email_verified: z.boolean().describe('Whether somebody has proved to read mail at this address.'),
+  email_verified: z.boolean().describe('Whether the owner has proved to read mail at this address.'),
 });
 
 export const ownTenantShape = z.object({
@@ -28,7 +28,7 @@ export const tokenPairShape = z.object({
   expires_in: z.int(),
 });
 
-/** The answer to whoever signs in, in whatever way. */
+/** The reply to every kind of sign-in. */
 export const signedInShape = oneShape(
   z.object({ user: userShape, tenants: z.array(ownTenantShape), ...tokenPairShape.shape }),
 );
@@ -52,7 +52,7 @@ export const plannedTenantShape = z.object({
   id: z.uuid(),
   name: z.string(),
   plan: z.enum(plans),
-  settings: tenantSettings.describe("What stands in place of the plan's figures."),
+  settings: tenantSettings.describe('Figures that override those of the plan.'),
   created_at: z.iso.datetime(),
 });
 
@@ -95,7 +95,7 @@ function nameOf(row: { readonly name: string | null; readonly email: string }): 
   return row.name ?? localPartOf(row.email);
 }
 
-/** What somebody is called who did not say. */
+/** The display name of a user who gave none. */
 export function localPartOf(email: string): string {
   return email.slice(0, email.lastIndexOf('@'));
 }

@@ -3,7 +3,7 @@ import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
 
 const failures = z.object({ count: z.number(), oldest: z.date().nullable() });
 
-/** The newest failures since `since`, up to `limit`, and when the oldest of those happened. */
+/** Counts the newest failures since `since`, up to `limit`, with the time of the oldest of them. */
 export function countFailures(
   tx: DirectoryTransaction,
   subject: Buffer,
@@ -21,7 +21,7 @@ export function countFailures(
   );
 }
 
-/** Until the transaction ends nobody else counts for this subject. */
+/** Locks the subject's count until the transaction ends. */
 export async function lockSubject(tx: DirectoryTransaction, subject: Buffer): Promise<void> {
   await tx.query(sql.unsafe`select pg_advisory_xact_lock(${subject.readBigInt64BE().toString()}::bigint)`);
 }

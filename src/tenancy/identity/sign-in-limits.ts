@@ -6,8 +6,8 @@ import { emailKeyOf } from './fields.js';
 import { countFailures, insertFailure, lockSubject, sweepFailures } from './sign-in-failures.store.js';
 
 /**
- * How many failed sign-ins an account and an address may have in a while. Counted in PostgreSQL, because somebody who
- * guesses would simply go round the nodes.
+ * Limits the failed sign-ins of an account and of an address within a window. Counted in PostgreSQL, because an attacker
+ * would otherwise spread guesses over the nodes.
  */
 export const signInWindowMs = 15 * 60_000;
 const failuresMax = { account: 10, address: 60 } as const;
@@ -21,11 +21,11 @@ interface Subject {
 }
 
 export interface SignInLimits {
-  /** Throws the refusal when the account or the address has used up its failures. */
+  /** Throws the refusal if the account or the address has used up its failures. */
   check(email: string, address: string): Promise<void>;
-  /** Counts one failure for both; throws the refusal when one of them had none left. */
+  /** Counts one failure for both. Throws the refusal if one of them had none left. */
   recordFailure(email: string, address: string): Promise<void>;
-  /** Removes failures that no longer count. */
+  /** Removes failures outside of the window. */
   sweep(): Promise<void>;
 }
 
@@ -49,8 +49,8 @@ export function createSignInLimits(store: Store, nowMs: () => number): SignInLim
       const now = nowMs();
       const subjects = subjectsOf(email, address);
       const refusal = await store.directory(async (tx) => {
-        // Guesses that run at once all passed `check`. Under the locks each one is counted, and those beyond the
-        // limit do not learn whether they were wrong. Always in one order, so that no two wait for each other.
+        // Concurrent guesses may all have passed `check`. Under the locks each one is counted, and guesses beyond the limit
+        // get no answer. The order of the locks is fixed, so that no two requests deadlock.
         for (const { key } of subjects.toSorted((one, other) => Buffer.compare(one.key, other.key))) {
           await lockSubject(tx, key);
         }

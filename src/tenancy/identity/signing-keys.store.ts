@@ -21,7 +21,7 @@ export function listSigningKeys(tx: DirectoryTransaction): Promise<readonly Sign
   );
 }
 
-/** Until the transaction ends nobody else adds or removes keys: nodes that start at once make one key. */
+/** Locks the set of keys until the transaction ends: nodes that start at once make one key. */
 export async function lockSigningKeys(tx: DirectoryTransaction): Promise<void> {
   await tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtextextended('troupe signing keys', 0))`);
 }

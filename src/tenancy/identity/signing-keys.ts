@@ -14,15 +14,15 @@ import {
 } from './signing-keys.store.js';
 
 /**
- * The keys that sign access tokens, shared by all nodes through PostgreSQL. A new key is published a while before it
+ * The keys that sign access tokens, shared by all nodes through PostgreSQL. A new key is published some time before it
  * signs; an old one stays published until the last token that it signed has expired.
  */
 export const signatureAlgorithm = 'EdDSA';
 
-/** Longer than others may keep a copy of the public keys. */
+/** Longer than clients may cache the public keys. */
 export const publishedAheadMs = 10 * 60_000;
 export const jwksMaxAgeSeconds = 300;
-/** Tokens with unknown key ids must not turn into a query each. */
+/** Bounds the queries that tokens with unknown key ids can cause. */
 const reloadEveryMs = 1_000;
 
 export interface PublicKey {
@@ -35,16 +35,16 @@ export interface PublicKey {
 }
 
 export interface SigningKeys {
-  /** Loads the keys, after making the first one where there is none. */
+  /** Loads the keys. Makes the first one if there is none. */
   open(): Promise<void>;
-  /** The key that signs now. */
+  /** The key that currently signs. */
   signer(): { readonly id: string; readonly key: CryptoKey };
-  /** The public key of an id; unknown ids are looked for in the store, now and then. */
+  /** The public key with this id. Unknown ids are searched in the store, at a bounded rate. */
   verifier(id: string): Promise<CryptoKey | undefined>;
   published(): readonly PublicKey[];
-  /** Makes a new key, which signs after `publishedAheadMs`, and removes those whose tokens have all expired. */
+  /** Makes a new key, which signs after `publishedAheadMs`, and removes the keys whose tokens have all expired. */
   rotate(): Promise<string>;
-  /** Seals the private keys anew under the current master key. Not before every node knows it. */
+  /** Seals the private keys again with the current master key. Call it only when every node has that key. */
   reseal(): Promise<void>;
   reload(): Promise<void>;
 }
@@ -64,7 +64,7 @@ export function createSigningKeys(dependencies: {
   readonly changes: ChangeFeed;
   readonly sealer: Sealer;
   readonly nowMs: () => number;
-  /** Of the tokens that are signed: a key is needed this long after the next one took over. */
+  /** The lifetime of signed tokens: a key is needed this long after the next one took over. */
   readonly tokenLifetimeMs: number;
 }): SigningKeys {
   const { store, changes, sealer, nowMs, tokenLifetimeMs } = dependencies;
@@ -72,7 +72,7 @@ export function createSigningKeys(dependencies: {
   let loadedAtMs = -Infinity;
   let loading: Promise<void> | undefined;
 
-  /** Newest first, so the first one that may sign is the one that does. */
+  /** Keys are sorted newest first, so the first one that may sign is the current one. */
   function current(now: number): LoadedKey {
     const found = keys.find(({ signsFromMs }) => signsFromMs <= now) ?? keys.at(-1);
     if (found === undefined) throw new Error('the signing keys were not opened');
@@ -85,7 +85,7 @@ export function createSigningKeys(dependencies: {
     keys = await Promise.all(rows.map((row) => loadKey(row, sealer)));
   }
 
-  /** All who ask at once wait for one query. */
+  /** Concurrent callers share one query. */
   function reload(): Promise<void> {
     loading ??= load().finally(() => (loading = undefined));
     return loading;
@@ -171,12 +171,12 @@ async function loadKey(row: SigningKeyRow, sealer: Sealer): Promise<LoadedKey> {
 
 async function importKey(jwk: z.output<typeof publicJwk>): Promise<CryptoKey> {
   const key = await importJWK(jwk, signatureAlgorithm);
-  // jose gives bytes for symmetric keys only.
+  // jose returns bytes for symmetric keys only.
   if (key instanceof Uint8Array) throw new Error('a signing key is not a key pair');
   return key;
 }
 
-/** Those whose successor has signed since before `sinceMs`. */
+/** The keys whose successors have signed since before `sinceMs`. */
 function outlivedKeys(rows: readonly SigningKeyRow[], sinceMs: number): readonly string[] {
   const successor = rows.findIndex(({ signs_from }) => signs_from.getTime() <= sinceMs);
   return successor === -1 ? [] : rows.slice(successor + 1).map(({ id }) => id);

@@ -19,7 +19,7 @@ import type { Tenants } from './tenants.js';
 const oneTenant = oneShape(tenantShape);
 const params = z.object({ id: z.uuid() });
 
-/** As stored, except that null removes a figure, or all of them. */
+/** As stored, but null removes a figure or all figures. */
 const settingsPatch = z.object({
   requests_per_minute: tenantSettings.shape.requests_per_minute.nullable(),
   requests_per_day: tenantSettings.shape.requests_per_day.nullable(),
@@ -33,9 +33,9 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       name: 'tenants.create',
       method: 'POST',
       path: '/api/tenants',
-      title: 'Make a tenant and own it',
+      title: 'Create a tenant as its owner',
       description:
-        'A user may have 20, made or owned: then 409. An address may make so many a day: then 429.',
+        'A user may have at most 20, created or owned; more are refused with 409. The number per address and day is limited; more are refused with 429.',
       access: user(),
       body: z.object({ name: displayName }),
       output: oneTenant,
@@ -48,7 +48,7 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       name: 'tenants.list',
       method: 'GET',
       path: '/api/tenants',
-      title: 'The tenants that the user belongs to',
+      title: 'List the tenants that the user belongs to',
       access: user(),
       output: listShape(tenantShape),
       handle: async ({ caller }) => list((await tenants.listOf(caller.userId)).map(tenantFrom)),
@@ -86,7 +86,7 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       name: 'tenants.plan',
       method: 'PATCH',
       path: '/api/tenants/:id/plan',
-      title: "Change a tenant's plan, or figures in place of the plan's",
+      title: "Change a tenant's plan, or override figures of the plan",
       access: operator(),
       params,
       absent: 'tenant_not_found',

@@ -46,7 +46,7 @@ export function listTenants(tx: DirectoryTransaction): Promise<readonly TenantRo
   return tx.any(sql.type(tenantRow)`select ${columns} from tenants order by created_at, id`);
 }
 
-/** Locked, because what is written next is merged with what was read. */
+/** Locks the tenant, because the next write merges with what was read. */
 export function lockTenantInDirectory(tx: DirectoryTransaction, tenantId: string): Promise<TenantRow | null> {
   return tx.maybeOne(sql.type(tenantRow)`select ${columns} from tenants where id = ${tenantId} for update`);
 }

@@ -21,16 +21,16 @@ import {
 } from './tenants.store.js';
 
 export interface Tenants {
-  /** Makes a tenant on plan `free` whose owner is the user. */
+  /** Makes a tenant on plan `free` with the user as its owner. */
   create(userId: string, name: string, address: string): Promise<OwnTenantRow>;
   listOf(userId: string): Promise<readonly OwnTenantRow[]>;
   read(scope: TenantScope, role: Role): Promise<OwnTenantRow>;
   rename(scope: TenantScope, role: Role, name: string, actor: string): Promise<OwnTenantRow>;
-  /** Of the whole installation: for the operator alone. */
+  /** All tenants of the installation: for the operator only. */
   listAll(): Promise<readonly TenantRow[]>;
-  /** Makes a tenant that nobody belongs to yet: for the operator alone. */
+  /** Makes a tenant without members: for the operator only. */
   createEmpty(name: string, plan: Plan, actor: string): Promise<TenantRow>;
-  /** Changes plan and own figures; null removes a figure, what is left out stays. In force when it answers. */
+  /** Changes plan and own figures; null removes a figure, a missing field stays. In force when it returns. */
   setPlan(tenantId: string, change: PlanChange, actor: string): Promise<TenantRow>;
 }
 

@@ -39,7 +39,7 @@ export async function insertRefreshToken(
   );
 }
 
-/** Locks token and family: of two requests with one token the second sees what the first made of it. */
+/** Locks token and family: of two requests with one token the second sees the result of the first. */
 export function lockRefreshToken(
   tx: DirectoryTransaction,
   hash: Buffer,
@@ -69,7 +69,7 @@ export async function useRefreshToken(
   );
 }
 
-/** False when the family has ended before. */
+/** False if the family had already ended. */
 export async function endFamily(
   tx: DirectoryTransaction,
   familyId: string,
@@ -97,7 +97,7 @@ export async function endFamiliesOfUser(
   );
 }
 
-/** Whether access tokens of this family are good for this user. */
+/** Whether access tokens of this family are valid for this user. */
 export function familyIsLive(
   tx: DirectoryTransaction,
   familyId: string,
@@ -112,7 +112,7 @@ export function familyIsLive(
   );
 }
 
-/** Removes what can no longer be of use: expired families, and used tokens older than any honest replay. */
+/** Removes expired families, and used tokens older than any plausible replay. */
 export async function sweepFamilies(
   tx: DirectoryTransaction,
   expiredBefore: Date,

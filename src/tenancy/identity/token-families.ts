@@ -14,15 +14,15 @@ import {
 import { findUser } from './users.store.js';
 
 /**
- * Families of refresh tokens. Each token works once and is followed by the next. One that comes back after its use was
- * copied by somebody, and nobody can tell which of the two holders is the honest one: the whole family ends, with all
- * its access tokens. That also holds for a client that sends one token twice at once, or repeats a request whose answer
- * got lost; it has to sign in again.
+ * Families of refresh tokens. Each token works once and is followed by the next. A token that is used again was copied,
+ * and the server cannot tell which holder is the rightful one: the whole family ends, with all its access tokens. That
+ * includes a client that sends one token twice at once, or repeats a request whose answer was lost; it must sign in
+ * again.
  */
 const familyLifetimeMs = 30 * 86_400_000;
 const sweptRowsMax = 10_000;
 
-/** The part of an answer that lets a client call on. */
+/** The tokens of a sign-in or a renewal. */
 export interface TokenPair {
   readonly access_token: string;
   readonly refresh_token: string;
@@ -37,9 +37,9 @@ export interface StartedFamily {
 }
 
 export interface TokenFamilies {
-  /** Within the transaction that signs the user in. */
+  /** Called within the transaction that signs the user in. */
   start(tx: DirectoryTransaction, userId: string): Promise<StartedFamily>;
-  /** After that transaction. */
+  /** Called after that transaction. */
   pairOf(family: StartedFamily): Promise<TokenPair>;
   refresh(refreshToken: string): Promise<TokenPair>;
   end(refreshToken: string): Promise<void>;
@@ -123,7 +123,7 @@ export function createTokenFamilies(dependencies: {
         const now = new Date(nowMs());
         const found = await lockRefreshToken(tx, hashOfToken(refreshToken), now);
         if (found === null) return 'unknown';
-        // Signing out twice is no fault: the end that was asked for is there.
+        // Signing out twice is not an error: the family has ended.
         if (!(await endFamily(tx, found.family_id, 'signed-out', now))) return undefined;
         return announceFamilyEnded(tx, found.family_id);
       });
@@ -135,7 +135,7 @@ export function createTokenFamilies(dependencies: {
 
     async sweep() {
       const now = nowMs();
-      // Access tokens of an expired family have expired too: they live for an hour, and are made at a renewal.
+      // Access tokens of an expired family have expired too: they live for an hour and are issued at a renewal.
       await store.directory((tx) =>
         sweepFamilies(tx, new Date(now - 86_400_000), new Date(now - familyLifetimeMs), sweptRowsMax),
       );

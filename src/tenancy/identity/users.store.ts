@@ -8,7 +8,7 @@ const userRow = z.object({
   name: z.string().nullable(),
   password_hash: z.string().nullable(),
   disabled: z.boolean(),
-  /** Whether somebody has proved to read this address's mail. */
+  /** Whether a person has proved to read the mail of this address. */
   email_verified: z.boolean(),
 });
 
@@ -27,7 +27,7 @@ export function findUser(tx: DirectoryTransaction, userId: string): Promise<User
   return tx.maybeOne(sql.type(userRow)`select ${columns} from users where id = ${userId}`);
 }
 
-/** Locked against every sign-in to the account and every other change to it, until the transaction ends. */
+/** Locks the account against every sign-in and every other change until the transaction ends. */
 export function lockUserByEmail(tx: DirectoryTransaction, email: string): Promise<UserRow | null> {
   return tx.maybeOne(
     sql.type(userRow)`
@@ -35,12 +35,12 @@ export function lockUserByEmail(tx: DirectoryTransaction, email: string): Promis
   );
 }
 
-/** Locked against changes to the account; several sign-ins to it do not wait for each other. */
+/** Locks the account against changes; several sign-ins do not wait for each other. */
 export function holdUser(tx: DirectoryTransaction, userId: string): Promise<UserRow | null> {
   return tx.maybeOne(sql.type(userRow)`select ${columns} from users where id = ${userId} for share`);
 }
 
-/** Null when the address has an account already, also one that another transaction is making just now. */
+/** Null if the address has an account already, also one that a concurrent transaction makes. */
 export function insertUser(
   tx: DirectoryTransaction,
   user: {
@@ -61,7 +61,7 @@ export function insertUser(
   );
 }
 
-/** False when there is no such user. */
+/** False if the user does not exist. */
 export async function markDisabled(tx: DirectoryTransaction, userId: string, at: Date): Promise<boolean> {
   const { rowCount } = await tx.query(
     sql.typeAlias('nothing')`
@@ -70,7 +70,7 @@ export async function markDisabled(tx: DirectoryTransaction, userId: string, at:
   return rowCount === 1;
 }
 
-/** The moment of the first proof stays. */
+/** Keeps the time of the first proof. */
 export async function markEmailVerified(tx: DirectoryTransaction, userId: string, at: Date): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`

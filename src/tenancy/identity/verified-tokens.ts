@@ -10,21 +10,21 @@ import { familyIsLive } from './token-families.store.js';
 import { findUser } from './users.store.js';
 
 /**
- * Which user a bearer token stands for. Checking a signature and asking the store costs some hundred times more than
- * remembering the answer, so answers are kept by the token's hash until the token expires, and dropped when its family
- * ends or its user is disabled. While this node cannot be sure that it hears of such ends, it asks the store.
+ * Finds the user of a bearer token. Checking a signature and asking the store costs some hundred times more than a
+ * lookup in memory, so results are cached by the token's hash until the token expires. An entry is dropped when its
+ * family ends or its user is disabled. While this node may miss such changes, it asks the store.
  */
 export interface VerifiedUser {
   readonly userId: string;
-  /** Absent for a token of an outside issuer. */
+  /** Absent for a token of an external issuer. */
   readonly familyId: string | undefined;
   readonly expiresAtMs: number;
 }
 
 export interface VerifiedTokens {
   /**
-   * Answers without a promise when the token is in memory. Throws or rejects with the refusal. `beforeCheck` may refuse
-   * a token that is not in memory, whose check costs a signature and a question to the store.
+   * Returns without a promise if the token is in memory. Throws or rejects with the refusal. `beforeCheck` may refuse a
+   * token that is not in memory, whose check costs a signature and a query.
    */
   verify(bearer: string, beforeCheck?: () => void): VerifiedUser | Promise<VerifiedUser>;
   dropFamily(familyId: string): void;
@@ -33,9 +33,9 @@ export interface VerifiedTokens {
 }
 
 const entriesMax = 50_000;
-/** Far above any honest access token, far below what a header may hold. */
+/** Far above any real access token, far below the limit of a header. */
 const tokenCharactersMax = 8_192;
-/** The issuer may take a token back without telling us; so it is looked at anew now and then. */
+/** The issuer may revoke a token without notice, so it is checked again periodically. */
 const outsideRememberedMs = 5 * 60_000;
 
 interface Entry {
@@ -49,19 +49,19 @@ export function createVerifiedTokens(dependencies: {
   readonly outsideIssuer: OutsideIssuer | undefined;
   readonly signInOutside: OutsideSignIn;
   readonly nowMs: () => number;
-  /** Whether this node hears of every change. */
+  /** Whether this node receives every change. */
   readonly isFresh: () => boolean;
 }): VerifiedTokens {
   const { store, tokens, outsideIssuer, signInOutside, nowMs, isFresh } = dependencies;
   const hashesOfFamily = new Map<string, Set<string>>();
   const entries = new LRUCache<string, Entry>({
     max: entriesMax,
-    // However an entry goes, its family forgets it too; unless it is only renewed.
+    // Every removal of an entry also removes it from its family, except a renewal.
     dispose: ({ user }, key, reason) => {
       if (reason !== 'set') forgetKey(user.familyId, key);
     },
   });
-  /** Counts the drops, so that an answer which was under way during one is not remembered. */
+  /** Counts the drops, so that a check that ran during one is not cached. */
   let drops = 0;
 
   function forgetKey(familyId: string | undefined, key: string): void {
@@ -107,7 +107,7 @@ export function createVerifiedTokens(dependencies: {
     return { ...(await signInOutside(bearer, issuer)), familyId: undefined };
   }
 
-  /** What is in memory may be out of date: only what can have changed is asked for. */
+  /** The cache may be out of date: queries only what can have changed. */
   async function verifyWithStore({ user }: Entry): Promise<VerifiedUser> {
     const { userId, familyId } = user;
     const good = await store.directory(async (tx) => {
@@ -152,7 +152,7 @@ export function createVerifiedTokens(dependencies: {
   };
 }
 
-/** The outside issuer, if the token names it. What the token says is not believed before its signature is checked. */
+/** Returns the external issuer if the token names it. The token's content is not trusted before its signature is checked. */
 function isOutside(bearer: string, outsideIssuer: OutsideIssuer | undefined): OutsideIssuer | undefined {
   if (outsideIssuer === undefined) return undefined;
   try {
