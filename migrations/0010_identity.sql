@@ -1,32 +1,93 @@
--- Signing in: the keys that sign access tokens, chains of refresh tokens, failed attempts. None of it belongs to a
--- tenant, so only the directory's role may touch it.
+-- Users, tenants, memberships, and sign-in: signing keys, token families, failed attempts (src/tenancy/identity).
 
--- A disabled user keeps their rows (others' records name them) but gets in nowhere.
-alter table users add column disabled_at timestamptz;
+create table users (
+  id uuid primary key,
+  email text not null,
+  name text,
+  password_hash text,
+  created_at timestamptz not null default now(),
+  -- A disabled user keeps the rows (records of others name the user) but cannot sign in anywhere.
+  disabled_at timestamptz,
+  -- Null: the user has not yet proved to read mail of this address.
+  email_verified_at timestamptz
+);
+create unique index users_email_key on users (lower(email));
 
+create table tenants (
+  id uuid primary key,
+  name text not null,
+  plan text not null default 'free' check (plan in ('free', 'basic', 'pro', 'enterprise')),
+  settings jsonb not null default '{}'::jsonb check (jsonb_typeof(settings) = 'object'),
+  created_at timestamptz not null default now(),
+  -- The user who created the tenant. It counts against that user's limit of tenants even after another user owns it. Null
+  -- for a tenant that an operator created.
+  made_by uuid references users (id) on delete set null
+);
+create index tenants_made_by on tenants (made_by) where made_by is not null;
+
+create table memberships (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  user_id uuid not null references users (id) on delete cascade,
+  role text not null check (role in ('owner', 'admin', 'editor', 'member')),
+  phone text,
+  external_id text,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, user_id)
+);
+create index memberships_user on memberships (user_id);
+
+alter table tenants enable row level security;
+alter table tenants force row level security;
+alter table users enable row level security;
+alter table users force row level security;
+alter table memberships enable row level security;
+alter table memberships force row level security;
+
+grant select, update on tenants to troupe_app;
+create policy tenant on tenants to troupe_app
+  using (id = current_tenant()) with check (id = current_tenant());
+
+grant select, insert, update, delete on memberships to troupe_app;
+create policy tenant on memberships to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+
+-- A tenant sees its own members, and never a password hash.
+grant select (id, email, name, created_at) on users to troupe_app;
+create policy member on users for select to troupe_app
+  using (exists (select from memberships m where m.tenant_id = current_tenant() and m.user_id = users.id));
+
+-- Sign-in looks users and memberships up before the tenant is known.
+grant select, insert, update on tenants, users to troupe_directory;
+grant select, insert, update, delete on memberships to troupe_directory;
+create policy directory on tenants to troupe_directory using (true) with check (true);
+create policy directory on users to troupe_directory using (true) with check (true);
+create policy directory on memberships to troupe_directory using (true) with check (true);
+
+-- The following tables belong to no tenant; troupe_directory alone may use them.
+
+-- The keys that sign access tokens.
 create table signing_keys (
   id text primary key,
   public_key jsonb not null check (jsonb_typeof(public_key) = 'object'),
   sealed_private_key bytea not null,
-  -- Ahead of `now()` after a rotation, so that every cached copy of the public keys has the new one before its first
-  -- signature is seen.
+  -- Later than `now()` after a rotation: every node caches the new public key before its first signature arrives.
   signs_from timestamptz not null
 );
 
--- All refresh tokens that follow from one sign-in. Access tokens name their family and die with it.
+-- All refresh tokens of one sign-in. Access tokens name their family and are valid no longer than it.
 create table token_families (
   id uuid primary key,
   user_id uuid not null references users (id) on delete cascade,
   created_at timestamptz not null,
   expires_at timestamptz not null,
   ended_at timestamptz,
-  end_reason text check (end_reason in ('signed-out', 'replayed', 'disabled')),
+  end_reason text check (end_reason in ('signed-out', 'replayed', 'disabled', 'address-proved')),
   check ((ended_at is null) = (end_reason is null))
 );
 create index token_families_user on token_families (user_id);
 create index token_families_expiry on token_families (expires_at);
 
--- A used token stays for a while: seeing it again is how a theft shows.
+-- A used token is kept for a while: its second use shows a theft.
 create table refresh_tokens (
   hash bytea primary key check (octet_length(hash) = 32),
   family_id uuid not null references token_families (id) on delete cascade,
@@ -44,5 +105,28 @@ create table sign_in_failures (
 create index sign_in_failures_subject on sign_in_failures (subject, failed_at);
 create index sign_in_failures_age on sign_in_failures (failed_at);
 
+-- How many tenants an address created on a day (UTC). `subject` is a hash of the address, which itself is not needed.
+create table new_tenants_by_address (
+  subject bytea not null check (octet_length(subject) = 32),
+  day date not null,
+  made int not null check (made > 0),
+  primary key (subject, day)
+);
+create index new_tenants_by_address_day on new_tenants_by_address (day);
+
+-- Users of outside issuers. An issuer names a person by a subject that never changes and is never given to another
+-- person; an e-mail address guarantees neither.
+create table outside_identities (
+  issuer text not null,
+  subject text not null,
+  user_id uuid not null references users (id) on delete cascade,
+  linked_at timestamptz not null,
+  primary key (issuer, subject)
+);
+-- One person of an issuer per user: the second of two concurrent first sign-ins fails here.
+create unique index outside_identities_user on outside_identities (user_id, issuer);
+
 grant select, insert, update, delete on signing_keys, token_families, refresh_tokens to troupe_directory;
 grant select, insert, delete on sign_in_failures to troupe_directory;
+grant select, insert, update, delete on new_tenants_by_address to troupe_directory;
+grant select, insert on outside_identities to troupe_directory;

@@ -7,9 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { databaseOfFile } from '../support/database/database.js';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
+import { createEmptyDatabase, databaseOfFile } from '../support/database/database.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { runCommand, runProgram } from '../support/servers/program.js';
+import { sharedRedisUrl } from '../support/servers/redis.js';
 
 const run = promisify(execFile);
 const database = databaseOfFile(test);
@@ -199,6 +202,37 @@ test.serial(
     await fails(t, 'serve', { TROUPE_DATA_DIR, ...services }, words);
   },
 );
+
+test.serial(
+  'a database or data folder of an unreleased version is refused with what to start with instead',
+  async (t) => {
+    const says = [/The database "\w+" was set up by an earlier, unreleased version/, /empty data folder/];
+    const { url } = await createEmptyDatabase(t);
+    await markUnreleased(url);
+    const TROUPE_DATA_DIR = join(await folder(t), 'data');
+    for (const command of ['start', 'migrate']) {
+      await fails(t, command, { TROUPE_DATA_DIR, DATABASE_URL: url }, ...says);
+    }
+    const services = { DATABASE_URL: url, REDIS_URL: await sharedRedisUrl(), TROUPE_MASTER_KEY: masterKey };
+    await fails(t, 'serve', { TROUPE_DATA_DIR, ...services }, ...says);
+
+    const older = join(await folder(t), 'older');
+    const embedded = await startEmbeddedPostgres({ directory: join(older, 'postgres') });
+    await markUnreleased(embedded.connectionString);
+    await embedded.stop();
+    await fails(t, 'start', { TROUPE_DATA_DIR: older }, ...says);
+  },
+);
+
+/** Records a file that no release has, as the versions before the first release did. */
+async function markUnreleased(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query(`
+    create table schema_migrations (number int primary key, name text, checksum text);
+    insert into schema_migrations values (1, '0001_foundation.sql', '')`);
+  await client.end();
+}
 
 test.serial('a Redis that is dead or no Redis is told of', async (t) => {
   const TROUPE_DATA_DIR = join(await folder(t), 'data');

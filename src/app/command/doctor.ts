@@ -81,6 +81,7 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
         'its account may not create roles; the first migration needs that: ALTER ROLE … CREATEROLE',
       );
     }
+    if (facts.migrationProblem !== undefined) add('wrong', facts.migrationProblem);
     if (facts.pendingMigrations.length > 0) {
       add(
         'warning',

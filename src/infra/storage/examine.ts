@@ -1,9 +1,10 @@
 // What `troupe doctor` wants to know of a database: read only, on one connection of its own.
-import { readdir } from 'node:fs/promises';
 import pg from 'pg';
 import { z } from 'zod';
 import { toStoreError } from './errors.js';
-import { migrationsDirectory } from './migrate.js';
+import { MigrationError } from './migration-error.js';
+import { migrationsDirectory, readMigrationFiles } from './migration-files.js';
+import { pendingFiles, readRecordedFiles } from './migration-plan.js';
 
 export interface DatabaseFacts {
   /** 180004 is 18.4. */
@@ -12,6 +13,8 @@ export interface DatabaseFacts {
   readonly mayCreateRoles: boolean;
   /** Files of this program that the database has not had yet. */
   readonly pendingMigrations: readonly string[];
+  /** Why a node refuses to migrate the database; undefined when it does not. */
+  readonly migrationProblem: string | undefined;
   readonly durableCommits: boolean;
   readonly synchronousStandbys: boolean;
   /** How far the database's clock is from this machine's. */
@@ -26,7 +29,6 @@ const facts = z.object({
   synchronous_commit: z.string(),
   standbys: z.string(),
   now_ms: z.coerce.number(),
-  migrations_table: z.string().nullable(),
 });
 
 export async function examineDatabase(databaseUrl: string): Promise<DatabaseFacts> {
@@ -44,14 +46,13 @@ export async function examineDatabase(databaseUrl: string): Promise<DatabaseFact
              (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may_create_roles,
              current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
              current_setting('synchronous_standby_names') as standbys,
-             extract(epoch from clock_timestamp()) * 1000 as now_ms,
-             to_regclass('schema_migrations')::text as migrations_table`);
+             extract(epoch from clock_timestamp()) * 1000 as now_ms`);
     const row = facts.parse(result.rows[0]);
     return {
       versionNumber: row.version_number,
       version: row.version,
       mayCreateRoles: row.may_create_roles,
-      pendingMigrations: await pending(client, row.migrations_table !== null),
+      ...(await examineMigrations(client)),
       durableCommits: row.fsync === 'on' && row.synchronous_commit !== 'off',
       synchronousStandbys: row.standbys !== '',
       clockAheadMs: row.now_ms - Date.now(),
@@ -63,15 +64,16 @@ export async function examineDatabase(databaseUrl: string): Promise<DatabaseFact
   }
 }
 
-async function pending(client: pg.Client, migrated: boolean): Promise<readonly string[]> {
-  const files = (await readdir(migrationsDirectory)).filter((name) => name.endsWith('.sql'));
-  if (!migrated) return files;
-  const { rows } = await client.query('select name from schema_migrations');
-  const applied = new Set(
-    z
-      .array(z.object({ name: z.string() }))
-      .parse(rows)
-      .map(({ name }) => name.replace(/\.sql$/, '')),
-  );
-  return files.filter((file) => !applied.has(file.replace(/\.sql$/, '')));
+async function examineMigrations(
+  client: pg.Client,
+): Promise<Pick<DatabaseFacts, 'pendingMigrations' | 'migrationProblem'>> {
+  try {
+    const files = await readMigrationFiles(migrationsDirectory);
+    const pending = pendingFiles(files, await readRecordedFiles(client), { acceptNewer: true });
+    const names = [...pending.numbered, ...pending.functions].map(({ name }) => name);
+    return { pendingMigrations: names, migrationProblem: undefined };
+  } catch (error) {
+    if (!(error instanceof MigrationError)) throw error;
+    return { pendingMigrations: [], migrationProblem: error.message };
+  }
 }

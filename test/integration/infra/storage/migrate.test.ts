@@ -1,6 +1,6 @@
-// Migrations against real databases: raced, changed, newer, refused.
+// Migrations against real databases: concurrent, changed, newer, unsupported, refused.
 import { spawn } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,6 +18,7 @@ async function folder(t: ExecutionContext, files: Record<string, string>): Promi
 }
 
 async function write(directory: string, files: Record<string, string>): Promise<void> {
+  await mkdir(join(directory, 'functions'), { recursive: true });
   await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(directory, name), text)));
 }
 
@@ -37,6 +38,10 @@ async function refusal(t: ExecutionContext, work: Promise<unknown>): Promise<Mig
   return error;
 }
 
+async function sqlFiles(directory: string): Promise<readonly string[]> {
+  return (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
+}
+
 test('four processes that migrate one new database at once apply each file once, and all succeed', async (t) => {
   const database = await createEmptyDatabase(t);
   const runner = fileURLToPath(new URL('../../../support/servers/migrate-process.js', import.meta.url));
@@ -52,10 +57,12 @@ test('four processes that migrate one new database at once apply each file once,
         }),
     ),
   );
-  const files = (await readdir(migrationsDirectory)).filter((name) => name.endsWith('.sql')).sort();
+  const functions = await sqlFiles(join(migrationsDirectory, 'functions'));
+  t.true(functions.length > 0);
+  const files = [...(await sqlFiles(migrationsDirectory)), ...functions.map((name) => `functions/${name}`)];
   for (const { code, output } of outcomes) t.is(code, 0, output);
   const applied = outcomes.flatMap(({ output }) => JSON.parse(output) as string[]).sort();
-  t.deepEqual(applied, files);
+  t.deepEqual(applied, files.toSorted());
 });
 
 test('databases of one server that are migrated at once do not disturb each other over the roles', async (t) => {
@@ -127,6 +134,105 @@ test('a database newer than the code is refused, unless an upgrade is rolling', 
   t.is(error.failure, 'newer-database');
   t.regex(error.message, /0002_two\.sql/);
   t.deepEqual(await migrate({ databaseUrl: url, directory, acceptNewer: true }), { applied: [], version: 1 });
+});
+
+const answer = (value: number, comment = ''): string =>
+  `${comment}create or replace function answer() returns int language sql as 'select ${value}';`;
+
+test('functions are applied after the numbered files, and again only when their text changed', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, {
+    '0010_tables.sql': 'create table things (id int);',
+    'functions/answer.sql': answer(41),
+    'functions/count_things.sql':
+      "create or replace function count_things() returns bigint language sql as 'select count(*) from things';",
+  });
+  t.deepEqual(await migrate({ databaseUrl: url, directory }), {
+    applied: ['0010_tables.sql', 'functions/answer.sql', 'functions/count_things.sql'],
+    version: 10,
+  });
+  t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, []);
+  await write(directory, { 'functions/answer.sql': answer(42) });
+  t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['functions/answer.sql']);
+  t.deepEqual(await rowsOf(url, 'select answer()'), [{ answer: 42 }]);
+  t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, []);
+});
+
+test('an older node does not restore the former text of a function', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const older = await folder(t, { '0010_tables.sql': 'select 1;', 'functions/answer.sql': answer(41) });
+  const newer = await folder(t, { '0010_tables.sql': 'select 1;', 'functions/answer.sql': answer(42) });
+  await migrate({ databaseUrl: url, directory: older });
+  await migrate({ databaseUrl: url, directory: newer });
+  t.deepEqual((await migrate({ databaseUrl: url, directory: older, acceptNewer: true })).applied, []);
+  t.deepEqual(await rowsOf(url, 'select answer()'), [{ answer: 42 }]);
+});
+
+test('a node that is older than the tables applies no functions', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const newer = await folder(t, {
+    '0010_one.sql': 'select 1;',
+    '0020_two.sql': 'select 2;',
+    'functions/answer.sql': answer(42),
+  });
+  await migrate({ databaseUrl: url, directory: newer });
+  const older = await folder(t, { '0010_one.sql': 'select 1;', 'functions/answer.sql': answer(41) });
+  t.deepEqual((await migrate({ databaseUrl: url, directory: older, acceptNewer: true })).applied, []);
+  t.deepEqual(await rowsOf(url, 'select answer()'), [{ answer: 42 }]);
+});
+
+test('two nodes that apply a changed function at once apply it once', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, { 'functions/answer.sql': answer(41) });
+  await migrate({ databaseUrl: url, directory });
+  await write(directory, { 'functions/answer.sql': answer(42, 'select pg_sleep(0.2);') });
+  const results = await Promise.all([1, 2].map(() => migrate({ databaseUrl: url, directory })));
+  t.deepEqual(
+    results.flatMap(({ applied }) => applied),
+    ['functions/answer.sql'],
+  );
+});
+
+test('a function that fails keeps its former text, and is applied once it is corrected', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, { 'functions/answer.sql': answer(41) });
+  await migrate({ databaseUrl: url, directory });
+  await write(directory, { 'functions/answer.sql': `${answer(42)} select nothing_like_it();` });
+  const error = await refusal(t, migrate({ databaseUrl: url, directory }));
+  t.is(error.failure, 'failed');
+  t.regex(error.message, /functions\/answer\.sql/);
+  t.deepEqual(await rowsOf(url, 'select answer()'), [{ answer: 41 }]);
+  await write(directory, { 'functions/answer.sql': answer(43) });
+  t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['functions/answer.sql']);
+});
+
+test('the functions of this version can be applied to a database that has them', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  await migrate({ databaseUrl: url });
+  await rowsOf(url, "update schema_functions set checksum = 'another'");
+  const functions = await sqlFiles(join(migrationsDirectory, 'functions'));
+  t.deepEqual(
+    (await migrate({ databaseUrl: url })).applied,
+    functions.map((name) => `functions/${name}`),
+  );
+});
+
+test('a database that an unreleased version set up is refused by name, and nothing in it changes', async (t) => {
+  const { url, name } = await createEmptyDatabase(t);
+  // The last file has a higher number than any of this version, and another the name of one of them.
+  const before = await folder(t, {
+    '0001_foundation.sql': 'create table tenants (id int);',
+    '0010_identity.sql': 'select 1;',
+    '9000_later.sql': 'select 2;',
+  });
+  await migrate({ databaseUrl: url, directory: before });
+  for (const acceptNewer of [false, true]) {
+    const error = await refusal(t, migrate({ databaseUrl: url, acceptNewer }));
+    t.is(error.failure, 'unsupported-database');
+    t.true(error.message.includes(`"${name}"`), error.message);
+    t.regex(error.message, /0001_foundation\.sql.*DATABASE_URL.*TROUPE_DATA_DIR/);
+  }
+  t.deepEqual(await rowsOf(url, 'select count(*)::int as files from schema_migrations'), [{ files: 3 }]);
 });
 
 test('files of one number, and names that are none, are refused', async (t) => {

@@ -1,0 +1,47 @@
+-- Durable state of the actor runtime: the fence of each actor with durable state, the numbers of views
+-- (cluster/fencing), and the identity of the installation (src/infra/runtime).
+
+-- The right to write for an actor. tenant_id is the runtime's group: for the platform's actors, the tenant.
+create table actors (
+  tenant_id uuid not null,
+  kind text not null,
+  key text not null,
+  slot integer not null check (slot >= 0),
+  -- Raised by each activation; writes of an older activation are refused.
+  epoch bigint not null check (epoch > 0),
+  -- Tells apart two activations that got one epoch, when the database failed over to a copy that lagged.
+  activation_id text not null,
+  -- Raised by each write of the activation.
+  revision bigint not null check (revision >= 0),
+  -- The busy stamp: the process whose turn runs, and its deadline by this server's clock.
+  busy_process text,
+  busy_until timestamptz,
+  primary key (tenant_id, kind, key),
+  check ((busy_process is null) = (busy_until is null))
+)
+-- Every durable write raises the revision. Free space for the new version on the same page avoids index writes.
+with (fillfactor = 50);
+
+alter table actors enable row level security;
+alter table actors force row level security;
+grant select, insert, update on actors to troupe_writer;
+create policy writer on actors to troupe_writer using (true) with check (true);
+
+-- Views are numbered here, so that a flushed Redis cannot repeat a number. Not a tenant table.
+create table cluster_views (
+  cluster text primary key,
+  last_number bigint not null check (last_number >= 0),
+  -- The number of the last seizure: the removal of members that may still confirm each other.
+  seized_number bigint not null default 0 check (seized_number <= last_number)
+);
+grant select, insert, update on cluster_views to troupe_writer;
+
+-- Tells this installation's nodes from those of another on the same Redis or network. The first node creates the row. Not
+-- a tenant table.
+create table cluster_identity (
+  single boolean primary key default true check (single),
+  name text not null,
+  -- The secret that nodes prove to each other, sealed under the master key: it stays when the master key changes.
+  sealed_secret bytea not null
+);
+grant select, insert, update on cluster_identity to troupe_directory;

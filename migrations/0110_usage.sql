@@ -1,0 +1,160 @@
+-- The ledger and the calls (src/models/usage).
+
+-- The ledger: one row per attempt at a vendor, written before the vendor is asked and completed before the answer ends.
+create table usage_rows (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  attempt_id uuid not null,
+  -- Shared by the attempts of one call, which are numbered from 1.
+  call_id uuid not null,
+  attempt_number int not null check (attempt_number > 0),
+  -- The origin of the call: a direct call, a turn of an agent, …
+  source text not null,
+  key_id uuid,
+  user_id uuid,
+  vendor text not null,
+  model text not null,
+  payer text not null check (payer in ('platform', 'tenant')),
+  -- The month of the quota that the attempt counts in: the month of its beginning, whenever it ends.
+  month date not null check (extract(day from month) = 1),
+  opened_at timestamptz not null,
+  -- After this time no process works on the attempt, and a row that is still open is closed with the estimate.
+  deadline_at timestamptz not null,
+  input_estimate bigint not null check (input_estimate >= 0),
+  output_estimate bigint not null check (output_estimate >= 0),
+  cost_estimate double precision not null check (cost_estimate >= 0),
+
+  -- Null while the attempt is open.
+  outcome text check (outcome in ('completed', 'failed', 'timeout', 'cancelled', 'orphaned')),
+  closed_at timestamptz,
+  input_tokens bigint not null default 0 check (input_tokens >= 0),
+  -- Parts of the input that vendors price separately.
+  cache_read_tokens bigint not null default 0 check (cache_read_tokens >= 0),
+  cache_write_tokens bigint not null default 0 check (cache_write_tokens >= 0),
+  output_tokens bigint not null default 0 check (output_tokens >= 0),
+  -- The part of the output that is not shown.
+  reasoning_tokens bigint not null default 0 check (reasoning_tokens >= 0),
+  cost double precision not null default 0 check (cost >= 0),
+  usage_source text check (usage_source in ('reported', 'estimated', 'reconciled')),
+  stop_reason text,
+  failure text,
+  vendor_request_id text,
+  first_signal_ms double precision,
+  duration_ms double precision,
+
+  -- The origin of the attempt: after a process dies, its open attempts are closed and recorded as the calls they were.
+  agent_id uuid,
+  session_id uuid,
+  execution_id uuid,
+  process_id text,
+  primary key (tenant_id, attempt_id),
+  check ((outcome is null) = (closed_at is null)),
+  check ((outcome is null) = (usage_source is null))
+);
+
+create index usage_rows_open on usage_rows (deadline_at) where outcome is null;
+create index usage_rows_time on usage_rows (tenant_id, opened_at);
+-- Closed attempts whose call may not be recorded yet: all but those that completed at the first attempt, which are closed
+-- and recorded in one statement. A small index, and a row enters it only when it is closed.
+create index usage_rows_maybe_untold on usage_rows (deadline_at)
+  where outcome is not null and (outcome <> 'completed' or attempt_number > 1);
+
+alter table usage_rows enable row level security;
+alter table usage_rows force row level security;
+
+grant select on usage_rows to troupe_app;
+create policy tenant on usage_rows to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+
+-- Rows of many tenants are opened and closed in one batch.
+grant select, insert, update on usage_rows to troupe_writer;
+create policy writer on usage_rows to troupe_writer using (true) with check (true);
+
+-- The search for attempts of dead processes sees open rows only.
+grant select on usage_rows to troupe_directory;
+create policy directory on usage_rows for select to troupe_directory using (outcome is null);
+
+-- One row per admitted model call, whatever attempts it took, and per answer that was served from the cache. One
+-- partition per month (UTC); prepare_call_partitions() creates them.
+create table calls (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  -- When the first attempt was opened. With call_id it identifies the call.
+  started_at timestamptz not null,
+  call_id uuid not null,
+  key_id uuid,
+  user_id uuid,
+  agent_id uuid,
+  session_id uuid,
+  execution_id uuid,
+  call_source text not null,
+  provider text not null,
+  model text not null,
+  -- The model that was asked first. It differs from `model` when a later model of the chain answered.
+  first_model text not null,
+  -- `error`: no complete answer came. A caller that disconnects is not an error.
+  status text not null check (status in ('success', 'error')),
+  failure text,
+  -- The answer came from the response cache; no vendor was asked.
+  from_cache boolean not null,
+  attempts int not null check (attempts >= 0),
+  -- Sums over all attempts; for an answer from the cache, the figures of that answer.
+  input_tokens bigint not null check (input_tokens >= 0),
+  output_tokens bigint not null check (output_tokens >= 0),
+  cached_tokens bigint not null check (cached_tokens >= 0),
+  cache_creation_tokens bigint not null check (cache_creation_tokens >= 0),
+  cost double precision not null check (cost >= 0),
+  response_time_ms double precision not null check (response_time_ms >= 0),
+  input_preview text not null,
+  output_preview text not null,
+  primary key (tenant_id, started_at, call_id)
+) partition by range (started_at);
+
+create index calls_session on calls (tenant_id, session_id, started_at) where session_id is not null;
+create index calls_execution on calls (tenant_id, execution_id, started_at) where execution_id is not null;
+
+alter table calls enable row level security;
+alter table calls force row level security;
+
+create table calls_default partition of calls default;
+alter table calls_default enable row level security;
+alter table calls_default force row level security;
+
+grant select on calls to troupe_app;
+create policy tenant on calls to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+grant select, insert on calls to troupe_writer;
+create policy writer on calls to troupe_writer using (true) with check (true);
+
+-- Sums of calls by hour, updated as calls arrive: a dashboard over a month reads a few hundred rows.
+create table call_hours (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  hour timestamptz not null,
+  -- All zeros for calls without an agent.
+  agent_id uuid not null,
+  provider text not null,
+  model text not null,
+  call_source text not null,
+  status text not null,
+  calls bigint not null,
+  -- Calls that reached a vendor.
+  vendor_calls bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  response_time_ms double precision not null,
+  -- Calls answered from the response cache, or with input from the vendor's cache.
+  cache_hits bigint not null,
+  cached_tokens bigint not null,
+  cache_creation_tokens bigint not null,
+  fallbacks bigint not null,
+  primary key (tenant_id, hour, agent_id, provider, model, call_source, status)
+)
+-- Rows of the current hour change all the time; free space on the page lets them change in place.
+with (fillfactor = 50);
+
+alter table call_hours enable row level security;
+alter table call_hours force row level security;
+
+grant select on call_hours to troupe_app;
+create policy tenant on call_hours to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+grant select, insert, update on call_hours to troupe_writer;
+create policy writer on call_hours to troupe_writer using (true) with check (true);
