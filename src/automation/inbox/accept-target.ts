@@ -2,7 +2,7 @@ import type { BatchTarget } from '../../infra/storage/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import { plainList } from '../../infra/storage/index.js';
 
-/** A message as it is accepted. Its key, and so the row, is fixed before the first attempt to write it. */
+/** A message to accept. Its key, which identifies the row, is fixed before the first attempt to write it. */
 export interface AcceptedRow {
   readonly tenant_id: string;
   readonly trigger_id: string;
@@ -10,41 +10,43 @@ export interface AcceptedRow {
   readonly session_id: string;
   /** Null for a message that waits in a buffer. */
   readonly execution_id: string | null;
-  /** `done`: nothing runs, only a repeat is to be known. */
+  /** `done`: nothing runs; the row exists only to recognise a repeat. */
   readonly state: 'buffered' | 'running' | 'done';
-  /** Whether it is refused where people took its session over. */
+  /** Whether to refuse the message when people have taken its session over. */
   readonly asks: boolean;
   readonly payload_hash: string;
   readonly sealed: Buffer;
   readonly answer: string | null;
-  /** The window of a buffer, or how long nobody else looks after the row. */
+  /** The window of a buffer, or how long other nodes leave the row alone. */
   readonly hold_ms: number;
   readonly keep_ms: number;
 }
 
-/** `present`: a row with this key was there before. `taken over`: people took its session over, and nothing was written. */
+/**
+ * `present`: a row with this key existed. `taken over`: people have taken the session over, and nothing was written.
+ */
 export type Fate = 'accepted' | 'present' | 'taken over';
 
 export interface Acceptance {
   readonly fate: Fate;
-  /** How many messages the buffer holds with this one. */
+  /** The number of messages in the buffer, including this one. */
   readonly buffered: number;
-  /** Its place in the order of acceptance. */
+  /** Its position in the order of acceptance. */
   readonly seq: number;
 }
 
-/** A window that a process left behind is found so long after its end. */
+/** How long after its end a window that its process abandoned is found. */
 export const windowLateMs = 500;
 
 /**
- * Many messages of many tenants in one statement, with the question whether people took their sessions over and with
- * the buffers that they fall into. Lists, one for each column, are taken apart where they are needed: what is gathered
- * for two readers is written down in between, with all that the messages hold. Times are PostgreSQL's. Windows are
- * locked in the order of their keys, so that two batches never wait for each other in a circle.
+ * Accepts messages of many tenants in one statement: checks whether people have taken the sessions over, inserts the
+ * rows and updates the windows of buffers. The lists, one per column, are unnested where they are used, because
+ * PostgreSQL materialises a common table expression that is read twice, with all message bytes. Times are PostgreSQL's.
+ * Windows are locked in key order, so that two batches cannot deadlock.
  */
 const many = `
     with taken as (
-      -- One look for each message, by its key: never a list of all that were taken over.
+      -- One lookup by key per message, instead of a list of all sessions that were taken over.
       select g.position
       from unnest($1::uuid[], $4::uuid[], $14::bool[]) with ordinality as g (tenant_id, session_id, asks, position)
       cross join lateral (
@@ -82,8 +84,8 @@ const many = `
     union all select null, null, null, null, position from taken`;
 
 /**
- * The same for one message, which needs no lists, no order and no sums: a plain accept is a seventh quicker. One that
- * waits in no buffer has nothing to do with windows.
+ * The same for one message, without lists, ordering and sums: a plain accept is a seventh faster. A message that is not
+ * buffered skips the windows.
  */
 function single(parts: string, more: string): string {
   return `
@@ -162,7 +164,7 @@ export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
       plainList(rows.map((row) => row.execution_id ?? 'null')),
       plainList(rows.map((row) => row.state)),
       plainList(rows.map((row) => (row.payload_hash === '' ? '""' : row.payload_hash))),
-      // In one piece, which goes as bytes; a list of bytes would go as hexadecimal text.
+      // One buffer is sent as bytes; a list of bytea would be sent as hexadecimal text.
       Buffer.concat(rows.map((row) => row.sealed)),
       plainList(places),
       plainList(rows.map((row) => row.sealed.byteLength)),
@@ -182,7 +184,7 @@ export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
       else messages.set(one.at, one.messages);
     }
     const inBatch = new Map<string, number>();
-    // Of rows with one key in one batch, PostgreSQL takes the first that people did not keep out.
+    // Of rows with the same key in one batch, PostgreSQL inserts the first whose session is not taken over.
     const written = rows.map((row, index) => {
       if (takenOver.has(index)) return undefined;
       const key = placeOf(row.trigger_id, row.key);
@@ -201,14 +203,14 @@ export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
       if (one === undefined) return { fate: 'present', buffered: 0, seq: 0 };
       const { seq, window, position } = one;
       if (window === undefined) return { fate: 'accepted', buffered: 0, seq };
-      // The buffer's count is that after the whole batch; each message is told its own place.
+      // The count is that after the whole batch; each message reports its own position.
       const behind = (inBatch.get(window) ?? 0) - position;
       return { fate: 'accepted', buffered: (messages.get(window) ?? 0) - behind, seq };
     });
   },
 };
 
-/** Of a key, or a session, of a trigger. */
+/** The map key for a message key or session of a trigger. */
 function placeOf(triggerId: string, name: string): string {
   return `${triggerId} ${name}`;
 }

@@ -3,8 +3,8 @@ import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { MessagePayload } from '../messages/message-payload.js';
 
 /**
- * Of the messages of a buffer those whose senders are served. Where all are of one person, or nobody is left, that is for
- * whoever runs them to judge, and to record.
+ * The messages of a buffer whose senders are not denied. If they all have one sender, or every sender is denied, all
+ * are returned: the runner checks the sender again and records the refusal.
  */
 export async function fromAllowedSenders(
   gates: Pick<SenderBlocks, 'isDenied'>,

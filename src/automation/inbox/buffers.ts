@@ -22,13 +22,16 @@ export interface BuffersParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** An open window that this node will flush. In the wheel itself, since there may be a hundred thousand of them. */
+/**
+ * An open window that this node will flush. It is the wheel's entry itself, since there may be a hundred thousand of
+ * them.
+ */
 class OpenWindow implements Deadlined, Window {
   readonly scope: TenantScope;
   readonly triggerId: string;
   readonly sessionId: string;
   readonly #over: (window: OpenWindow) => void;
-  /** Of its messages that came to this node. */
+  /** The size of its messages that this node accepted. */
   bytes = 0;
   deadlineAtMs = 0;
   deadlineNext: Deadlined | undefined = undefined;
@@ -47,17 +50,17 @@ class OpenWindow implements Deadlined, Window {
 }
 
 /**
- * Windows of messages that are answered together. A window is a row, whose time PostgreSQL moves with each message;
- * the node that took the last message keeps its end in a wheel. Whoever deletes the row, in the transaction that makes
- * the one execution, has flushed it: nodes that both believe that a window is theirs, and one that comes back to life,
- * meet there.
+ * Windows of messages that are answered together. A window is a row whose end PostgreSQL moves with each message; the
+ * node that accepted the last message keeps the end in a timer wheel. A flush deletes the row in the transaction that
+ * creates the one execution, so only one flush succeeds when several nodes, or a node that was suspended, believe that
+ * they own the window.
  */
 export class Buffers {
   readonly #parts: BuffersParts;
   readonly #wheel: Deadlines;
-  /** By trigger and session, whose ids are in the world once each. */
+  /** By trigger, then by session; both ids are globally unique. */
   readonly #open = new Map<string, Map<string, OpenWindow>>();
-  /** Those that this node flushes at the moment. */
+  /** Windows that this node is flushing. */
   readonly #flushing = new Set<string>();
   #sweep: Timer | undefined;
   #stopped = false;
@@ -84,7 +87,7 @@ export class Buffers {
     return this.#wheel.size;
   }
 
-  /** A message was put into the window, which is now to end in so many milliseconds. */
+  /** A message was added to the window, which now ends in `inMs` milliseconds. */
   touched(scope: TenantScope, given: Window, inMs: number, bytes = 0): void {
     if (this.#stopped) return;
     let sessions = this.#open.get(given.triggerId);
@@ -99,7 +102,7 @@ export class Buffers {
     this.#wheel.add(window);
   }
 
-  /** When PostgreSQL says that the window is full or over; the first is known already where `isFull`. */
+  /** Called when PostgreSQL reports that the window is full or over. With `isFull` it is certain to be full. */
   flush(scope: TenantScope, { triggerId, sessionId }: Window, isFull: boolean): void {
     if (this.#stopped) return;
     const known = this.#open.get(triggerId)?.get(sessionId);
@@ -107,7 +110,10 @@ export class Buffers {
     void this.#begin(scope, { triggerId, sessionId }, false, known?.bytes ?? bytesUnknown);
   }
 
-  /** What waits here for a trigger that buffers no more, ahead of the message that comes now. Never rejects. */
+  /**
+   * Flushes messages that still wait for a trigger whose buffering was switched off, ahead of the message that arrives
+   * now. Never rejects.
+   */
   flushOpen(scope: TenantScope, triggerId: string, sessionId: string): Promise<void> | undefined {
     const known = this.#open.get(triggerId)?.get(sessionId);
     if (known === undefined || this.#stopped) return undefined;
@@ -170,11 +176,11 @@ export class Buffers {
       while (more && !this.#stopped) {
         const windows = await store.directory((tx) => lookAtWindows(tx, windowLateMs, windowsMax));
         for (const { tenant_id, trigger_id, session_id, overdue } of windows) {
-          // What waits for its turn here is late already, and would only wait twice.
+          // A window that already waits to be flushed here must not be queued twice.
           if (overdue && !this.#flushing.has(keyOf({ triggerId: trigger_id, sessionId: session_id })))
             this.flush(scopeOf(tenant_id), { triggerId: trigger_id, sessionId: session_id }, false);
         }
-        // What is overdue is flushed before more is looked for.
+        // Flush the overdue windows before looking for more.
         more = windows.length === windowsMax && windows.every(({ overdue }) => !overdue);
       }
     } catch (error) {

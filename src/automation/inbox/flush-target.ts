@@ -2,17 +2,17 @@ import type { BatchTarget } from '../../infra/storage/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import { plainList } from '../../infra/storage/index.js';
 
-/** A buffer that should become an execution, whose id is fixed before the first attempt. */
+/** A buffer to turn into an execution. The execution's id is fixed before the first attempt. */
 export interface FlushRow {
   readonly tenant_id: string;
   readonly trigger_id: string;
   readonly session_id: string;
   readonly execution_id: string;
-  /** All of it, whether its time is over or not. */
+  /** Whether to flush all messages even if the window is still open. */
   readonly at_once: boolean;
-  /** So many messages become an execution at most, and as soon as there are so many. */
+  /** The most messages that one execution takes. A buffer with this many is flushed at once. */
   readonly most: number;
-  /** About how much its messages take, as far as this node knows. */
+  /** The approximate size of its messages, as far as this node knows. */
   readonly bytes: number;
 }
 
@@ -22,27 +22,32 @@ export interface FlushedPart {
 }
 
 export interface Flushed {
-  /** Of its messages, in the order of acceptance; none where somebody else flushed it, or its window is still open. */
+  /** Its messages in the order of acceptance; empty if another process flushed it or its window is still open. */
   readonly parts: readonly FlushedPart[];
-  /** Its place in the order of acceptance. */
+  /** Its position in the order of acceptance. */
   readonly seq: number;
-  /** How long the window stays open, or that of the messages beyond what one execution takes. */
+  /** How long the window stays open, or the window of the messages that did not fit into the execution. */
   readonly leftMs: number | undefined;
 }
 
-/** How long nobody else looks after an execution that was made of a buffer, and how long it is known afterwards. */
+/** How long other nodes leave an execution made of a buffer alone, and how long the row is kept afterwards. */
 export interface FlushTimes {
   readonly holdMs: number;
   readonly keepMs: number;
 }
 
 export const flushKeepMs = 24 * 3_600_000;
-/** More than a hundred thousand open buffers end in a second of two thousand: a batch for each commit must hold enough. */
+/**
+ * More than a hundred thousand open buffers can end at two thousand a second, so each commit must hold a large batch.
+ */
 export const flushLimits = { rowsMax: 150, bytesMax: 4 * 1024 * 1024, depthMax: 100_000 };
-/** Of a buffer of another node: it may hold a hundred long messages, and many such are not brought into memory at once. */
+/**
+ * The assumed size of a buffer of another node: it may hold a hundred long messages, and too many of those must not be
+ * in memory at once.
+ */
 export const bytesUnknown = 128 * 1024;
 
-/** Many buffers of many tenants in one call; see the function's own words. */
+/** Flushes buffers of many tenants in one call. The SQL function's comment explains the details. */
 export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRow, Flushed> {
   return {
     name: 'batch_flush_trigger_windows',
@@ -79,7 +84,7 @@ export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRo
 interface Returned {
   readonly id: string;
   readonly part: FlushedPart | undefined;
-  /** Of the row that runs. */
+  /** The position of the row that runs. */
   readonly place: number | undefined;
   readonly leftMs: number | undefined;
 }

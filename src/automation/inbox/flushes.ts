@@ -22,10 +22,10 @@ export interface FlushOutcome {
   readonly leftMs: number | undefined;
 }
 
-/** More than any buffer holds, as an integer of PostgreSQL. */
+/** The largest integer of PostgreSQL: more messages than any buffer holds. */
 const unlimited = 2 ** 31 - 1;
 
-/** Makes the one execution of a buffer. Buffers that end together are flushed together. */
+/** Creates the one execution of a buffer. Buffers that end together are flushed in one batch. */
 export class Flushes {
   readonly #parts: FlushesParts;
 
@@ -33,7 +33,7 @@ export class Flushes {
     this.#parts = parts;
   }
 
-  /** What is to run, if nobody else flushed it; and how long a window of the session stays open. */
+  /** Returns the message to run, unless another process flushed it, and how long a window of the session stays open. */
   async flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<FlushOutcome> {
     const { live, seal, writer, gates } = this.#parts;
     const { triggerId, sessionId } = window;
@@ -68,7 +68,7 @@ export class Flushes {
   }
 }
 
-/** A trigger that is gone asks for nothing. */
+/** A deleted trigger sets no limit. */
 function mostOf(parsed: TriggerConfig | undefined): number {
   return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.max_messages : unlimited;
 }

@@ -13,23 +13,23 @@ import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
 import { fromAllowedSenders } from './allowed-senders.js';
 import { merged, type MessageSealer } from '../messages/message-payload.js';
 
-/** How long nobody else looks after a row that runs here. */
+/** How long other nodes leave a row alone that runs here. */
 export const holdMs = 60_000;
 const holdOnEveryMs = 20_000;
 const sweepEveryMs = 2_000;
 const forgetEveryMs = 60_000;
 const claimedMax = 100;
 const forgottenMax = 1_000;
-/** Turns that this node waits for at once; more wait in memory, tenant by tenant in turn, and in the store. */
+/** Turns that this node runs at once. More wait in memory, in turn between tenants, and in the store. */
 const turnsMax = { all: 512, each: 256 };
-/** Of those that wait in memory: whoever finds more work of itself leaves it where it lies. */
+/** The bound of messages that wait in memory. Pollers leave new messages at their source while it is reached. */
 const waitingMax = 5_000;
-/** Take-ups of a row whose process died each time. */
+/** How often a row is claimed again after its process died. */
 const attemptsMax = 3;
-/** A session that would not take a message for so long never will. */
+/** A message that its session has refused for this long is given up. */
 const patienceMs = 3_600_000;
 const putOffMs = 2_000;
-/** After a store that had no place for what a turn needed, or could not be reached. */
+/** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
 
 export interface InboxRunnerParts {
@@ -54,16 +54,16 @@ const blocked: TurnOutcome = {
 };
 
 /**
- * Takes accepted messages to their sessions and their answers to the outbox. The row in the inbox is the work: the id
- * of the execution stands in it, so that a message that is handed to its session twice is one turn, and an answer that
- * is put into the outbox twice is one delivery.
+ * Runs accepted messages in their sessions and puts the answers into the outbox. The inbox row holds the execution's
+ * id, so a message that is handed to its session twice is one turn, and an answer that is put into the outbox twice is
+ * one delivery.
  */
 export class InboxRunner {
   readonly #parts: InboxRunnerParts;
   readonly #ends: MessageCompletion;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #beginnings: StartPacer<InboxMessage>;
-  /** Messages that the store kept from running, until they are begun again. */
+  /** Messages that wait to start again after a store failure. */
   readonly #again = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
   #stopped = false;
@@ -84,7 +84,7 @@ export class InboxRunner {
     this.#every(forgetEveryMs, 'forgetting messages of triggers', () => this.#forget());
   }
 
-  /** What runs goes on in its session; the rows are taken up by other nodes, or at the next start. */
+  /** Running turns continue in their sessions. Other nodes claim the rows, or this node does at its next start. */
   stop(): void {
     this.#stopped = true;
     this.#beginnings.stop();
@@ -95,7 +95,7 @@ export class InboxRunner {
     return this.#beginnings.waitingCount >= waitingMax;
   }
 
-  /** In the background. The row has been written. */
+  /** Runs the message in the background. Its row has been written. */
   begin(item: InboxMessage): void {
     if (this.#stopped || this.#running.has(item.executionId)) return;
     this.#beginnings.ask(item.scope.tenantId, item);
@@ -106,7 +106,10 @@ export class InboxRunner {
     void this.run(item).catch((error: unknown) => this.#afterFailure(item, error));
   }
 
-  /** The outcome of the turn; rejects with what kept it from being taken. Who asks again meanwhile joins. */
+  /**
+   * Resolves to the outcome of the turn; rejects with the reason why the turn was not accepted. A second call meanwhile
+   * joins the first.
+   */
   run(item: InboxMessage): Promise<TurnOutcome> {
     const { executionId, scope } = item;
     const known = this.#running.get(executionId);
@@ -127,7 +130,7 @@ export class InboxRunner {
       await this.#ends.finish(item, undefined, blocked);
       return blocked;
     }
-    // Once more, for a message that waited: whoever was put on the denylist meanwhile is not served.
+    // Check again: the sender may have been put on the denylist while the message waited.
     const denied = await gates.isDenied(item.scope, item.work.consumerKey);
     const { turn, record } = denied
       ? { turn: blocked, record: 'blocked' as const }
@@ -137,7 +140,7 @@ export class InboxRunner {
     return turn;
   }
 
-  /** Nobody waits for the answer: later once more, or an end that its owner can see. */
+  /** No caller waits for the answer: retry later, or record an end that the owner can see. */
   async #afterFailure(item: InboxMessage, error: unknown): Promise<void> {
     const { store, report } = this.#parts;
     const { row, scope } = item;
@@ -147,7 +150,7 @@ export class InboxRunner {
         report('running a message of a trigger', error);
         this.#beginAgain({ ...item, attempts: item.attempts + 1 });
       } else if (!(error instanceof PlatformError)) {
-        // Nobody knows what happened; the row is taken up again, and the attempt counts.
+        // The outcome is unknown: the row is claimed again, and the attempt counts.
         report('running a message of a trigger', error);
       } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {
         await store.inTenant(scope, (tx) =>
@@ -161,7 +164,10 @@ export class InboxRunner {
     }
   }
 
-  /** It stays here: left to the look for what nobody holds, it would wait for a minute, and count as a lost process. */
+  /**
+   * Retry on this node. Left to the claim of abandoned rows, the message would wait for a minute and count as a lost
+   * process.
+   */
   #beginAgain(item: InboxMessage): void {
     this.#again.add(item);
     const timer = this.#parts.time.after(storeAgainMs, () => {
@@ -179,7 +185,7 @@ export class InboxRunner {
     await this.#ends.giveUp(item, await this.#parts.live.get(item.triggerId), error);
   }
 
-  /** Rows that no process looks after any more. */
+  /** Claims rows that no process holds any more. */
   async #takeUp(): Promise<void> {
     const room = Math.min(claimedMax, this.#beginnings.free);
     if (room <= 0) return;
@@ -188,12 +194,12 @@ export class InboxRunner {
     for (const row of rows) {
       try {
         const item = await this.#itemOf(row);
-        // Where the turn has ended, only its answer was not put out: that is all there is to do again.
+        // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
         if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
           await this.#giveUp(item, { code: 'worker_lost', message: 'The processes that ran it were lost.' });
         } else this.begin(item);
       } catch (error) {
-        // One that cannot be read must not hold up the others.
+        // A row that cannot be read must not block the others.
         report('taking up a message of a trigger', error);
       }
     }
@@ -244,14 +250,14 @@ export class InboxRunner {
   }
 }
 
-/** What the agent's own settings make impossible; the sender can do nothing about it, so it is the turn's failure. */
+/** Errors of the agent's own settings. The sender cannot fix them, so they are the turn's failure. */
 const engineRefusals: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_model',
   'invalid_provider',
   'MODEL_TIER_RESTRICTED',
 ]);
 
-/** `record`: no session has heard of the turn, so that its end is nowhere yet. */
+/** `record` is set if no session knows the turn, so its end must be recorded here. */
 async function takenOrRefused(
   turn: Promise<TurnOutcome>,
 ): Promise<{ readonly turn: TurnOutcome; readonly record: 'failed' | undefined }> {
@@ -264,7 +270,7 @@ async function takenOrRefused(
   }
 }
 
-/** Whoever sends something is counted, and refused, at the door: a webhook, a mail, a person who invokes a trigger. */
+/** Messages that a sender pushes (a webhook, a mail, a manual run) are counted and refused on arrival. */
 function isSent({ parsed }: LiveTrigger, row: InboxMessage['row']): boolean {
   if (row === undefined || parsed.type === 'webhook') return true;
   return parsed.type === 'email' && parsed.config.imap === undefined;
@@ -289,7 +295,7 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     keyId: work.keyId,
     invokedBy: item.invokedBy,
     deadlineMs: deadlineOf(
-      // Only a webhook's answer may take longer.
+      // Only a webhook may set a longer deadline.
       parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',
       parsed.config.execution?.timeout_ms,
       parsed.config.timeout_ms,

@@ -32,7 +32,7 @@ const byKey: HotStatement<InboxRow> = {
   row: inboxRow,
 };
 
-/** What became of the message with this key. */
+/** The row of the message with this key. */
 export async function findByKey(
   reads: HotReads,
   scope: TenantScope,
@@ -43,7 +43,7 @@ export async function findByKey(
   return found;
 }
 
-/** Of the keys, those of messages that came before and are remembered. */
+/** Which of the keys belong to messages that were accepted before and are still kept. */
 export async function knownKeys(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -57,7 +57,7 @@ export async function knownKeys(
   return new Set(rows.map(({ key }) => key));
 }
 
-/** Of a message in a buffer, its place there; what its sender was told. */
+/** The position of a message in its buffer, as its sender was told. */
 export function placeInBuffer(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -69,7 +69,7 @@ export function placeInBuffer(
       and state = ${row.state} and execution_id is not distinct from ${row.execution_id} and seq <= ${row.seq}`);
 }
 
-/** Makes room for a new message with the key of one that nobody has to remember any more. */
+/** Deletes a row whose retention has passed, so that its key can be used again. */
 export async function forgetExpired(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -93,7 +93,7 @@ export async function markDone(
     where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
 }
 
-/** The session would not take it now: somebody comes again later, and this was no attempt. */
+/** Reschedules a message that its session did not accept, without counting an attempt. */
 export async function putOff(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -106,7 +106,7 @@ export async function putOff(
     where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
 }
 
-/** A message that was refused after it was written: its sender may send it again. */
+/** Deletes a message that was refused after it was written, so that its sender may send it again. */
 export async function forgetRefused(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -117,7 +117,7 @@ export async function forgetRefused(
     where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
 }
 
-/** What a row of the inbox runs: what it holds itself or, for that of a buffer, what its messages hold. */
+/** The sealed payloads that a row runs: its own or, for a buffer, those of its messages. */
 export const partsOf: ReturnType<typeof sql.fragment> =
   sql.fragment`case when i.sealed <> '' then array[i.sealed] else array(
   select p.sealed from trigger_inbox p
@@ -138,8 +138,8 @@ const claimedRow = z.object({
 export type ClaimedRow = z.output<typeof claimedRow>;
 
 /**
- * Takes rows that nobody looks after, counting the attempt before it is made: the oldest of each tenant first, then the
- * next of each.
+ * Claims rows that no process holds, and counts the attempt before it is made: the oldest row of each tenant first,
+ * then the next of each.
  */
 export function claimLeftBehind(
   tx: DirectoryTransaction,
@@ -150,7 +150,7 @@ export function claimLeftBehind(
     with recursive tenants as (
       (select tenant_id from trigger_inbox where state = 'running' order by tenant_id limit 1)
       union all
-      -- From each to the next: as many steps in the index as there are tenants, however many rows they have.
+      -- Step from tenant to tenant: the index is read once per tenant, however many rows the tenants have.
       select (select i.tenant_id from trigger_inbox i where i.state = 'running' and i.tenant_id > t.tenant_id
         order by i.tenant_id limit 1)
       from tenants t where t.tenant_id is not null
@@ -171,7 +171,7 @@ export function claimLeftBehind(
       (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
 }
 
-/** Keeps others from looking after what runs here. */
+/** Extends the claims on rows that run here. */
 export async function holdOn(
   tx: DirectoryTransaction,
   executionIds: readonly string[],
@@ -182,7 +182,7 @@ export async function holdOn(
     where (tenant_id, trigger_id, key) in (
       select tenant_id, trigger_id, key from trigger_inbox
       where state = 'running' and execution_id = any(${sql.array([...executionIds], 'uuid')})
-      -- What is locked is being finished, in a batch that must not wait for this.
+      -- A locked row is being finished in a batch that must not wait for this.
       for update skip locked)`);
 }
 

@@ -25,7 +25,7 @@ export interface MessageCompletionParts {
   readonly plainTexts: PlainTexts;
 }
 
-/** An end that no session knows of. */
+/** The end of an execution that no session knows. */
 export interface UnknownEnd {
   readonly status: 'blocked' | 'failed';
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -33,7 +33,7 @@ export interface UnknownEnd {
 
 type Reply = Omit<FinishedAnswer, 'mayBegin'>;
 
-/** How messages end: in one commit the answer is on its way, and the message is done. */
+/** Ends messages: puts the answer into the outbox and marks the message done in one commit. */
 export class MessageCompletion {
   readonly #parts: MessageCompletionParts;
 
@@ -41,7 +41,7 @@ export class MessageCompletion {
     this.#parts = parts;
   }
 
-  /** The session had it. */
+  /** Ends a message whose turn ran in its session. */
   async finish(item: InboxMessage, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, triggerId } = item;
     if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
@@ -62,7 +62,7 @@ export class MessageCompletion {
     await this.#parts.sender.finish(scope, message, put?.answer);
   }
 
-  /** No session had it, or will. */
+  /** Ends a message that never reached its session. */
   async endUnknown(
     item: InboxMessage,
     trigger: LiveTrigger,
@@ -83,7 +83,7 @@ export class MessageCompletion {
     sender.hint(scope, sessionId);
   }
 
-  /** Nobody will run it. */
+  /** Records a message that will not be run. */
   async giveUp(
     item: InboxMessage,
     trigger: LiveTrigger | undefined,
@@ -95,7 +95,7 @@ export class MessageCompletion {
     });
   }
 
-  /** What goes out, if anything. */
+  /** The answer for the outbox, if there is one. */
   async #answer(
     item: InboxMessage,
     parsed: TriggerConfig,
@@ -127,7 +127,7 @@ export class MessageCompletion {
   }
 }
 
-/** Whether somebody waits for the answer, and gets less than all of it. */
+/** Whether the caller waits for the answer and receives it shortened. */
 function isCutForWaiting(
   way: TextWay,
   { row }: InboxMessage,
@@ -157,7 +157,7 @@ function recordEnd(
   });
 }
 
-/** What whoever waited was told, for a repeat of the message. */
+/** The response to a waiting caller, kept for repeats of the message. */
 function keptAnswer(
   way: TextWay,
   { triggerId, executionId }: InboxMessage,

@@ -1,9 +1,9 @@
 import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
 
-/** Each removes a batch of what nobody can ask for any more, and answers how many there were. */
+/** Deletes a batch of rows that are no longer needed, and returns how many there were. */
 type Forget = (tx: DirectoryTransaction, rowsMax: number) => Promise<number>;
 
-/** For so long a failed answer can be sent again, and one that arrived is shown; its attempts go with it. */
+/** Until then a failed answer can be sent again and a delivered one is shown. Its attempts are deleted with it. */
 const forgetDeliveries: Forget = async (tx, rowsMax) => {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from deliveries where (tenant_id, id) in (
@@ -12,7 +12,7 @@ const forgetDeliveries: Forget = async (tx, rowsMax) => {
   return rowCount;
 };
 
-/** A mail that comes again so late begins a thread. */
+/** A mail that refers to a deleted one starts a new thread. */
 const forgetMails: Forget = async (tx, rowsMax) => {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from trigger_mails where (tenant_id, trigger_id, message_id) in (

@@ -3,7 +3,7 @@ import type { Store } from '../../infra/storage/index.js';
 import { forgetting } from './retention.store.js';
 
 const everyMs = 600_000;
-/** Small, so that nothing else waits long for the rows or the space. */
+/** Small batches, so that other transactions do not wait long for locks or disk space. */
 const rowsMax = 500;
 
 export interface RetentionParts {
@@ -12,7 +12,7 @@ export interface RetentionParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** Removes what triggers have kept for long enough. Several nodes may do so at once. */
+/** Deletes rows of triggers whose retention has passed. Several nodes may do so at once. */
 export class Retention {
   readonly #parts: RetentionParts;
   #timer: Timer | undefined;

@@ -14,14 +14,14 @@ export interface SessionTurnsParts {
   readonly newId: () => string;
 }
 
-/** Between two looks at a turn whose owner was lost. */
+/** The pause between two reads of a turn whose owner was lost. */
 const lookAgainMs = 500;
-/** Past the deadline, for the line of turns before it and a new owner. */
+/** Time beyond the deadline, for the turns queued ahead and a change of owner. */
 const patienceMs = 600_000;
 
 /**
- * Turns of triggers, by way of their sessions. The id of the execution is fixed before, so handing the turn in again
- * joins it; the outcome is read from its row, which is all that counts.
+ * Runs turns of triggers in their sessions. The execution's id is fixed beforehand, so submitting the turn again joins
+ * it. The outcome is always read from the execution's row.
  */
 export class SessionTurns implements TurnPort {
   readonly #parts: SessionTurnsParts;
@@ -47,7 +47,7 @@ export class SessionTurns implements TurnPort {
     }
   }
 
-  /** A refusal of what is too many leaves the message where it is, to be handed in again when there is room. */
+  /** When a limit refuses the turn, the message stays in the inbox and is submitted again later. */
   async #admit(order: TurnOrder): Promise<void> {
     const { admission, quota } = this.#parts;
     await admission.admitUnasked(order, order.agentId);
@@ -68,7 +68,7 @@ export class SessionTurns implements TurnPort {
     return this.#parts.admission.tokenRefusal(tenant, agentId);
   }
 
-  /** Until the turn's events end; whether they ended well is told by the row. */
+  /** Waits until the turn's events end. The row tells whether the turn succeeded. */
   async #follow(order: TurnOrder): Promise<void> {
     const { sessions, newId } = this.#parts;
     const { scope, context } = order;
@@ -93,7 +93,7 @@ export class SessionTurns implements TurnPort {
           accepted_fields: [],
           ignored_fields: [],
           quick_replies: false,
-          // What is published, and nothing else.
+          // A trigger uses published versions only.
           role: 'member',
         },
         context,
@@ -111,11 +111,11 @@ export class SessionTurns implements TurnPort {
         if (elsewhere || told.some(({ type }) => type === 'done')) return;
       }
     } catch {
-      // The way to the owner broke, which says nothing of the turn: its row does, or another look.
+      // Losing the connection to the owner says nothing about the turn: its row, or the next read, does.
     }
   }
 
-  /** Undefined while it runs; `unknown` before any session has heard of it. */
+  /** Undefined while the turn runs; `unknown` before any session has it. */
   async #outcome({
     scope,
     executionId,
@@ -133,7 +133,7 @@ export class SessionTurns implements TurnPort {
   }
 }
 
-/** Whoever runs a trigger by hand writes its message, whatever person it names. */
+/** A person who runs a trigger by hand is the author, whichever consumer the message names. */
 function authorOf({ invokedBy, consumerKey, triggerId }: TurnOrder): Author {
   if (invokedBy !== undefined) return invokedBy.author;
   return consumerKey === undefined

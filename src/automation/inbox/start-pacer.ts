@@ -7,31 +7,34 @@ export interface StartPacerParts<Thing> {
   readonly begin: (thing: Thing) => void;
 }
 
-/** Who has fewer inside, or fewer than the others on average, begins at once: a burst paces itself alone. */
+/**
+ * A tenant with fewer running turns than this, or than the mean of all tenants, starts immediately: only a burst is
+ * paced.
+ */
 const ofShareAtOnce = 4;
-/** So many begin at once where nobody waits. */
+/** If nothing waits, up to this many start at once. */
 const atOnceMax = 8;
 const everyMs = 20;
-/** How late this may run: about as long as the others' requests wait beside a burst. */
+/** Timer lateness that counts as load: about as long as other requests wait beside a burst. */
 const lateMsMax = 5;
 /**
- * How many begin each time. More, step by step, as long as the event loop is on time, and fewer by a part while it is
- * not: turns that are work alone then take what is left of this core, and leave the rest to everybody's requests. The
- * least is ten a second, since turns that wait for a model cost nothing, however late others make it.
+ * How many start per tick. The pace grows by a step while the event loop is on time, and shrinks by a factor while it
+ * is late, so that turns bound by the CPU leave room for requests. The minimum is ten a second, since turns that wait
+ * for a model cost nothing, even if other work makes the loop late.
  */
 const pace = { least: 0.2, first: 8, most: 40, more: 0.4, less: 0.7 };
 
 /**
- * When turns begin that nobody waits for. Some wait for a model for seconds, and many of them cost nothing; others are
- * work for this core alone, and a thousand that begin together would make everybody else's requests wait for all of
- * them. So they grow by and by, while the timer that begins more of them is on time, and get fewer while it is not.
+ * Paces the start of turns that no caller waits for. Turns that wait seconds for a model are cheap, but a thousand
+ * CPU-bound turns that start together would delay all other requests. The pace grows while the pacing timer fires on
+ * time and shrinks while it is late.
  */
 export class StartPacer<Thing> {
   readonly #parts: StartPacerParts<Thing>;
   readonly #room: FairLimiter<Thing>;
   #timer: Timer | undefined;
   #pace = pace.first;
-  /** What is left of the pace of the times before: less than one turn. */
+  /** The fraction of a turn left over from earlier ticks. */
   #credit = 0;
 
   constructor(parts: StartPacerParts<Thing>) {

@@ -14,8 +14,8 @@ const lookedAtWindow = z.object({
 });
 
 /**
- * Windows that somebody should look at by now: those that are over for so long that the node that held their timer is
- * gone, and others that got more messages since. Each is looked at again some time after its end.
+ * Claims windows that are due for a check: those long enough past their end that the node that held the timer must be
+ * gone, and those that have received messages since. Each is checked again some time after its end.
  */
 export function lookAtWindows(
   tx: DirectoryTransaction,

@@ -12,11 +12,11 @@ import { type LiveTrigger, validSecrets } from '../triggers/live-triggers.js';
 import { formOf } from './payload.js';
 import { isHubSigned, isSigned, isTimestampInBody, isTwilioSigned } from './signature.js';
 
-/** A webhook's request as it came. */
+/** A webhook request as received. */
 export interface WebhookRequest {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** Address and query, by our own name and by the name that the sender called us. */
+  /** The URL with query, under our own host name and under the name that the sender used. */
   readonly urls: () => readonly string[];
   readonly address: string;
   readonly requestId: string;
@@ -32,16 +32,16 @@ export interface WebhookAuthenticationParts {
 
 export interface SendersKey {
   readonly key: KeyCaller;
-  /** Of the key's window, with this request in it. */
+  /** The figures of the key's window, including this request. */
   readonly figures: RateFigures;
 }
 
-/** A channel's secret is asked for again after so long: a new value is in force by then. */
+/** A channel's secret is read again after this time, which bounds how long an old value stays in force. */
 const channelSecretMs = 2_000;
 const channelSecretsMax = 5_000;
 const whatsappSecret = z.object({ app_secret: z.string().min(1) });
 
-/** Whether the sender of a webhook's request is who the trigger expects. */
+/** Authenticates the sender of a webhook request as its trigger demands. */
 export class WebhookAuthentication {
   readonly #parts: WebhookAuthenticationParts;
   readonly #channelSecrets: LRUCache<string, readonly SecretValue[]>;
@@ -56,7 +56,7 @@ export class WebhookAuthentication {
     });
   }
 
-  /** The key that it was sent with, if any. Throws a 401 for everybody else. */
+  /** Returns the API key of the request, if it has one. Throws 401 for any other sender. */
   authenticate(
     trigger: LiveTrigger,
     config: WebhookConfig,
@@ -77,7 +77,7 @@ export class WebhookAuthentication {
     }
   }
 
-  /** What a platform asks before it sends anything: whether the address knows the token. */
+  /** The token check that a platform makes before it sends messages. */
   isVerifyToken(trigger: LiveTrigger, token: string): boolean {
     const given = Buffer.from(token);
     let matches = false;
@@ -106,7 +106,7 @@ export class WebhookAuthentication {
       throw new PlatformError('authentication_required', { message: 'This webhook needs an X-Api-Key.' });
     }
     const caller = await this.#parts.authenticateKey(apiKey, request.address);
-    // A key of another tenant is as unknown here as one that was invented.
+    // A key of another tenant gets the same error as an invented one.
     if (caller.scope.tenantId !== trigger.scope.tenantId || !allows(caller.role, 'agents:chat')) {
       throw new PlatformError('invalid_api_key');
     }
@@ -138,7 +138,7 @@ export class WebhookAuthentication {
     const kept = this.#channelSecrets.get(key);
     if (kept !== undefined) return kept;
     const secrets = await this.#parts.vault.resolveAll(scope, ref).catch((error: unknown) => {
-      // A secret that was deleted signs nothing any more.
+      // A deleted secret verifies no signature.
       if (error instanceof PlatformError && error.code === 'not_found') return [];
       throw error;
     });
@@ -164,7 +164,7 @@ function afterColon(secret: string): string {
   return secret.slice(secret.indexOf(':') + 1);
 }
 
-/** Something that nobody can have signed with, where the secret does not hold one. */
+/** Throws `invalid_signature` if the secret holds no app secret, since no signature can match. */
 function appSecretOf(secret: string): string {
   try {
     return whatsappSecret.parse(JSON.parse(secret)).app_secret;

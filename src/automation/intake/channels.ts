@@ -3,26 +3,26 @@ import type { ChannelType } from '../triggers/config/webhook-config.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { valueAt } from '../triggers/templates.js';
 
-/** One message of a channel, in the words that all channels share. */
+/** One message of a channel, in a form that all channels share. */
 export interface ChannelMessage {
-  /** The channel's own, unique there. */
+  /** The channel's own id, unique within the channel. */
   readonly id: string;
   /** `+<digits>`. */
   readonly sender: string;
   readonly displayName: string | undefined;
   readonly text: string;
-  /** Where an answer is sent from: a number of ours, or its id at the channel. */
+  /** The address that answers are sent from: our number, or its id at the channel. */
   readonly ownAddress: string;
-  /** The sender as the channel writes it, to answer to. */
+  /** The sender's address as the channel writes it; answers go there. */
   readonly replyTo: string;
-  /** Names that a configuration may use besides the payload's own. */
+  /** Extra field names that a configuration may use besides the payload's own. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The payload as if it held this message alone. */
+  /** The payload reduced to this one message. */
   readonly payload: unknown;
 }
 
 const idCharsMax = 200;
-/** The messages in a channel's request; none in its other notices, such as receipts of delivery. */
+/** The messages in a channel's request. Other notices, such as delivery receipts, hold none. */
 export function messagesOf(channel: ChannelType, payload: unknown): readonly ChannelMessage[] {
   return channel === 'twilio' ? twilioMessages(payload) : whatsappMessages(payload);
 }
@@ -50,7 +50,7 @@ function whatsappMessages(payload: unknown): readonly ChannelMessage[] {
   return itemsAt(payload, 'entry').flatMap((entry) =>
     itemsAt(entry, 'changes').flatMap((change) => {
       const value = valueAt(change, 'value');
-      // Found by their number: a list for each message would make many of both cost their product.
+      // A map by number: searching the list per message would be quadratic.
       const contactsOf = byNumber(itemsAt(value, 'contacts'));
       return itemsAt(value, 'messages').flatMap((message) => {
         const from = textOf(valueAt(message, 'from'));
@@ -67,7 +67,7 @@ function whatsappMessages(payload: unknown): readonly ChannelMessage[] {
             ownAddress: textOf(valueAt(value, 'metadata.phone_number_id')),
             replyTo: from,
             fields: { From: sender, phoneNumber: sender, _waId: from },
-            // Made when it is asked for, since a request may hold very many.
+            // Built on demand, since a request may hold very many messages.
             get payload() {
               return withOne(payload, entry, change, value, contacts, message);
             },
@@ -89,7 +89,7 @@ function byNumber(contacts: readonly unknown[]): ReadonlyMap<unknown, readonly u
   return found;
 }
 
-/** What the person wrote, or chose, or wrote below a picture. */
+/** The text, the chosen option or the caption of a media message. */
 function whatsappText(message: unknown): string {
   const places = [
     'text.body',

@@ -9,17 +9,17 @@ import type { ChannelMessage } from './channels.js';
 import type { MessageKey } from './message-key.js';
 import type { ReadMessage } from './read-message.js';
 
-/** A webhook that may come in: who sent it is known, and there is an agent for it. */
+/** A webhook request whose sender is authenticated and whose agent is published. */
 export interface Admitted {
   readonly trigger: LiveTrigger;
   readonly config: WebhookConfig;
   readonly request: WebhookRequest;
-  /** The key that it was sent with. */
+  /** The API key of the request. */
   readonly sentWith: KeyCaller | undefined;
   readonly window: CountedWindow;
 }
 
-/** Whose figures the answer carries: the key's that it was sent with, else the tenant's, once it was counted there. */
+/** The rate figures for the response headers: the key's, or the tenant's once the request is counted there. */
 export interface CountedWindow {
   figures: RateFigures | undefined;
 }

@@ -5,13 +5,13 @@ import type { FindMember, Member } from './sender-access.js';
 
 const memberRow = z.object({ user_id: z.uuid() });
 
-/** Looks members of the tenant's team up by what a sender is known by. */
+/** Finds members of the tenant's team by a sender's identity. */
 export function memberFinder(store: Store, scope: TenantScope): FindMember {
   return async (column, value): Promise<Member | undefined> => {
     const matches = {
       email: sql.fragment`lower(u.email) = ${value}`,
       external_id: sql.fragment`m.external_id = ${value}`,
-      // Numbers stand in the directory as people wrote them.
+      // The directory stores phone numbers as people typed them.
       phone: sql.fragment`'+' || regexp_replace(m.phone, '\\D', '', 'g') = ${value}`,
     }[column];
     const row = await store.inTenant(scope, (tx) =>

@@ -3,11 +3,11 @@ import type { Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChannelMessage } from './channels.js';
 
-/** By what a message is known when it comes again. */
+/** The key that identifies a repeated message. */
 export interface MessageKey {
   readonly key: string;
   readonly keepMs: number;
-  /** Whether the same key with another payload is the sender's mistake. */
+  /** Whether the same key with another payload is the sender's error. */
   readonly strict: boolean;
 }
 
@@ -16,7 +16,7 @@ const channelKeepMs = 8 * 24 * hourMs;
 export const headerKeepMs = 24 * hourMs;
 const keyCharsMax = 255;
 
-/** Undefined where the sender gave nothing to know it by. */
+/** Undefined if the request holds nothing that identifies a repeat. */
 export function messageKeyOf(
   headers: Readonly<Record<string, string>>,
   message: ChannelMessage | undefined,
@@ -39,8 +39,8 @@ function bounded(key: string): string {
 }
 
 /**
- * Keys for messages that came without one. They grow, so that the index on them is written at one end and not all over;
- * the process's id keeps those of nodes apart.
+ * Generates keys for messages without one. They grow, so that inserts go to one end of the index; the process id keeps
+ * the keys of nodes distinct.
  */
 export function ownKeys(time: Pick<Time, 'wallMs'>, processId: string): () => string {
   let count = 0;

@@ -4,16 +4,16 @@ import type { ChannelMessage } from './channels.js';
 import type { Admitted } from './incoming-request.js';
 import { messageKeyOf } from './message-key.js';
 
-/** Messages of one request of a channel that are taken in one go, since its sender waits. */
+/** The most messages of one channel request that are accepted at once, since the sender waits. */
 const messagesMax = 50;
 
 export interface Portion {
   readonly messages: readonly ChannelMessage[];
-  /** Others are left, for the request that comes again. */
+  /** Whether messages are left for the sender's next try. */
   readonly more: boolean;
 }
 
-/** Of very many messages in one request those that have not been taken by an earlier one, and of them the first. */
+/** Selects the first messages of a very long request that no earlier request has delivered. */
 export async function portionOf(
   store: Pick<Store, 'inTenant'>,
   { trigger, config }: Pick<Admitted, 'trigger' | 'config'>,
@@ -24,7 +24,7 @@ export async function portionOf(
   const keys = keyed.map(({ key }) => key);
   const known = await store.inTenant(trigger.scope, (tx) => knownKeys(trigger.scope, tx, trigger.id, keys));
   const left = keyed.filter(
-    // Pictures leave no trace by which they would be known.
+    // Pictures leave no row, so they cannot be recognised as known.
     ({ message, key }) =>
       !known.has(key) && (config.query_extraction !== undefined || message.text.trim() !== ''),
   );

@@ -2,8 +2,8 @@ import { invalidField, PlatformError } from '../../kernel/errors.js';
 import { parseJson, refuseUnstorable } from '../../http/operations/index.js';
 
 /**
- * The body of a webhook, read by its content type: JSON, a form as a flat object, or text as it is. None at all is empty
- * text, whatever its type: as `{}` it would be asked as a question.
+ * Parses a webhook body by its content type: JSON, a form as a flat object, or plain text. An empty body is the empty
+ * text whatever its type; as `{}` it would be sent to the agent as a question.
  */
 export function payloadOf(contentType: string, body: Uint8Array): unknown {
   if (body.byteLength === 0) return '';
@@ -17,7 +17,7 @@ export function payloadOf(contentType: string, body: Uint8Array): unknown {
   });
 }
 
-/** Channels send some dozens. A megabyte of `&a` would be half a million, each read, checked and sorted. */
+/** Channels send a few dozen fields. A megabyte of `&a` would be half a million, each parsed, checked and sorted. */
 const formFieldsMax = 1_000;
 
 export function formOf(body: Uint8Array): URLSearchParams {
@@ -35,7 +35,7 @@ function json(body: Uint8Array): unknown {
   return parseJson(body, { prototypeNames: 'refuse' });
 }
 
-/** Senders that name no type mostly mean JSON. */
+/** Senders that give no content type mostly send JSON. */
 function withoutType(body: Uint8Array): unknown {
   return /^\s*[[{]/.test(textOf(body)) ? json(body) : storableText(body);
 }

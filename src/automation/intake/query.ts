@@ -5,10 +5,10 @@ import { ExpressionError, type Expressions, textOf } from '../../infra/expressio
 import type { QueryExtraction } from '../triggers/config/webhook-config.js';
 import { FillBudget, fillText, valueAt } from '../triggers/templates.js';
 
-/** Longer messages are nobody's question. */
+/** The upper bound of a message's length. */
 const queryCharsMax = 200_000;
 
-/** What the agent is asked, taken from the payload; `VALIDATION_ERROR` where nothing is to be found. */
+/** Extracts the question for the agent from the payload; throws `VALIDATION_ERROR` if there is none. */
 export function queryOf(
   scope: TenantScope,
   extraction: QueryExtraction,

@@ -7,11 +7,11 @@ import { consumerKeyOf, sessionOf, type Sources } from './sender-identity.js';
 import { mappedContext } from '../triggers/mapped-context.js';
 import { queryOf } from './query.js';
 
-/** What a payload says of its sender and session, before anything is asked of it. */
+/** The sender and session that a payload names, read before the question is extracted. */
 export interface ReadMessage {
   readonly sources: Sources;
   readonly consumerKey: string | undefined;
-  /** Undefined where every message begins a session. */
+  /** Undefined if every message starts a session. */
   readonly sessionId: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export function readMessage(
   };
 }
 
-/** What the agent is asked. A channel's own text, unless the trigger says where else to look. */
+/** The question for the agent: a channel's own text, unless the trigger configures another source. */
 export function readQuery(
   scope: TenantScope,
   config: WebhookConfig,

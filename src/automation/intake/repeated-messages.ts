@@ -11,7 +11,7 @@ import type { MessageKey } from './message-key.js';
 
 const lookEveryMs = 250;
 
-/** Messages that come again: answered as the first time, and run no second time. */
+/** Answers repeated messages with the first response, without running them again. */
 export class RepeatedMessages {
   readonly #store: Store;
   readonly #reads: HotReads;
@@ -23,7 +23,7 @@ export class RepeatedMessages {
     this.#time = time;
   }
 
-  /** Undefined where the first is so long ago that this one counts as new. */
+  /** Undefined if the first message is past its retention, so that this one counts as new. */
   async answer(
     trigger: LiveTrigger,
     config: WebhookConfig,
@@ -48,13 +48,13 @@ export class RepeatedMessages {
     return this.#whenAnswered(trigger, key);
   }
 
-  /** The first still runs, here or on another node. */
+  /** Waits for the first message, which still runs here or on another node. */
   async #whenAnswered(trigger: LiveTrigger, { key }: MessageKey): Promise<Rendered> {
     const endsAt = this.#time.monotonicMs() + syncDeadlineMs;
     while (this.#time.monotonicMs() < endsAt) {
       const row = await findByKey(this.#reads, trigger.scope, trigger.id, key);
       if (row?.answer !== null && row !== undefined) return row.answer;
-      // Refused, or given up: whoever asks again begins anew, or learns it from the execution.
+      // The first was refused or given up: a repeat starts anew, or learns the end from the execution.
       if (row?.state !== 'running') break;
       await new Promise<void>((resolve) => void this.#time.after(lookEveryMs, resolve));
     }

@@ -2,7 +2,7 @@ import { type Ready, whenReady } from '../../kernel/ready.js';
 import { comparableIdentity, normalPhone } from '../../conversations/invocation/index.js';
 import type { SenderAccess } from '../triggers/config/webhook-config.js';
 
-/** A member of the tenant's team, as the directory finds one. */
+/** A member of the tenant's team, as found in the directory. */
 export interface Member {
   readonly userId: string;
 }
@@ -11,11 +11,11 @@ export type FindMember = (column: SenderAccess['match_column'], value: string) =
 
 export interface SenderVerdict {
   readonly allowed: boolean;
-  /** Recorded with the execution where the trigger asks for it. */
+  /** Recorded with the execution if the trigger resolves users. */
   readonly userId: string | undefined;
 }
 
-/** Whether the sender may reach the agent. Judged before any model is called. */
+/** Whether the sender may reach the agent. Checked before any model is called. */
 export function judgeSender(
   access: SenderAccess,
   consumerKey: string | undefined,

@@ -11,7 +11,7 @@ import { valueAt } from '../triggers/templates.js';
 import type { ChannelMessage } from './channels.js';
 import type { MappedContext } from '../triggers/mapped-context.js';
 
-/** Where names of a webhook's configuration are looked up: the mapped context first, then the payload. */
+/** Where a webhook's configured names are looked up: the mapped context first, then the payload. */
 export interface Sources {
   readonly context: MappedContext;
   readonly payload: unknown;
@@ -25,7 +25,7 @@ export function lookUp(name: string, { context, payload, message }: Sources): un
 
 const keyCharsMax = 255;
 
-/** Who the message is from, in the one spelling that is stored; undefined where nothing says so. */
+/** The sender's identity in its stored spelling; undefined if the message names none. */
 export function consumerKeyOf(config: WebhookConfig, sources: Sources): string | undefined {
   const { identity_field: field } = config.sender_access;
   const named = field === undefined ? '' : textOf(lookUp(field, sources));
@@ -40,8 +40,8 @@ function spelled(field: string, value: string): string {
 }
 
 /**
- * The session that the message belongs to; undefined for `ephemeral`, where every message begins one. Without fields a
- * channel's sender is what sessions are derived from.
+ * The session of the message; undefined for `ephemeral`, where every message starts one. Without configured fields, a
+ * channel's session is derived from the sender.
  */
 export function sessionOf(agentId: string, config: WebhookConfig, sources: Sources): string | undefined {
   const { mode, fields } = config.session_strategy;

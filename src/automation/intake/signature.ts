@@ -1,10 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SecretValue } from '../../tenancy/vault/index.js';
 
-/** How far the sender's clock, and the way here, may differ from this node's. */
+/** The tolerated difference between the sender's clock and this node's, including the transport. */
 const toleranceMs = 5 * 60_000;
 
-/** Ten digits: from 2001 to 2286. No other form is taken, so that it is known which bodies could hold one. */
+/**
+ * Ten digits: from 2001 to 2286. No other form is accepted, so that a body that could hold a timestamp is recognisable.
+ */
 const unixSeconds = /^[1-9]\d{9}$/;
 const timestampBytes = 10;
 
@@ -12,13 +14,13 @@ export interface SignedRequest {
   readonly body: Uint8Array;
   /** `sha256=<hex>` or `sha512=<hex>`. */
   readonly signature: string | undefined;
-  /** Unix seconds; when given, it is part of what is signed. */
+  /** Unix seconds. If present, it is part of the signed content. */
   readonly timestamp: string | undefined;
 }
 
 /**
- * Whether one of the secrets made the signature of the request. While a secret is rotated two are valid; all are tried,
- * so that the time tells nothing of which it was.
+ * Whether one of the secrets signed the request. Two secrets are valid during a rotation; all are tried, so that the
+ * time does not reveal which one matched.
  */
 export function isSigned(
   request: SignedRequest,
@@ -35,7 +37,7 @@ export function isSigned(
   if (isTimestampInBody(request)) return false;
   if (request.timestamp !== undefined && !isRecent(request.timestamp, options.nowMs)) return false;
   const given = Buffer.from(hex, 'hex');
-  // Reading stops at the first letter that is none of a number.
+  // Buffer.from stops at the first character that is not hexadecimal.
   if (given.length * 2 !== hex.length) return false;
   let matches = false;
   for (const secret of secrets) {
@@ -48,8 +50,8 @@ export function isSigned(
 }
 
 /**
- * Whether the body begins as the signed content of a request with a timestamp does. Its signature may be one that
- * somebody saw on such a request, and would verify for ever: it says nothing of a request without a timestamp.
+ * Whether the body begins like the signed content of a request with a timestamp. Its signature may have been captured
+ * from such a request and would verify forever, so it proves nothing for a request without a timestamp.
  */
 export function isTimestampInBody({ body, timestamp }: SignedRequest): boolean {
   if (timestamp !== undefined || body[timestampBytes] !== dot) return false;
@@ -62,7 +64,7 @@ function isRecent(timestamp: string, nowMs: number): boolean {
   return unixSeconds.test(timestamp) && Math.abs(nowMs - Number(timestamp) * 1_000) <= toleranceMs;
 }
 
-/** As Meta signs what its platforms send: `X-Hub-Signature-256: sha256=<hex>`, with the app's secret. */
+/** Meta's signature: `X-Hub-Signature-256: sha256=<hex>`, keyed with the app's secret. */
 export function isHubSigned(body: Uint8Array, signature: string | undefined, appSecret: string): boolean {
   const [, hex] = /^sha256=([0-9a-f]{64})$/i.exec(signature ?? '') ?? [];
   if (hex === undefined) return false;
@@ -70,9 +72,9 @@ export function isHubSigned(body: Uint8Array, signature: string | undefined, app
 }
 
 /**
- * As Twilio signs: HMAC-SHA1 in base64 over the whole address and every form field, name and value without anything
- * between, in the order of the names. So the same signature fits fields that are cut otherwise; what a message is known
- * by when it comes again must be the id that was signed.
+ * Twilio's signature: HMAC-SHA1 in base64 over the whole URL and every form field, name and value without separators,
+ * in the order of the names. Fields that are split differently have the same signature, so the id that identifies a
+ * repeat must be the signed id.
  */
 export function isTwilioSigned(
   addresses: readonly string[],
@@ -85,7 +87,7 @@ export function isTwilioSigned(
   const content = signedFields(form);
   if (hidesMessageId(form, content)) return false;
   let matches = false;
-  // Twilio leaves the usual port out in some products and writes it out in others.
+  // Some Twilio products omit the default port and others include it.
   for (const one of addresses.flatMap(addressForms)) {
     const expected = createHmac('sha1', authToken)
       .update(one + content)
@@ -96,7 +98,7 @@ export function isTwilioSigned(
 }
 
 const messageIdFields = ['MessageSid', 'SmsMessageSid', 'SmsSid'];
-/** An id as Twilio writes it, behind the name of its field. */
+/** A message id in Twilio's form, after the name of its field. */
 const signedMessageId = /(?:MessageSid|SmsSid)([A-Z]{2}[0-9a-f]{32})/g;
 
 function hidesMessageId(form: URLSearchParams, content: string): boolean {

@@ -34,7 +34,7 @@ import { readMessage, readQuery } from './read-message.js';
 import type { RepeatedMessages } from './repeated-messages.js';
 import { judgeSender } from './sender-access.js';
 
-/** After a turn of which nobody knows whether it was taken, somebody else looks so soon. */
+/** How soon another process checks a turn whose acceptance is unknown. */
 const unknownMs = 1_000;
 
 export interface IntakeParts {
@@ -59,14 +59,13 @@ export interface IntakeParts {
 }
 
 export interface TakenWebhook extends Rendered {
-  /** Undefined for what counts nowhere: a repeat, or a notice that holds no message. */
+  /** Undefined for requests that are not counted: a repeat, or a notice without a message. */
   readonly figures: RateFigures | undefined;
 }
 
 /**
- * The way of a webhook, in the order in which it may be refused: does it exist, who sends, is it enabled, is its agent
- * published, has it come before, do the gates let it in, does the rate. Nothing is acknowledged before the row that
- * will run is committed.
+ * Accepts webhook requests. The checks run in the order in which they may refuse: trigger exists, sender, enabled,
+ * agent published, repeat, sender blocks, rate. Nothing is acknowledged before the row that will run is committed.
  */
 export class WebhookIntake {
   readonly #parts: IntakeParts;
@@ -77,7 +76,7 @@ export class WebhookIntake {
 
   async take(triggerId: string, request: WebhookRequest): Promise<TakenWebhook> {
     try {
-      // What is in memory is not awaited: each promise on the way of every message costs as much as a step of it.
+      // Values in memory are not awaited: on this hot path each promise costs as much as a step of the work.
       const found = this.#parts.live.get(triggerId);
       const trigger = found instanceof Promise ? await found : found;
       const admitting = this.#admit(trigger, request);
@@ -99,20 +98,20 @@ export class WebhookIntake {
     const { messages, more } = await portionOf(this.#parts.store, admitted, all);
     let answer = noMessage(channel.type);
     let unread: PlatformError | undefined;
-    // One after the other: the second message of a session is behind the first.
+    // One after the other, to keep the order of messages within a session.
     for (const message of messages) {
       try {
         answer = await this.#takeMessage(admitted, payload, message);
       } catch (error) {
         if (!isNoQuery(error)) throw error;
-        // Those behind it are none the worse for it, and would come with it each time.
+        // Accept the messages behind it: they can be read, and would otherwise be refused with it each time.
         unread ??= error;
       }
     }
     if (unread !== undefined) throw unread;
     if (!more) return answer;
     throw new PlatformError('service_unavailable', {
-      message: 'Some of the messages were taken; send them all again for the others.',
+      message: 'Only some of the messages were accepted. Send the whole request again to deliver the others.',
       retryAfterSeconds: 1,
     });
   }
@@ -139,12 +138,12 @@ export class WebhookIntake {
   ): Promise<Rendered> {
     const { trigger, config, request, sentWith, window } = admitted;
     const key = messageKeyOf(request.headers, message);
-    // Only what comes again is compared.
+    // Only keyed messages are compared on a repeat.
     const hash = key?.strict === true ? hashOfPayload(request.body) : '';
     const repeated = key === undefined ? undefined : await this.#repeated(admitted, key, hash);
     if (repeated !== undefined) return repeated;
     const read = readMessage(trigger.agentId, config, payload, message);
-    // Written out: put together by spreading, this one object took a fourteenth of all that an accept costs.
+    // An explicit literal: building this object with spreads took a fourteenth of the cost of an accept.
     const incoming: Incoming = {
       trigger,
       config,
@@ -168,7 +167,7 @@ export class WebhookIntake {
     if (!sender.allowed || (denying instanceof Promise ? await denying : denying)) {
       return this.#stopAtGate(incoming, sender.userId);
     }
-    // Pictures, locations and reactions: the channel is told that they arrived, and nobody is asked anything.
+    // Pictures, locations and reactions are acknowledged to the channel and start no turn.
     if (message !== undefined && config.query_extraction === undefined && message.text.trim() === '') {
       return noMessage(config.channel?.type);
     }
@@ -177,7 +176,7 @@ export class WebhookIntake {
       const reading = readQuery(trigger.scope, config, read.sources, this.#parts.expressions);
       query = reading instanceof Promise ? await reading : reading;
     } catch (error) {
-      // A gate answers whatever the payload holds; without a message there is nothing to keep for anybody.
+      // A sender block answers before the payload is checked; without a message there is nothing to keep.
       if (isNoQuery(error) && (await this.#isTakenOver(incoming))) {
         return this.#stopAtGate(incoming, sender.userId);
       }
@@ -216,7 +215,7 @@ export class WebhookIntake {
     return answersOutside(config) ? this.#acceptToRun(incoming, work) : this.#answerNow(incoming, work);
   }
 
-  /** Async mode: the row is the promise, the acknowledgement follows it. */
+  /** Async mode: the row is committed first, then the acknowledgement is sent. */
   async #acceptToRun(incoming: Incoming, work: MessagePayload): Promise<Rendered> {
     const { config, executionId } = incoming;
     const accepted = { success: true, execution_id: executionId, status: 'accepted' };
@@ -241,7 +240,7 @@ export class WebhookIntake {
     const window = { triggerId: trigger.id, sessionId };
     if (acceptance.buffered >= most) this.#parts.buffers.flush(trigger.scope, window, true);
     else this.#parts.buffers.touched(trigger.scope, window, windowMs, row.sealed.byteLength);
-    // Those that came at once may have filled more than one buffer; each is told of its own.
+    // Messages that arrive together may fill more than one buffer; each reports its position in its own buffer.
     const buffered = ((acceptance.buffered - 1) % most) + 1;
     return acknowledgement(config.execution, () => namesOf(incoming), {
       success: true,
@@ -264,8 +263,7 @@ export class WebhookIntake {
       if (error instanceof PlatformError) {
         const isUnknown = error.code === 'service_unavailable';
         await this.#parts.store.inTenant(trigger.scope, (tx) =>
-          // The session may have taken it before the way there broke: it goes on, and a repeat waits for its answer.
-          // Else it was refused before there was an execution, and the same key may be sent again.
+          // If unknown, the session may run the turn and a repeat waits for it. Otherwise the key may be used again.
           isUnknown ? putOff(trigger.scope, tx, row, unknownMs) : forgetRefused(trigger.scope, tx, row),
         );
       }
@@ -277,19 +275,21 @@ export class WebhookIntake {
     const { trigger, config, executionId } = incoming;
     this.#parts.measures.accepted('webhook');
     const turn = await this.#parts.runner.run(item);
-    // Taken over while the answer was on its way back here: nothing of the agent follows that.
+    // People took the session over while the turn ran: do not send the agent's answer.
     if (await this.#isTakenOver(incoming)) return gateAnswer;
     const way = { scope: trigger.scope, plainTexts: this.#parts.plainTexts };
     return syncAnswer(way, config, { triggerId: trigger.id, agentId: trigger.agentId, executionId }, turn);
   }
 
-  /** Counts in the tenant's window alone, and is never refused by it: a gate answers the same whatever the load. */
+  /**
+   * Counts in the tenant's window only and is never refused by it: a sender block gives the same answer under any load.
+   */
   async #stopAtGate(incoming: Incoming, userId: string | undefined): Promise<Rendered> {
     const { trigger, config, executionId, read } = incoming;
     const { store, measures } = this.#parts;
     measures.refused('gate');
     await this.#count(incoming);
-    // Whom a gate refuses does not get expressions evaluated.
+    // Expressions are not evaluated for a refused sender.
     const message = config.query_extraction?.mode === 'jmespath' ? '' : await this.#queryOrNothing(incoming);
     await store.inTenant(trigger.scope, (tx) =>
       insertEnded(trigger.scope, tx, {
@@ -310,7 +310,7 @@ export class WebhookIntake {
     return gateAnswer;
   }
 
-  /** The session records the message for the people who took it over; its agent does not run. It was counted before. */
+  /** The session records the message for people, without running its agent. The request was counted before. */
   async #keepForPeople(incoming: Incoming, work: MessagePayload): Promise<Rendered> {
     this.#parts.measures.refused('session');
     const { acceptance, row } = await this.#write(incoming, work, 'running', gateAnswer, false);
@@ -320,7 +320,7 @@ export class WebhookIntake {
     return gateAnswer;
   }
 
-  /** In the tenant's window, and in the life of the key. The refusal, where either is full. */
+  /** Counts the request in the tenant's window and against the key. Returns the refusal if either is full. */
   #count({ trigger, window }: Incoming, key?: KeyCaller): Ready<PlatformError | undefined> {
     const counting = this.#parts.quota.admitTenantWork(trigger.scope, trigger.limits, key);
     return whenReady(counting, ({ refusal, figures }) => {
@@ -329,7 +329,7 @@ export class WebhookIntake {
     });
   }
 
-  /** An answer that comes later can only tell of it to nobody, so the sender is told now. */
+  /** An asynchronous answer could not report this refusal, so the sender gets it now. */
   #tokenRefusal({ trigger }: Incoming): Ready<PlatformError | undefined> {
     const { quota, turns } = this.#parts;
     return whenReady(quota.monthlyRefusal(trigger.scope, trigger.limits), (usedUp) =>
@@ -379,7 +379,7 @@ export class WebhookIntake {
     work: MessagePayload,
   ): Promise<Rendered> {
     if (fate === 'taken over') return this.#keepForPeople(incoming, work);
-    // Two with one key at once: the other was first.
+    // Two requests with one key at once: the other was first.
     const first =
       incoming.key === undefined ? undefined : await this.#repeated(incoming, incoming.key, incoming.hash);
     if (first !== undefined) return first;
@@ -391,7 +391,7 @@ function isNoQuery(error: unknown): error is PlatformError {
   return error instanceof PlatformError && error.code === 'VALIDATION_ERROR';
 }
 
-/** For a channel's notices that hold nothing to answer. */
+/** The acknowledgement of a channel's notice that holds no message. */
 function noMessage(channel: 'twilio' | 'whatsapp_cloud' | undefined): Rendered {
   return channel === 'twilio' ? gateAnswer : json({ success: true, status: 'ignored' });
 }

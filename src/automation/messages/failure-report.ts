@@ -1,7 +1,7 @@
 import type { Time } from '../../../cluster/index.js';
 import type { TriggerMeasures } from './measures.js';
 
-/** A store that is away fails every look: one line a minute of each kind says as much as hundreds. */
+/** While the store is away every poll fails: one log line a minute for each kind of failure is enough. */
 const toldEveryMs = 60_000;
 
 export interface FailuresParts {
@@ -10,7 +10,7 @@ export interface FailuresParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** Tells of what failed and is tried again by itself: each time in the metrics, now and then in the log. */
+/** Reports failures that are retried automatically: each one in the metrics, one a minute in the log. */
 export function failureReport({ time, measures, report }: FailuresParts): FailuresParts['report'] {
   const toldAtMs = new Map<string, number>();
   return (attempted, error) => {

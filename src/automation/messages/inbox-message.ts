@@ -10,15 +10,15 @@ export interface InboxMessage {
   readonly sessionId: string;
   readonly executionId: string;
   readonly work: MessagePayload;
-  /** Its row in the inbox; undefined for one that nobody was promised anything for. */
+  /** Its row in the inbox; undefined for a message without a promised answer. */
   readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
-  /** Never of one with a row: whoever runs a trigger by hand waits for it. */
+  /** Only for a message without a row: the person who runs a trigger by hand waits for the answer. */
   readonly invokedBy?: InvokedBy;
   readonly attempts: number;
   readonly ageMs: number;
 }
 
-/** What the execution is said to have come by. */
+/** The channel recorded with the execution. */
 export function channelOf(parsed: TriggerConfig): string {
   return (parsed.type === 'webhook' ? parsed.config.channel?.type : undefined) ?? parsed.type;
 }

@@ -5,17 +5,17 @@ import type { EmailConfig } from '../triggers/config/source-configs.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
 
 export interface MailAddressParts {
-  /** `TROUPE_MAIL_DOMAIN`; where it is set, mail for triggers is taken in it and in proved domains alone. */
+  /** `TROUPE_MAIL_DOMAIN`. If it is set, mail for triggers is accepted in this domain and in proved domains only. */
   readonly domain: string | undefined;
   /**
-   * What stands in for it where mails leave the machine without it; undefined where they become files, which may come
-   * from any address.
+   * The replacement if mails leave the machine without that setting; undefined if mails are written to files, which may
+   * come from any address.
    */
   readonly fallbackDomain: () => string | undefined;
   readonly domains: Pick<MailDomains, 'tenantOf'>;
 }
 
-/** How an answer is signed. */
+/** The addresses of an outgoing answer. */
 export interface SendingAs {
   readonly from: string;
   readonly replyTo?: string | undefined;
@@ -24,8 +24,8 @@ export interface SendingAs {
 type Addressed = Pick<LiveTrigger, 'id' | 'scope'>;
 
 /**
- * Which addresses a trigger may use. Mails leave from the operator's own domain or from one that the tenant has proved:
- * otherwise whoever has an account sends mail in anybody's name from the operator's server.
+ * Which addresses a trigger may use. Mails leave from the operator's domain or from one that the tenant has proved;
+ * otherwise any account could send mail in any name from the operator's server.
  */
 export class MailAddresses {
   readonly #parts: MailAddressParts;
@@ -34,7 +34,9 @@ export class MailAddresses {
     this.#parts = parts;
   }
 
-  /** Whether an address is the trigger's own, by its form. Without a domain of the operator any domain will do. */
+  /**
+   * Whether an address has the form of a trigger's own address. Without an operator's domain, any domain is accepted.
+   */
   triggerIdIn(address: string): string | undefined {
     const at = address.lastIndexOf('@');
     const { domain } = this.#parts;
@@ -43,13 +45,13 @@ export class MailAddresses {
       : undefined;
   }
 
-  /** Who may claim the address; undefined where the first to write it down may. */
+  /** The tenant that may claim the address; undefined if the first trigger that configures it may. */
   async claimant(address: string): Promise<{ readonly tenantId: string | undefined } | undefined> {
     if (this.#domain() === undefined) return undefined;
     return { tenantId: await this.#parts.domains.tenantOf(domainOf(address)) };
   }
 
-  /** Refuses an address that the tenant has not proved, where the trigger is written. */
+  /** Refuses an address that the tenant has not proved, when the trigger is saved. */
   async check(scope: TenantScope, triggerId: string | undefined, { address }: EmailConfig): Promise<void> {
     const domain = this.#domain();
     if (address === undefined || domain === undefined) return;
@@ -62,7 +64,7 @@ export class MailAddresses {
     );
   }
 
-  /** What a reply of the trigger is sent as; `recipient` is the address that was written to. */
+  /** The sender of the trigger's replies; `recipient` is the address that the mail was sent to. */
   async sendingAs({ id, scope }: Addressed, config: EmailConfig, recipient: string): Promise<SendingAs> {
     const domain = this.#domain();
     if (domain === undefined) return { from: recipient };
@@ -72,7 +74,7 @@ export class MailAddresses {
     return { from, replyTo: mailboxOf(config) ?? own };
   }
 
-  /** Whose mails are the trigger's own, which it must not answer. */
+  /** Addresses of the trigger itself, which it must not answer. */
   ownAddresses({ id }: Addressed, config: EmailConfig, recipient: string): readonly string[] {
     const domain = this.#domain();
     return [
@@ -91,7 +93,7 @@ export class MailAddresses {
   }
 }
 
-/** The address of the mailbox that is looked into, where its user is called by it. */
+/** The address of the polled mailbox, if its user name is an address. */
 export function mailboxOf({ imap }: EmailConfig): string | undefined {
   return imap?.user.includes('@') === true ? imap.user.toLowerCase() : undefined;
 }

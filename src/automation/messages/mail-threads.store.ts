@@ -11,7 +11,7 @@ const byMessageIds: HotStatement<z.output<typeof threadRow>> = {
   row: threadRow,
 };
 
-/** The threads of those mails that the trigger took or sent. */
+/** The threads of the given mails, as far as the trigger received or sent them. */
 export async function threadsOf(
   reads: HotReads,
   scope: TenantScope,
@@ -22,7 +22,7 @@ export async function threadsOf(
   return new Map(rows.map(({ message_id, thread }) => [message_id, thread]));
 }
 
-/** False where the mail was noted before. */
+/** Returns false if the mail was already recorded. */
 export async function noteMail(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -46,9 +46,9 @@ const byAddress: HotStatement<z.output<typeof claimRow>> = {
 };
 
 /**
- * The trigger that takes mail for this address, of the tenant that may claim it. Where nobody proves domains
- * (`claimant` undefined) that is the tenant that claimed it first, also while its trigger is switched off: nobody gets
- * another's mail by writing the address into a trigger.
+ * The trigger that receives mail for this address, of the tenant that may claim it. Without proved domains (`claimant`
+ * undefined) that is the first tenant that claimed it, even while its trigger is disabled: nobody can take over mail by
+ * configuring another's address.
  */
 export async function triggerForAddress(
   reads: HotReads,

@@ -1,7 +1,7 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { TriggerType } from '../triggers/config/trigger-config.js';
 
-/** What becomes of an attempt to send an answer. */
+/** The result of an attempt to send an answer. */
 export type AttemptFate = 'delivered' | 'delivery_failed' | 'repeated';
 
 const secondsBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600];
@@ -10,18 +10,18 @@ const secondsBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 
 export class TriggerMeasures {
   readonly #registry = new Registry();
   readonly #accepted = this.#counter('accepted', 'Messages that were accepted', 'type');
-  readonly #refused = this.#counter('refused', 'Webhooks that were refused, and by what', 'reason');
+  readonly #refused = this.#counter('refused', 'Refused webhooks by reason', 'reason');
   readonly #buffered = this.#counter('buffered', 'Messages that were put into a buffer');
   readonly #flushed = this.#counter('flushed', 'Buffers that became an execution');
   readonly #attempts = this.#counter(
     'delivery_attempts',
-    'Attempts to send an answer, by their end',
+    'Attempts to send an answer, by outcome',
     'outcome',
   );
-  readonly #failures = this.#counter('failures', 'What failed and is tried again by itself', 'attempted');
+  readonly #failures = this.#counter('failures', 'Failures that are retried automatically', 'attempted');
   readonly #deliveryLag = this.#histogram(
     'delivery_lag_seconds',
-    'From an answer to its arrival, all chunks and attempts included',
+    'Time from an answer to its delivery, including all chunks and attempts',
   );
   readonly #lateness = this.#histogram('schedule_lateness_seconds', 'How late schedules fired');
 
@@ -29,7 +29,7 @@ export class TriggerMeasures {
     this.#accepted.inc({ type });
   }
 
-  /** `reason` is the code of a refusal, or the gate that was closed. */
+  /** `reason` is the code of a refusal, or the kind of sender block. */
   refused(reason: string): void {
     this.#refused.inc({ reason });
   }
@@ -42,7 +42,7 @@ export class TriggerMeasures {
     this.#flushed.inc();
   }
 
-  /** `lagMs` from the time that the answer was made. */
+  /** `lagMs` counts from the creation of the answer. */
   attempted(outcome: AttemptFate, lagMs: number): void {
     this.#attempts.inc({ outcome });
     if (outcome === 'delivered') this.#deliveryLag.observe(Math.max(0, lagMs) / 1_000);

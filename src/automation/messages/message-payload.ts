@@ -3,9 +3,9 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
 import type { Sealer } from '../../infra/sealing/index.js';
 
-/** Where in a thread of mails an answer belongs. */
+/** The position of an answer in a mail thread. */
 export const mailPlace = z.object({
-  /** Undefined for a mail that had no id to answer to. */
+  /** Undefined if the mail had no Message-ID. */
   messageId: z.string().optional(),
   references: z.array(z.string()),
   subject: z.string(),
@@ -14,7 +14,7 @@ export const mailPlace = z.object({
 
 export type MailPlace = z.output<typeof mailPlace>;
 
-/** What an accepted message leads to, as it is kept until it has run. */
+/** The payload of an accepted message, kept until it has run. */
 export const work = z.object({
   message: z.string(),
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
@@ -23,9 +23,9 @@ export const work = z.object({
   userId: z.string().optional(),
   keyId: z.string().optional(),
   requestId: z.string(),
-  /** Whose session it was accepted for: its trigger may have been given to another agent since. */
+  /** The agent of the session it was accepted for; the trigger may have been moved to another agent since. */
   agentId: z.string().optional(),
-  /** How the channel writes both sides, to answer. */
+  /** Both addresses as the channel writes them, for the answer. */
   reply: z.object({ to: z.string(), from: z.string() }).optional(),
   /** Of a mail. */
   mail: mailPlace.optional(),
@@ -33,7 +33,7 @@ export const work = z.object({
 
 export type MessagePayload = z.output<typeof work>;
 
-/** Seals what tenants' messages hold, bound to the tenant, so that no row can be moved into another's. */
+/** Encrypts message payloads, bound to the tenant, so that no row can be moved to another tenant. */
 export class MessageSealer {
   readonly #sealer: Sealer;
 
@@ -45,7 +45,7 @@ export class MessageSealer {
     return this.#sealer.seal(Buffer.from(JSON.stringify(value), 'utf8'), contextOf(tenantId));
   }
 
-  /** What a row runs: its own, or that of the messages of a buffer in their order. */
+  /** The payload that a row runs: its own, or the messages of a buffer in order. */
   openParts(
     scope: TenantScope,
     parts: readonly Uint8Array[],
@@ -58,7 +58,7 @@ export class MessageSealer {
     return parts.map((sealed) => this.open(scope, sealed, work));
   }
 
-  /** The same value, under the current key. */
+  /** Seals the same value under the current key. */
   anew({ tenantId }: TenantScope, sealed: Uint8Array): Buffer {
     return this.#sealer.seal(this.#sealer.open(sealed, contextOf(tenantId)), contextOf(tenantId));
   }
@@ -68,7 +68,7 @@ export class MessageSealer {
   }
 }
 
-/** Between the messages of a buffer. */
+/** The separator between the messages of a buffer. */
 function separatorOf(parsed: TriggerConfig | undefined): string {
   return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.concat_separator : '\n';
 }
@@ -77,7 +77,10 @@ function contextOf(tenantId: string): string {
   return `trigger work of ${tenantId}`;
 }
 
-/** Messages of a buffer as one: texts joined, the later context over the earlier, the last sender's way to answer. */
+/**
+ * Merges the messages of a buffer: joins the texts, lets later context override earlier, and keeps the last sender's
+ * reply address.
+ */
 export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig | undefined): MessagePayload {
   const last = parts.at(-1);
   if (last === undefined) throw new RangeError('A buffer that is flushed holds a message');

@@ -14,7 +14,7 @@ const takenOver: HotStatement<z.output<typeof takenRow>> = {
   row: takenRow,
 };
 
-/** Of one read. */
+/** The bound of one read. */
 const sessionsMax = 200;
 
 interface Question {
@@ -23,11 +23,11 @@ interface Question {
   readonly answer: Promise<ReadonlySet<string>>;
 }
 
-/** Whether somebody stands between a person and the agent: the tenant's denylist, or people who took over. */
+/** Whether a sender block applies: the tenant's denylist, or a session that people took over. */
 export class SenderBlocks {
   readonly #consumers: ConsumerPort;
   readonly #reads: HotReads;
-  /** By tenant, what is asked for in this turn of the event loop: a burst of messages is one read. */
+  /** By tenant, the sessions asked for in this tick of the event loop: a burst of messages is one read. */
   readonly #questions = new Map<string, Question>();
 
   constructor(consumers: ConsumerPort, reads: HotReads) {
@@ -39,7 +39,7 @@ export class SenderBlocks {
     return consumerKey !== undefined && this.#consumers.isDenied(scope, consumerKey);
   }
 
-  /** False for a session that nobody took over, also for one that does not exist yet. */
+  /** Also false for a session that does not exist yet. */
   async isTakenOver(scope: TenantScope, sessionId: string): Promise<boolean> {
     const asked = this.#questions.get(scope.tenantId);
     const question = asked === undefined || asked.sessionIds.size >= sessionsMax ? this.#ask(scope) : asked;

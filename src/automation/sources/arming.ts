@@ -5,17 +5,17 @@ import type { TriggerRow } from '../triggers/triggers.store.js';
 import { armedSchedule } from './schedules.js';
 import { armSchedule, armSource, storeNow } from './sources.store.js';
 
-/** What a change of a trigger means for how it is looked at: part of the transaction that changes it. */
+/** Updates the polling of a trigger's source in the transaction that changes the trigger. */
 export async function armTrigger(
   scope: TenantScope,
   tx: TenantTransaction,
   row: TriggerRow,
   parsed: TriggerConfig,
-  /** Where the source begins, if that had to be asked for before. */
+  /** The source's start position, if it had to be queried first. */
   beginning?: object,
 ): Promise<void> {
   if (parsed.type === 'webhook') return;
-  // By the clock that says when it is due.
+  // PostgreSQL's clock, which also decides when the source is due.
   const now = await storeNow(tx);
   if (parsed.type === 'schedule') {
     const { state, dueAt } = armedSchedule(parsed.config, row.revision, now.getTime());
@@ -30,9 +30,9 @@ export async function armTrigger(
     triggerId: row.id,
     kind: parsed.type,
     state: beginning,
-    // Also where the mailbox cannot be looked into before long.
+    // Set even if the mailbox cannot be reached for some time.
     ...(parsed.type === 'email' ? { firstState: { began_ms: now.getTime() } } : {}),
-    // Mail that is sent here comes by itself.
+    // Mail sent to this node needs no polling.
     dueAt: row.enabled && !comesByItself(parsed) ? now : undefined,
   });
 }

@@ -27,14 +27,14 @@ import { putIntoInbox } from './found-messages.js';
 import { moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
 
 const rowsMax = 500;
-/** Of those that share one cursor, in a table without a primary key to tell them apart by. */
+/** The limit for rows that share one cursor in a table without a primary key. */
 const rowsMostMax = 10_000;
-/** After rows that are too large together, so many times fewer are asked for. */
+/** After rows that are too large together, the limit is divided by this. */
 const fewer = 8;
 /** Rows are remembered for longer than they can be read again. */
 const keepMs = 24 * 3_600_000;
 const holdMs = 60_000;
-/** Between two looks where the first did not come to the end. */
+/** The pause before the next poll if this one did not read all rows. */
 const soonMs = 10;
 const messageCharsMax = 200_000;
 
@@ -44,9 +44,9 @@ export interface DatabaseEventsParts {
   readonly seal: MessageSealer;
   readonly databases: Pick<Databases, 'connect'>;
   readonly time: Time;
-  /** A notification came: look before it is time. */
+  /** A notification arrived: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
-  /** As much waits to run as this node should hold; the rest is better left in its table. */
+  /** Whether this node holds as many waiting messages as it should; further rows stay in their table. */
   readonly isFull: () => boolean;
 }
 
@@ -58,9 +58,9 @@ interface Open {
 }
 
 /**
- * New and changed rows of tenants' tables, found by looking. A look reads from the cursor on and, every now and then, a
- * stretch behind it; each row becomes a row of the inbox under a key of its own, in the transaction that moves the
- * cursor. So a row runs once, whoever dies in between.
+ * Finds new and changed rows of tenants' tables by polling. A poll reads from the cursor and regularly a stretch behind
+ * it. Each row becomes an inbox row with its own key in the transaction that moves the cursor, so a row runs once even
+ * if a process dies in between.
  */
 export class DatabaseEvents {
   readonly #parts: DatabaseEventsParts;
@@ -70,7 +70,7 @@ export class DatabaseEvents {
     this.#parts = parts;
   }
 
-  /** Where a trigger begins: after all that is there now. Empty where the database cannot be asked yet. */
+  /** The start position of a trigger: after all existing rows. Empty if the database is unreachable. */
   async beginning(scope: TenantScope, config: DatabaseEventConfig): Promise<object> {
     let reader: DatabaseReader | undefined;
     try {
@@ -81,7 +81,7 @@ export class DatabaseEvents {
       const birth = await birthColumn(reader, config, await keyColumns(reader, config));
       return await begun(reader, config, birth);
     } catch (error) {
-      // Away just now: the first look that reaches it finds out where to begin.
+      // Unreachable: the first poll that connects determines the start position.
       if (error instanceof DatabaseError && error.sqlState === undefined) return {};
       throw refusalOf(error) ?? error;
     } finally {
@@ -89,7 +89,7 @@ export class DatabaseEvents {
     }
   }
 
-  /** Looks once, where it is due and nobody else looks. */
+  /** Polls once if the source is due and no other node is polling it. */
   async look(
     scope: TenantScope,
     triggerId: string,
@@ -107,7 +107,7 @@ export class DatabaseEvents {
     if (this.#parts.isFull()) return { items: [], againInMs };
     const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
     if (source === null) {
-      // Another node looks after it now.
+      // Another node polls the source now.
       this.#close(triggerId);
       return { items: [] };
     }
@@ -123,7 +123,7 @@ export class DatabaseEvents {
   async stop(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
-    // One that could not be opened has said so to whoever opened it.
+    // The caller that opened a reader has already received its error.
     await Promise.all(open.map((one) => one.then(({ reader }) => reader.close()).catch(() => undefined)));
   }
 
@@ -137,7 +137,7 @@ export class DatabaseEvents {
     const { reader, birth } = await this.#openFor(scope, triggerId, config);
     const before = await this.#stateOf(reader, config, source, birth);
     const births = birth === undefined ? undefined : { column: birth, before: before.born ?? null };
-    // Before the rows: one that comes in between is new by this look, and noted as such for the next.
+    // Read before the rows: a row inserted in between is new for this poll, and recorded as such for the next.
     const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
     const start = startOf(before, nowMs);
     const floor = before.floor ?? null;
@@ -173,7 +173,7 @@ export class DatabaseEvents {
     found: readonly (FoundRow & { readonly key: string })[],
     last: ReadonlySet<string>,
   ): Promise<readonly InboxMessage[]> {
-    // A sweep mostly reads what is known: one question for all of it.
+    // A sweep reads mostly known rows, so all keys are checked in one query.
     const known = await knownKeys(
       scope,
       tx,
@@ -182,7 +182,7 @@ export class DatabaseEvents {
     );
     const items: InboxMessage[] = [];
     for (const { row, isNew, key } of found) {
-      // One that came between the two questions of the last look still seems new; what it shows now is a change.
+      // A row inserted between the two queries of the last poll still looks new; what it shows now is a change.
       const birth = { triggerId, key: birthOf(row, keys, config), keepMs };
       if (isNew && (await noteSeen(scope, tx, birth))) {
         await noteSeen(scope, tx, { triggerId, key, keepMs });
@@ -201,7 +201,7 @@ export class DatabaseEvents {
     return items;
   }
 
-  /** Fewer at once where they are large; more where many share one cursor and nothing else tells them apart. */
+  /** Reads fewer rows at once if they are large, and more if many share one cursor and there is no primary key. */
   async #rowsFrom(
     scope: TenantScope,
     triggerId: string,
@@ -213,7 +213,7 @@ export class DatabaseEvents {
     readonly keys: readonly string[];
   }> {
     for (let most = rowsMax; ; most = Math.ceil(most / fewer)) {
-      // Opened anew where the one before was closed for having brought too much.
+      // Reopened if the previous reader was closed for exceeding the size limit.
       const { reader, keys } = await this.#openFor(scope, triggerId, config);
       try {
         const read = await rowsFrom(reader, config, { ...place, keys }, most);
@@ -278,7 +278,7 @@ export class DatabaseEvents {
       if (config.channel !== undefined) {
         await reader.listen(config.channel, {
           onNotification: () => wake(scope, triggerId),
-          // Looking goes on without it; the next connection listens again.
+          // Polling continues without it; the next connection listens again.
           onEnd: () => undefined,
         });
       }
@@ -292,12 +292,12 @@ export class DatabaseEvents {
   #close(triggerId: string): void {
     const open = this.#open.get(triggerId);
     this.#open.delete(triggerId);
-    // One that could not be opened has said so to whoever opened it.
+    // The caller that opened the reader has already received its error.
     open?.then(({ reader }) => reader.close()).catch(() => undefined);
   }
 }
 
-/** The configuration of the database may have been changed or deleted, which a connection does not feel. */
+/** Whether the reader is still current: the database configuration may have been changed or deleted. */
 async function stays({ reader }: Open): Promise<boolean> {
   try {
     return await reader.isCurrent();
@@ -307,7 +307,7 @@ async function stays({ reader }: Open): Promise<boolean> {
   }
 }
 
-/** Where a trigger begins: what is there now is no news. */
+/** The start position of a trigger: rows that exist now are not events. */
 async function begun(
   reader: DatabaseReader,
   config: DatabaseEventConfig,
@@ -318,7 +318,7 @@ async function begun(
   return { about: aboutOf(config), floor, cursor: floor, born };
 }
 
-/** What is wrong with the configuration itself. */
+/** The refusal for an error in the configuration itself. */
 function refusalOf(error: unknown): PlatformError | undefined {
   if (!(error instanceof PlatformError)) return undefined;
   if (error.code === 'not_found') {
@@ -336,7 +336,7 @@ function aboutOf({ database_config_id, table, cursor_column }: DatabaseEventConf
   return JSON.stringify([database_config_id, table, cursor_column]);
 }
 
-/** Whether looks for the one go on where those for the other were. */
+/** Whether polls for the one configuration can continue from the position of the other. */
 export function isSameSource(one: DatabaseEventConfig, other: DatabaseEventConfig): boolean {
   return aboutOf(one) === aboutOf(other);
 }

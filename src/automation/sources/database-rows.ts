@@ -11,7 +11,7 @@ import { invalidField } from '../../kernel/errors.js';
 import type { DatabaseEventConfig } from '../triggers/config/source-configs.js';
 import type { Place } from './event-state.js';
 
-/** The statements of a look at a tenant's table. Names are quoted, values are parameters. */
+/** The SQL statements of a poll of a tenant's table. Names are quoted; values are parameters. */
 
 export function tableOf({ table }: Pick<DatabaseEventConfig, 'table'>): TableName {
   const name = tableNameOf(table.includes('.') ? table : `public.${table}`);
@@ -19,7 +19,7 @@ export function tableOf({ table }: Pick<DatabaseEventConfig, 'table'>): TableNam
   return name;
 }
 
-/** The highest value of the column just now, as PostgreSQL writes it; null for an empty table. */
+/** The column's current maximum as PostgreSQL text; null for an empty table. */
 export async function highestOf(
   reader: DatabaseReader,
   config: DatabaseEventConfig,
@@ -34,7 +34,7 @@ export async function highestOf(
   return rows[0]?.['highest'] ?? null;
 }
 
-/** By which columns a row is known; empty for a table without a primary key. */
+/** The primary key columns; empty for a table without a primary key. */
 export async function keyColumns(
   reader: DatabaseReader,
   config: DatabaseEventConfig,
@@ -54,8 +54,8 @@ export async function keyColumns(
 const wholeNumbers: ReadonlySet<string> = new Set(['smallint', 'integer', 'bigint']);
 
 /**
- * The column whose values rise from new row to new row: for triggers that wait for changes alone, to leave new rows out.
- * Undefined where there is none, and where new rows are wanted too.
+ * The column that increases with each new row, used by triggers for updates only to skip new rows. Undefined if there
+ * is none, and if inserts are wanted too.
  */
 export async function birthColumn(
   reader: DatabaseReader,
@@ -79,13 +79,13 @@ export async function birthColumn(
 
 export interface FoundRow {
   readonly row: TextRow;
-  /** Inserted since the look before, where that is asked. */
+  /** Whether the row was inserted since the previous poll, if that was queried. */
   readonly isNew: boolean;
 }
 
 export interface Births {
   readonly column: string;
-  /** The highest at the look before; null for a table that was empty then. */
+  /** The maximum at the previous poll; null if the table was empty. */
   readonly before: string | null;
 }
 
@@ -97,8 +97,8 @@ export interface PlaceOfRows extends Place {
 }
 
 /**
- * Rows above the floor, from the cursor on, in the cursor's order. Of equal cursors all are read, also those seen before,
- * unless the place says behind which key to go on.
+ * Rows above the floor, from the cursor on, in cursor order. All rows with the cursor itself are read again, unless the
+ * place names the key to continue after.
  */
 export async function rowsFrom(
   reader: DatabaseReader,
@@ -115,7 +115,7 @@ export async function rowsFrom(
     `${column} is not null`,
     ...(floor === null ? [] : [`${column} > ${parameter(floor)}`]),
     ...(from === undefined ? [] : [`${column} >= ${from}`]),
-    // Keys that were others when the place was noted cannot be compared.
+    // If the primary key has changed since the place was saved, its values cannot be compared.
     ...(from === undefined || after === undefined || names.length === 0 || after.length !== names.length
       ? []
       : [`(${column} > ${from} or (${names.join(', ')}) > (${after.map(parameter).join(', ')}))`]),
@@ -145,8 +145,8 @@ export async function rowsFrom(
 }
 
 /**
- * By what a row is known when it is read again. A new row by its primary key; a change by the key and the cursor, which
- * rises with it. A table without a primary key has only its content.
+ * The key that identifies a row when it is read again: the primary key for a new row, the primary key and the cursor
+ * for a change. A table without a primary key uses the whole content.
  */
 export function keyOfRow(
   row: TextRow,
@@ -166,7 +166,7 @@ export function keyOfRow(
   return `row:${digest}`;
 }
 
-/** By what it is known that a row was seen when it was new, whatever changes in it. */
+/** The key that records that a row was seen as new, independent of its changes. */
 export function birthOf(row: TextRow, columns: readonly string[], config: DatabaseEventConfig): string {
   return `born:${keyOfRow(row, columns, { ...config, events: ['insert'] })}`;
 }

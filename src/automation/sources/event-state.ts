@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import type { TextRow } from '../databases/index.js';
 
-/** A row with a lower cursor may be committed later than one with a higher: so far back every sweep looks again. */
+/** A row with a lower cursor may commit after one with a higher, so every sweep reads this far back. */
 const stretchMs = 5 * 60_000;
 const sweepEveryMs = 10_000;
-/** What was read is remembered for longer by so much; after a longer pause no sweep may go back to it. */
+/** Read rows are remembered for this much longer; after a longer pause no sweep may go back to them. */
 const pauseMostMs = 12 * 3_600_000;
-/** Of rows with the cursor itself, which are read again and again while nothing comes. */
+/** The bound of remembered rows with the cursor itself, which are read again while nothing new arrives. */
 const lastMax = 1_000;
 
 const placeShape = z.object({
   cursor: z.string().nullable(),
-  /** Of the rows with this cursor, those up to this key have been read; undefined: they are all read again. */
+  /** Rows with this cursor have been read up to this key; undefined: they are all read again. */
   after: z.array(z.string()).optional(),
 });
 
@@ -19,31 +19,31 @@ const placeShape = z.object({
 export type Place = z.output<typeof placeShape>;
 
 export const eventState = z.object({
-  /** What the table is looked at for; other settings begin anew. */
+  /** The settings that were polled for; other settings start anew. */
   about: z.string().optional(),
-  /** The highest when the trigger began; what lies at it or below is no news. Null: the table was empty. */
+  /** The maximum when the trigger started; rows at or below it are not events. Null: the table was empty. */
   floor: z.string().nullable().optional(),
   cursor: z.string().nullable().optional(),
   after: z.array(z.string()).optional(),
-  /** By what the rows with this cursor are known, for as long as it stays: a table may be quiet for years. */
+  /** The keys of the rows with this cursor, kept while the cursor stays: a table may be quiet for years. */
   last: z.array(z.string()).optional(),
-  /** Where a sweep goes on that is longer than one look. */
+  /** Where an unfinished sweep continues. */
   sweep: placeShape.optional(),
-  /** Where the cursor stood at earlier times, the oldest one still needed first. */
+  /** Earlier positions of the cursor, starting with the oldest that is still needed. */
   marks: z.array(z.object({ at: z.number(), cursor: z.string().nullable() })).optional(),
   swept_ms: z.number().optional(),
-  /** Where new rows are left out: the highest value by which they are known, when all had been read the last time. */
+  /** If new rows are skipped: the maximum of the birth column when all rows had last been read. */
   born: z.string().nullable().optional(),
 });
 export type EventState = z.output<typeof eventState>;
 
-/** From where a look reads. */
+/** Where a poll starts reading. */
 export interface Start {
   readonly place: Place;
   readonly sweeps: boolean;
 }
 
-/** Behind the cursor every now and then, and until such a sweep has come to the end of the table; else from the cursor on. */
+/** Regularly behind the cursor, until that sweep has reached the end of the table; otherwise from the cursor. */
 export function startOf(state: EventState, nowMs: number): Start {
   if (state.sweep !== undefined) return { place: state.sweep, sweeps: true };
   if (nowMs - (state.swept_ms ?? 0) >= sweepEveryMs) {
@@ -64,13 +64,13 @@ export interface Read {
   readonly more: boolean;
   /** Columns of the primary key. */
   readonly keys: readonly string[];
-  /** By what each of the rows is known. */
+  /** The key of each row. */
   readonly known: readonly string[];
   readonly cursorColumn: string;
   readonly born: string | null | undefined;
 }
 
-/** What is known after a look. A sweep never takes the cursor back: what comes meanwhile would be read for ever. */
+/** The state after a poll. A sweep never moves the cursor back, or rows that arrive meanwhile would be read forever. */
 export function stateAfter(
   state: EventState,
   { place, sweeps }: Start,
@@ -86,7 +86,7 @@ export function stateAfter(
   return sweeps ? { ...after, marks: marksWith(after, nowMs), swept_ms: nowMs } : after;
 }
 
-/** Among very many rows with one cursor a look begins behind those that were read; few are simply read again. */
+/** With very many rows of one cursor, the next poll starts after those read; a few are simply read again. */
 function endOf(place: Place, { rows, more, keys, cursorColumn }: Read): Place {
   const last = rows.at(-1);
   if (last === undefined) return place;
@@ -100,13 +100,13 @@ function lastOf({ cursor, after }: Place, { rows, known, cursorColumn }: Read): 
   return known.filter((_, index) => rows[index]?.[cursorColumn] === cursor).slice(-lastMax);
 }
 
-/** Where the cursor stood before the stretch began; until the trigger is that old, all since its beginning. */
+/** The cursor before the stretch began; for a younger trigger, the floor. */
 function behindStretch({ marks = [], floor = null }: EventState, nowMs: number): string | null {
   const old = marks.findLast(({ at }) => at <= nowMs - stretchMs);
   return old === undefined ? floor : old.cursor;
 }
 
-/** Of the marks, the newest that is older than the stretch, and all after it. */
+/** Keeps the newest mark that is older than the stretch, and all later marks. */
 function marksWith({ marks = [], cursor = null }: EventState, nowMs: number): EventState['marks'] {
   const all = [...marks, { at: nowMs, cursor }];
   const old = all.findLastIndex(({ at }) => at <= nowMs - stretchMs);

@@ -8,14 +8,14 @@ import { insertFound } from './sources.store.js';
 
 export interface Found {
   readonly triggerId: string;
-  /** Unique for the trigger: what is found twice runs once. */
+  /** Unique within the trigger: a message that is found twice runs once. */
   readonly key: string;
   readonly sessionId: string;
   readonly work: Omit<MessagePayload, 'requestId'>;
   readonly keepMs: number;
 }
 
-/** Puts what a look has found into the inbox; undefined where it was found before. */
+/** Puts a polled message into the inbox; undefined if it was found before. */
 export async function putIntoInbox(
   scope: TenantScope,
   tx: TenantTransaction,

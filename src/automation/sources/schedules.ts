@@ -11,15 +11,17 @@ import { Schedule } from '../triggers/schedule/schedule.js';
 import { putIntoInbox } from './found-messages.js';
 import { isRunning, lockDue, moveOn } from './sources.store.js';
 
-/** A firing that is noticed within this time is on time; later ones were missed, and the trigger says what becomes of them. */
+/**
+ * A firing noticed within this time is on time. Later ones count as missed, and the trigger's `missed` policy applies.
+ */
 const onTimeMs = 30_000;
-/** Of one look: a line of seconds after a pause. */
+/** The most firings of one poll: an expression with seconds may have many after a pause. */
 const firingsMax = 30;
 const keepMs = 8 * 24 * 3_600_000;
 
 const scheduleState = z.object({
   handled_ms: z.number(),
-  /** The times that it was armed for, and with which version of its trigger. */
+  /** The times it was armed for, and the revision of its trigger. */
   about: z.string().optional(),
   revision: z.number().optional(),
 });
@@ -36,7 +38,7 @@ export function scheduleOf(config: ScheduleConfig, nowMs: number): Schedule | un
   return schedule instanceof Schedule ? schedule : undefined;
 }
 
-/** What a schedule is armed with: the next firing, and that all before is handled. */
+/** The state of a newly armed schedule: the next firing, with all earlier ones handled. */
 export function armedSchedule(
   config: ScheduleConfig,
   revision: number,
@@ -51,9 +53,8 @@ export function armedSchedule(
 }
 
 /**
- * Fires what is due of one schedule, in one transaction that moves the schedule on. Several nodes may try; the row lets
- * one of them, and the key of a run is the time of its firing, so that no time runs twice. Judged by PostgreSQL's
- * clock.
+ * Fires the due runs of one schedule in the transaction that moves the schedule on. Several nodes may try; the row lock
+ * admits one, and a run's key is its firing time, so no time runs twice. Uses PostgreSQL's clock.
  */
 export class Schedules {
   readonly #parts: SchedulesParts;
@@ -72,7 +73,7 @@ export class Schedules {
       if (row === null) return [];
       const nowMs = row.now.getTime();
       const state = scheduleState.parse(row.state);
-      // Changed, and this node has not heard of it yet: whoever has fires it.
+      // The trigger has changed and this node has not seen it yet: a node that has will fire it.
       if (state.revision !== undefined && trigger.revision < state.revision) return [];
       const schedule = scheduleOf(config, nowMs);
       const { handled_ms: handledMs } = state;
@@ -97,7 +98,7 @@ export class Schedules {
           items.push(item);
           this.#parts.measures.fired(nowMs - firingMs);
         }
-        // The first one runs now; the others would overlap it.
+        // The first run starts now; the others would overlap it.
         if (!config.allow_overlap) break;
       }
       return items;
@@ -105,7 +106,7 @@ export class Schedules {
   }
 }
 
-/** Those on time, or in their absence the one that is made up for. */
+/** The firings that are on time; otherwise the missed one to make up. */
 export function firingsDue(
   schedule: Schedule,
   { missed }: Pick<ScheduleConfig, 'missed'>,

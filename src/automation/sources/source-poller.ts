@@ -8,16 +8,16 @@ import { type Later, ClaimLoop } from '../../infra/claims/index.js';
 import { dueSources, noteFailure, type SourceKind } from './sources.store.js';
 
 const sweepEveryMs = 500;
-/** Sources with a connection stay with the node that looked last, unless it is late by so much. */
+/** Connected sources stay with the node that polled last, unless it is this late. */
 const lateMs = 3_000;
 const sourcesMax = 200;
-/** Looks at once, and of these of one tenant. */
+/** Concurrent polls: in total, and per tenant. */
 const looksMax = { all: 1_000, each: 500 };
 const errorCharsMax = 500;
-/** After a look that failed; doubled with every further one. */
+/** The pause after a failed poll; doubled with each further failure. */
 const pauseMs = 15_000;
 
-/** Looks once; answers what was found, and when to look again here. */
+/** Polls once; returns the messages found and when to poll again on this node. */
 export type PollSource = (
   scope: TenantScope,
   triggerId: string,
@@ -38,11 +38,11 @@ interface Source {
   readonly scope: TenantScope;
   readonly triggerId: string;
   readonly kind: SourceKind;
-  /** Something is said to be there, so look before it is due. */
+  /** New content was announced, so poll before the source is due. */
   readonly early: boolean;
 }
 
-/** Looks at triggers that nobody calls, when they are due. */
+/** Polls the sources of triggers when they are due. */
 export class SourcePoller {
   readonly #parts: SourcePollerParts;
   readonly #rounds: ClaimLoop<Source>;
@@ -99,7 +99,7 @@ export class SourcePoller {
       const failures = await store.inTenant(scope, (tx) =>
         noteFailure(scope, tx, triggerId, pauseMs, message),
       );
-      // Its owner sees it with the trigger; in the log the first of a row is enough.
+      // The owner sees the error with the trigger; the log needs only the first in a row.
       if (failures === 1) report(`looking at a trigger of kind ${kind}`, error);
       return undefined;
     }

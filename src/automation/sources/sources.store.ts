@@ -7,11 +7,11 @@ export type SourceKind = 'schedule' | 'email' | 'db_event';
 export interface Arming {
   readonly triggerId: string;
   readonly kind: SourceKind;
-  /** Undefined keeps what is there. */
+  /** Undefined keeps the stored state. */
   readonly state: object | undefined;
-  /** For one that is looked at for the first time. */
+  /** The state for a source that is armed for the first time. */
   readonly firstState?: object | undefined;
-  /** Undefined: switched off. */
+  /** Undefined: disabled. */
   readonly dueAt: Date | undefined;
 }
 
@@ -31,8 +31,8 @@ export async function armSource(
 }
 
 /**
- * Of a schedule. While it stays switched on with the same times it goes on where it was: a change of its name must not
- * swallow a firing that is due and not yet noticed.
+ * Arms a schedule. If it stays enabled with the same times, it keeps its position: renaming it must not swallow a
+ * firing that is due but not yet noticed.
  */
 export async function armSchedule(
   { tenantId }: TenantScope,
@@ -62,7 +62,7 @@ const dueRow = z.object({
 });
 export type DueSource = z.output<typeof dueRow>;
 
-/** Schedules that are due, and of the others those that no node has looked at in their time. */
+/** Due schedules, and other due sources that no node has polled in time. */
 export function dueSources(
   tx: DirectoryTransaction,
   lateMs: number,
@@ -83,7 +83,7 @@ const sourceRow = z.object({
 });
 export type SourceRow = z.output<typeof sourceRow>;
 
-/** The source, where it is due and in nobody's hands; nobody else has it until the transaction ends. */
+/** Locks the source until the transaction ends, if it is due and no other transaction holds it. */
 export function lockDue(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -96,8 +96,8 @@ export function lockDue(
 }
 
 /**
- * The same for a look that takes longer than a transaction should: it is held for so long. `early`: something is said to
- * be there, so it need not be due.
+ * The same for polls longer than a transaction: claims the source for `holdMs`. `early`: new content was announced, so
+ * the source need not be due.
  */
 export function takeDue(
   { tenantId }: TenantScope,
@@ -113,7 +113,7 @@ export function takeDue(
     returning kind, state, failures, clock_timestamp() as now`);
 }
 
-/** False where the trigger was changed or switched off meanwhile: what was found is another look's to find. */
+/** Returns false if the trigger was changed or disabled meanwhile: another poll will find the messages. */
 export async function moveOn(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -136,7 +136,7 @@ export async function moveOn(
 const healthRow = z.object({ failures: z.number(), last_error: z.string().nullable() });
 export type SourceHealth = z.output<typeof healthRow>;
 
-/** How the last looks went; null where nothing is looked at. */
+/** The result of the last polls; null if the trigger has no polled source. */
 export function sourceHealth(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -148,7 +148,7 @@ export function sourceHealth(
 
 const pauseMostMs = 120_000;
 
-/** How many looks in a row have failed with this one; undefined where the trigger is switched off. */
+/** Returns the number of consecutive failures, including this one; undefined if the trigger is disabled. */
 export async function noteFailure(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -175,7 +175,7 @@ export interface FoundMessage {
   readonly keepMs: number;
 }
 
-/** A row of the inbox for what a look has found; null where it was found before. */
+/** Inserts an inbox row for a polled message; null if it was found before. */
 export async function insertFound(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -191,7 +191,7 @@ export async function insertFound(
     returning seq`);
 }
 
-/** Remembers what a look has seen and leaves alone, so that no later look takes it for news. False: it was known. */
+/** Records a row that a poll has seen and skips, so that no later poll reports it. Returns false if it was known. */
 export async function noteSeen(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -205,7 +205,7 @@ export async function noteSeen(
   return rowCount === 1;
 }
 
-/** Whether a run of the trigger goes on. */
+/** Whether a run of the trigger is in progress. */
 export function isRunning(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

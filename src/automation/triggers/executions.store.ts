@@ -15,8 +15,8 @@ export interface EndedExecution {
 }
 
 /**
- * An execution that ended before a session had it: a gate refused the sender, or no session would take it. One that a
- * session knows is left as it is.
+ * Records an execution that ended before a session had it: a sender block applied, or no session accepted it. An
+ * execution that a session already knows stays unchanged.
  */
 export async function insertEnded(
   { tenantId }: TenantScope,
@@ -62,7 +62,7 @@ export async function setAnswerCut(
     update executions set answer_cut = true where tenant_id = ${tenantId} and id = ${executionId}`);
 }
 
-/** The trigger that the session's last message came by; null where none ever did. */
+/** The trigger of the session's last triggered message; null if there is none. */
 export function lastTriggerOf(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

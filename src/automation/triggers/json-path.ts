@@ -1,6 +1,6 @@
 /**
- * The part of JSONPath that a context mapping takes: `$`, `.name`, `['name']` and `[n]`. Each path leads to at most one
- * value, so nothing that a sender puts into a payload can make a mapping slow or large.
+ * The subset of JSONPath for context mappings: `$`, `.name`, `['name']` and `[n]`. Each path selects at most one value,
+ * so no payload can make a mapping slow or large.
  */
 export type PathSteps = readonly (string | number)[];
 
@@ -8,7 +8,7 @@ const step = /\.([\p{L}\p{N}_-]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\['\\])*)'\]|\["(
 const lengthMax = 500;
 const stepsMax = 32;
 
-/** Undefined for anything else. */
+/** Undefined for any other syntax. */
 export function parseJsonPath(text: string): PathSteps | undefined {
   if (!text.startsWith('$') || text.length > lengthMax) return undefined;
   const steps: (string | number)[] = [];
@@ -26,7 +26,7 @@ export function parseJsonPath(text: string): PathSteps | undefined {
   return steps;
 }
 
-/** Undefined where the path leads nowhere. */
+/** Undefined if the path selects nothing. */
 export function followPath(steps: PathSteps, document: unknown): unknown {
   let value = document;
   for (const name of steps) {

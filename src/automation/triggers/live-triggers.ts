@@ -9,19 +9,19 @@ import { triggerTopic } from './changes.js';
 import { parseTriggerConfig, type TriggerConfig } from './config/trigger-config.js';
 import { findLive, type LiveRow } from './triggers.store.js';
 
-/** A trigger as it works: everything that the way of a message needs, without another query. */
+/** A trigger in memory: everything that handling a message needs, without another query. */
 export interface LiveTrigger {
   readonly id: string;
   readonly scope: TenantScope;
   readonly limits: TenantLimits;
   readonly agentId: string;
   readonly enabled: boolean;
-  /** Rises with every change. */
+  /** Increases with every change. */
   readonly revision: number;
   readonly parsed: TriggerConfig;
-  /** Of a webhook, the current one first; while one is rotated, two. */
+  /** The secrets of a webhook, the current one first; two during a rotation. */
   readonly secrets: readonly SecretValue[];
-  /** Until when the second is valid. */
+  /** When the second secret expires. */
   readonly formerSecretUntilMs: number;
 }
 
@@ -31,29 +31,26 @@ export interface LiveTriggersParts {
   readonly vault: Pick<Vault, 'resolveAll'>;
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;
-  /** Of changes to a tenant's plan and figures; the subject is the tenant. */
+  /** The topic of changes to a tenant's plan and limits; the subject is the tenant. */
   readonly tenantTopic: string;
 }
 
 const triggersMax = 20_000;
 const unknownMax = 10_000;
-/** Ids of one question. */
+/** The most ids of one query. */
 const lookUpsMax = 500;
-/** Short: whoever has just made a trigger is told of it by the feed, and a flood of invented ids costs little. */
+/** Short: the feed announces a new trigger anyway, and a flood of invented ids stays cheap. */
 const unknownMs = 2_000;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/**
- * The triggers that this node has been asked for. The feed of changes drops what is outdated; while the feed is away
- * nothing that is kept is believed.
- */
+/** A cache of triggers. The change feed invalidates entries; while the feed is not fresh, the cache is bypassed. */
 export class LiveTriggers {
   readonly #parts: LiveTriggersParts;
   readonly #kept = new LRUCache<string, LiveTrigger>({ max: triggersMax });
   readonly #unknown: LRUCache<string, true>;
-  /** What is being loaded. A change takes its load out, so that what comes of it is neither kept nor joined. */
+  /** Loads in progress. A change removes its load, so that the outdated result is neither cached nor joined. */
   readonly #loads = new Map<string, Promise<LiveTrigger | undefined>>();
-  /** Together, so that invented ids cost a bounded number of questions. */
+  /** Lookups are batched, so that invented ids cost a bounded number of queries. */
   readonly #lookUps: LookUps<LiveRow>;
   readonly #unsubscribe: readonly (() => void)[];
 
@@ -85,7 +82,7 @@ export class LiveTriggers {
     ];
   }
 
-  /** Undefined for one that does not exist. Without a promise when it is in memory. */
+  /** Undefined if the trigger does not exist. Returns without a promise if it is cached. */
   get(id: string): LiveTrigger | undefined | Promise<LiveTrigger | undefined> {
     if (!uuid.test(id)) return undefined;
     const key = id.toLowerCase();
@@ -157,7 +154,7 @@ export class LiveTriggers {
   }
 }
 
-/** The secrets that verify at this moment. */
+/** The secrets that are valid now. */
 export function validSecrets(
   { secrets, formerSecretUntilMs }: Pick<LiveTrigger, 'secrets' | 'formerSecretUntilMs'>,
   nowMs: number,

@@ -8,8 +8,8 @@ export const mappedNamesMax = 50;
 const valueCharsMax = 2_000;
 
 /**
- * The fields of a payload that the mapping names. What leads nowhere or to null is left out, objects and lists become
- * compact JSON, long values are cut, and reserved names are dropped.
+ * The payload fields that the mapping names. Missing and null values are omitted, objects and lists become compact
+ * JSON, long values are cut, and reserved names are dropped.
  */
 export function mappedContext(mapping: Readonly<Record<string, string>>, payload: unknown): MappedContext {
   const context: [string, Scalar][] = [];
@@ -29,8 +29,8 @@ function scalarOf(value: unknown): Scalar | undefined {
 }
 
 /**
- * A JSON value as compact text, written until there are so many characters and not much further: fifty names may all
- * lead to a payload of a megabyte.
+ * Writes a JSON value as compact text and stops soon after `lengthMax` characters: fifty names may all select a payload
+ * of a megabyte.
  */
 export function compactJson(value: unknown, lengthMax: number): string {
   let text = '';
@@ -65,7 +65,7 @@ function* fieldsOf(object: object, lengthMax: number): Generator<readonly [strin
   }
 }
 
-/** Never in the middle of a character that takes two units. */
+/** Never cuts between the two units of a surrogate pair. */
 export function cutText(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text;
   const cut = text.slice(0, lengthMax);

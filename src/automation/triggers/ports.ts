@@ -4,16 +4,16 @@ import type { Author } from '../../conversations/invocation/index.js';
 import type { PlatformError } from '../../kernel/errors.js';
 import type { MappedContext } from './mapped-context.js';
 
-/** What triggers need of sessions and consumers, in their own words. The composition adapts whoever has it. */
+/** The ports through which triggers use sessions and consumers. */
 
-/** Somebody of the tenant who runs a trigger by hand. */
+/** The member of the tenant who runs a trigger by hand. */
 export interface InvokedBy {
   readonly author: Author;
-  /** Whether they continue only sessions that they began; a payload can name anybody's. */
+  /** Whether they may continue only sessions that they started; a payload can name any session. */
   readonly ownSessionsOnly: boolean;
 }
 
-/** A turn that a trigger wants. The id is fixed before the first attempt: the same order twice is one turn. */
+/** A turn to run for a trigger. The id is fixed before the first attempt: the same order twice is one turn. */
 export interface TurnOrder {
   readonly scope: TenantScope;
   readonly limits: TenantLimits;
@@ -24,7 +24,7 @@ export interface TurnOrder {
   readonly message: string;
   readonly context: MappedContext;
   readonly consumerKey: string | undefined;
-  /** As the channel tells it: it fills a contact that has no name. */
+  /** The name that the channel reports; it fills a contact without a name. */
   readonly consumerDisplayName: string | undefined;
   readonly channel: string;
   readonly userId: string | undefined;
@@ -32,9 +32,12 @@ export interface TurnOrder {
   readonly invokedBy: InvokedBy | undefined;
   readonly deadlineMs: number;
   readonly requestId: string;
-  /** Whether its sender was counted as the tenant's model work; what nobody sent is counted when it begins. */
+  /**
+   * Whether the message was counted as the tenant's model work on arrival; other messages are counted when the turn
+   * starts.
+   */
   readonly isCounted: boolean;
-  /** Whether it may have been handed in before. */
+  /** Whether the order may have been submitted before. */
   readonly isRepeat: boolean;
 }
 
@@ -49,11 +52,13 @@ export interface TurnOutcome {
 }
 
 export interface TurnPort {
-  /** Resolves with the outcome of the turn, also of one that ran before; rejects with what kept it from being taken. */
+  /**
+   * Resolves to the outcome of the turn, also if it ran before; rejects with the reason why the turn was not accepted.
+   */
   runTurn(order: TurnOrder): Promise<TurnOutcome>;
-  /** Of a turn that has ended. */
+  /** The outcome of a turn that has ended. */
   outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined>;
-  /** The refusal of a turn for want of tokens; undefined where the agent's model is paid for by the tenant itself. */
+  /** The refusal of a turn for lack of tokens; undefined if the tenant pays for the agent's model itself. */
   tokenRefusal(
     tenant: Pick<TurnOrder, 'scope' | 'limits'>,
     agentId: string,
@@ -61,6 +66,6 @@ export interface TurnPort {
 }
 
 export interface ConsumerPort {
-  /** Whether the tenant serves this person no more. */
+  /** Whether the tenant's denylist contains this consumer. */
   isDenied(scope: TenantScope, consumerKey: string): boolean | Promise<boolean>;
 }

@@ -4,7 +4,7 @@ import { type ReferenceFinder, SecretsByReference } from '../../tenancy/vault/in
 
 const use = z.object({ id: z.uuid(), name: z.string(), secrets: z.array(z.string()) });
 
-/** Which triggers use the secrets, disabled ones too. */
+/** The triggers that use the secrets, including disabled ones. */
 export const findSecretReferences: ReferenceFinder = async (scope, tx, secrets) => {
   const known = new SecretsByReference(secrets);
   const wanted = sql.array(known.references, 'text');

@@ -3,28 +3,30 @@ import { ownOf, textOf } from '../../infra/expressions/index.js';
 import { cutText } from './mapped-context.js';
 
 /**
- * `{{ name }}` in addresses, bodies and messages. A dotted name is a path into a value. What was put in is never read
- * for placeholders again, so no sender can make one.
+ * Fills `{{ name }}` in URLs, bodies and messages. A dotted name is a path into a value. Inserted values are not
+ * scanned for placeholders again, so a sender cannot inject one.
  */
 const pattern = /\{\{[ \t]*([A-Za-z0-9_.-]{1,256})[ \t]*\}\}/g;
 const whole = /^\{\{[ \t]*([A-Za-z0-9_.-]{1,256})[ \t]*\}\}$/;
 const anyBraces = /\{\{/;
-/** Scheme and host are fixed: whoever fills in the rest must not choose where it is sent. */
+/** Scheme and host are fixed, so that inserted values cannot choose the destination. */
 const fixedOrigin = /^https?:\/\/[^/?#{}@\\\s]+(?:[/?#]|$)/i;
 
 export type Names = Readonly<Record<string, unknown>>;
 
-/** What a dotted path leads to: the name as it stands, else step by step; undefined where nothing is. */
+/** Resolves a dotted path: the whole name first, then step by step; undefined if there is no value. */
 export function valueAt(names: unknown, path: string): unknown {
   const direct = ownOf(names, path);
   if (direct !== undefined) return direct;
   return path.split('.').reduce<unknown>(ownOf, names);
 }
 
-/** What may come of one template, all of its texts together: a short one can name a long value thousands of times. */
+/** The most text that one template may produce in total: a short template can name a long value thousands of times. */
 export const filledCharsMax = 4_000_000;
 
-/** How many characters may still come. Several texts of one template share it. What is more is refused, or cut off. */
+/**
+ * The characters that may still be produced. Several texts of one template share it. Further text is refused or cut.
+ */
 export class FillBudget {
   readonly #beyond: 'refuse' | 'cut';
   #left: number;
@@ -40,18 +42,19 @@ export class FillBudget {
     return taken;
   }
 
-  /** Of what cannot be cut off. */
+  /** Counts text that cannot be cut. */
   count(chars: number): void {
     this.#left -= chars;
     if (this.#left >= 0) return;
     throw new PlatformError('VALIDATION_ERROR', {
-      message: 'A template gives more text than it may.',
+      message:
+        'The filled template is too long. Use fewer or shorter values.',
       details: { field: 'template', issue: 'gives more text than it may' },
     });
   }
 }
 
-/** What is missing becomes empty text. */
+/** Missing values become empty text. */
 export function fillText(
   template: string,
   names: unknown,
@@ -61,7 +64,7 @@ export function fillText(
   return template.replaceAll(pattern, (_, name: string) => encode(room.take(textOf(valueAt(names, name)))));
 }
 
-/** A text that is one placeholder and nothing else becomes its value, of whatever type. */
+/** A text that is exactly one placeholder becomes its value, of any type. */
 export function fillJson(template: unknown, names: unknown, room = new FillBudget()): unknown {
   if (typeof template === 'string') {
     const [, only] = whole.exec(template) ?? [];
@@ -78,7 +81,7 @@ export function fillJson(template: unknown, names: unknown, room = new FillBudge
   );
 }
 
-/** Undefined where a value would climb out of the path that was written. */
+/** Undefined if an inserted value would leave the configured path. */
 export function fillAddress(template: string, names: unknown): string | undefined {
   const [beforeQuery = ''] = template.split(/[?#]/, 1);
   for (const segment of beforeQuery.split('/').slice(3)) {
@@ -88,15 +91,15 @@ export function fillAddress(template: string, names: unknown): string | undefine
   return fillText(template, names, encodeURIComponent);
 }
 
-/** Why the text is no address that may be filled in; undefined when it is one. */
+/** The fault of a URL template; undefined if it is valid. */
 export function faultOfAddress(template: string): string | undefined {
-  if (!/^https?:\/\//i.test(template)) return 'must begin with http:// or https://, written out';
+  if (!/^https?:\/\//i.test(template)) return 'must begin with http:// or https://, not with a placeholder';
   if (!fixedOrigin.test(template))
     return 'must have its host written out, without user, password or placeholder';
-  return URL.canParse(sampleAddress(template)) ? undefined : 'is not an address';
+  return URL.canParse(sampleAddress(template)) ? undefined : 'is not a valid URL';
 }
 
-/** The address with something harmless in the place of every placeholder. */
+/** The URL with a harmless text in place of every placeholder. */
 export function sampleAddress(template: string): string {
   return template.replaceAll(pattern, 'x');
 }

@@ -63,7 +63,7 @@ export function findTrigger(
     select ${columns} from triggers where tenant_id = ${tenantId} and id = ${id}`);
 }
 
-/** The trigger, which nobody else changes until the transaction ends. */
+/** Locks the trigger row until the transaction ends. */
 export function lockTrigger(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -153,7 +153,7 @@ export function setFormerSecret(
     where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);
 }
 
-/** What waits for it is dropped when its turn comes. */
+/** Messages that wait for the trigger are dropped when they are run. */
 export async function deleteTrigger(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -187,7 +187,7 @@ const byId: HotStatement<LiveRow> = {
   row: liveRow,
 };
 
-/** The triggers that webhooks' addresses name: the only look-up in which a trigger says whose it is. */
+/** Triggers by the ids in webhook URLs: the only lookup without a known tenant. */
 export async function findLive(
   reads: HotReads,
   ids: readonly string[],

@@ -11,7 +11,7 @@ import {
 
 const templateBytesMax = 64 * 1024;
 
-/** A patch that changes `type` alone leaves what the type before used; it is kept, and means nothing. */
+/** A patch that changes only `type` leaves the fields of the previous type; they are kept and ignored. */
 const leftOver = { header: headerName.optional() };
 
 const callbackAuth = z.discriminatedUnion('type', [
@@ -30,7 +30,7 @@ const callbackAuth = z.discriminatedUnion('type', [
 
 export type CallbackAuth = z.output<typeof callbackAuth>;
 
-/** `type` may be left out; then it is `none`. */
+/** `type` defaults to `none`. */
 const callbackAuthGiven = withDefault('type', 'none', callbackAuth);
 
 const responseTransform = z.strictObject({
@@ -41,7 +41,7 @@ const responseTransform = z.strictObject({
 export type ResponseTransform = z.output<typeof responseTransform>;
 
 export const callback = z.strictObject({
-  url: address.describe('May hold `{{ name }}` behind the host.'),
+  url: address.describe('May contain `{{ name }}` placeholders after the host.'),
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
   content_type: contentType.optional(),
   auth: callbackAuthGiven.prefault({}),
@@ -52,7 +52,7 @@ export const callback = z.strictObject({
       `has more than ${templateBytesMax} bytes as JSON`,
     )
     .optional()
-    .describe('Values may hold `{{ agent_response }}`, names of the mapped context, and ids.'),
+    .describe('Values may contain `{{ agent_response }}`, names of the mapped context, and ids.'),
   response_transform: responseTransform.optional(),
 });
 
@@ -81,7 +81,9 @@ export const execution = z.strictObject({
   timeout_ms: z
     .unknown()
     .optional()
-    .describe('Milliseconds; only shortens the deadline. What is no number or below 1000 is ignored.'),
+    .describe(
+      'Milliseconds. Can only shorten the deadline; a value that is not a number or is below 1000 is ignored.',
+    ),
   ack_response: z
     .strictObject({
       body: jsonOf(templateBytesMax).optional(),

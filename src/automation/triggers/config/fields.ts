@@ -3,7 +3,7 @@ import { expressionLengthMax, faultOfExpression } from '../../../infra/expressio
 import { isJsonObject } from '../../../http/operations/index.js';
 import { faultOfAddress } from '../templates.js';
 
-/** Kinds of field that several parts of a trigger's configuration share. */
+/** Field schemas that several parts of a trigger's configuration share. */
 
 const secretName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be the name of a secret' });
 
@@ -17,7 +17,7 @@ export const contentType = z
     error: 'must be a content type',
   });
 
-/** A secret by its name or its id; exactly one of the two. */
+/** A secret by its name or its id; exactly one of the two is set. */
 export const secretFields = {
   secret_ref: secretName.optional(),
   vault_secret_id: z.guid().optional(),
@@ -33,16 +33,16 @@ export function refuseUnlessOneSecret(value: SecretFields, context: z.Refinement
   context.addIssue({
     code: 'custom',
     path: ['secret_ref'],
-    message: 'exactly one of secret_ref and vault_secret_id names the secret',
+    message: 'must have exactly one of secret_ref and vault_secret_id',
   });
 }
 
-/** A path of names with dots between. */
+/** A path of names separated by dots. */
 export const dottedPath = z
   .string()
   .min(1)
   .max(500)
-  .refine((path) => path.split('.').every((name) => name !== ''), 'must be names with dots between');
+  .refine((path) => path.split('.').every((name) => name !== ''), 'must be names separated by dots');
 
 export const expression = z
   .string()
@@ -71,7 +71,7 @@ export function jsonOf(bytesMax: number) {
     );
 }
 
-/** A union cannot fill in by itself the field that its kinds are told apart by. */
+/** Fills in the discriminator field, which a discriminated union cannot default itself. */
 export function withDefault<Schema extends z.ZodType>(name: string, value: string, schema: Schema) {
   return z.preprocess(
     (given) => (isJsonObject(given) && !(name in given) ? { ...given, [name]: value } : given),

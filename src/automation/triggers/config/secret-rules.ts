@@ -12,9 +12,9 @@ import {
 } from '../../../tenancy/vault/index.js';
 
 /**
- * What is approved once somebody of this role has written these destinations. Owners and admins approve by writing; an
- * editor keeps what was approved before, and may add only what the secret allows by itself. A secret that is not there
- * is refused, and one that is cannot be deleted before the transaction ends.
+ * Returns the approved destinations after a change by this role. Owners and admins approve by writing; an editor keeps
+ * earlier approvals and may add only destinations that the secret itself allows. A missing secret is refused; an
+ * existing one cannot be deleted before the transaction ends.
  */
 export async function approvedDestinations(
   vault: Pick<Vault, 'keep'>,

@@ -4,19 +4,22 @@ import { refuseUnlessOneSecret, secretFields } from './fields.js';
 const messageCharsMax = 100_000;
 const contextBytesMax = 16 * 1024;
 const configBytesMax = 512 * 1024;
-/** Only shortens the deadline; what is no number or below 1000 is ignored, so nothing is wrong here. */
+/**
+ * Can only shorten the deadline. Values that are not numbers or are below 1000 are ignored, so every value is valid
+ * here.
+ */
 const timeouts = {
-  timeout_ms: z.unknown().optional().describe('Milliseconds; only shortens the deadline.'),
+  timeout_ms: z.unknown().optional().describe('Milliseconds. Can only shorten the deadline.'),
   execution: z
-    .looseObject({ timeout_ms: z.unknown().optional().describe('Wins over `timeout_ms`.') })
+    .looseObject({ timeout_ms: z.unknown().optional().describe('Takes precedence over `timeout_ms`.') })
     .optional(),
 };
 const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 
-/** `trigger_config` of a schedule. Whether its cron line means something is judged where cron lines are read. */
+/** `trigger_config` of a schedule. The cron expression itself is validated by `CronLine`. */
 export const scheduleConfig = z.looseObject({
   ...timeouts,
-  cron: z.string().min(1).max(200).describe('Five fields, or six with seconds first.'),
+  cron: z.string().min(1).max(200).describe('Five fields, or six with the seconds first.'),
   timezone: z.string().min(1).max(100).default('UTC').describe('A name of the IANA time zone database.'),
   message: z.string().min(1).max(messageCharsMax),
   context: z
@@ -30,11 +33,11 @@ export const scheduleConfig = z.looseObject({
   missed: z
     .enum(['skip', 'run_once'])
     .default('skip')
-    .describe('What becomes of runs that no node was there for, looking back 24 hours.'),
+    .describe('What to do about runs of the last 24 hours that no node was running for.'),
   allow_overlap: z
     .boolean()
     .default(false)
-    .describe('Whether a run begins while the one before still goes on.'),
+    .describe('Whether a run may start while the previous one is still running.'),
 });
 
 export type ScheduleConfig = z.output<typeof scheduleConfig>;
@@ -56,12 +59,14 @@ export const emailConfig = z.looseObject({
       tls: z
         .boolean()
         .optional()
-        .describe('TLS from the first byte; left out, so at port 993, and by STARTTLS at others.'),
+        .describe(
+          'Whether TLS starts with the connection. Default: true at port 993, else STARTTLS is used.',
+        ),
       ...secretFields,
     })
     .superRefine(refuseUnlessOneSecret)
     .optional()
-    .describe('A mailbox that is looked into; without it the node takes mail for `<trigger_id>@<domain>`.'),
+    .describe('A mailbox to poll. Without it, the node receives mail for `<trigger_id>@<domain>`.'),
   allowed_senders: z.array(sender).max(1_000).optional(),
   reply: z.boolean().default(true).describe('Whether the answer is sent as a reply in the thread.'),
 });
@@ -70,7 +75,7 @@ export type EmailConfig = z.output<typeof emailConfig>;
 
 const tlsPort = 993;
 
-/** Else TLS begins by STARTTLS. */
+/** Otherwise TLS starts with STARTTLS. */
 export function isTlsFromTheStart({
   tls,
   port,
@@ -82,7 +87,7 @@ const identifier = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}$/, { error: 'must be the name of a column' });
 const tableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62})?$/, {
-  error: 'must be the name of a table, with its schema before a dot where it is not public',
+  error: 'must be the name of a table, as schema.table if the schema is not public',
 });
 
 export const databaseEventConfig = z.looseObject({
@@ -94,12 +99,14 @@ export const databaseEventConfig = z.looseObject({
     .min(1)
     .max(2)
     .default(['insert']),
-  cursor_column: identifier.describe('Rises with every new row; for `update` also with every change.'),
+  cursor_column: identifier.describe(
+    'A column that increases with every new row; for `update` also with every change.',
+  ),
   created_column: identifier
     .optional()
     .describe(
-      'For `update` alone: a number or time that rises with each new row and never changes in one, by which new rows ' +
-        'are told from changed ones. Left out, the primary key where it is one whole number; without either, a new ' +
+      'For `update` only: a number or time that increases with each new row and never changes within a row. It tells ' +
+        'new rows from changed ones. Default: the primary key if it is a single integer; without either, a new ' +
         'row counts as changed.',
     ),
   channel: identifier.optional().describe('A notification channel of the database that wakes the poll.'),
@@ -108,12 +115,16 @@ export const databaseEventConfig = z.looseObject({
     .refine((filter) => Object.keys(filter).length <= 20, 'has more than 20 columns')
     .optional(),
   poll_ms: z.int().min(100).max(3_600_000).default(1_000),
-  message_template: z.string().min(1).max(20_000).describe('May hold `{{ column }}` for columns of the row.'),
+  message_template: z
+    .string()
+    .min(1)
+    .max(20_000)
+    .describe('May contain `{{ column }}` for columns of the row.'),
 });
 
 export type DatabaseEventConfig = z.output<typeof databaseEventConfig>;
 
-/** Whatever the type, a configuration stays small enough to be read with every change of a trigger. */
+/** Bounds the size of any configuration, since it is read again with every change of its trigger. */
 export const anyConfig = z
   .record(z.string(), z.unknown())
   .refine(

@@ -19,7 +19,7 @@ import { type WebhookConfig, webhookConfig } from './webhook-config.js';
 export const triggerTypes = ['webhook', 'email', 'db_event', 'schedule'] as const;
 export type TriggerType = (typeof triggerTypes)[number];
 
-/** A configuration that was judged, with every default filled in. */
+/** A validated configuration with every default filled in. */
 export type TriggerConfig =
   | { readonly type: 'webhook'; readonly config: WebhookConfig }
   | { readonly type: 'email'; readonly config: EmailConfig }
@@ -33,7 +33,7 @@ export const configSchemas = {
   schedule: scheduleConfig,
 } as const satisfies Record<TriggerType, z.ZodType>;
 
-/** Throws `validation_error` with the field, as `trigger_config.execution.split_config.max_chunks`. */
+/** Throws `validation_error` with the field, such as `trigger_config.execution.split_config.max_chunks`. */
 export function parseTriggerConfig(type: TriggerType, given: JsonObject): TriggerConfig {
   const wrapped = schemas.object({ trigger_config: configSchemas[type] });
   const { trigger_config: config } = validate(wrapped, { trigger_config: given }) as {
@@ -42,7 +42,7 @@ export function parseTriggerConfig(type: TriggerType, given: JsonObject): Trigge
   return { type, config } as TriggerConfig;
 }
 
-/** A setting that is null is one that was left out; in bodies that are sent as they stand, null is a value. */
+/** Treats null settings as absent. In bodies that are sent verbatim, null stays a value. */
 export function withoutNulls(given: JsonObject): JsonObject {
   const config = mergePatch({}, given);
   const written = within(given, 'execution');
@@ -71,13 +71,13 @@ function within(object: JsonObject, name: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Where the vendors of channels are reached: their own addresses, unless the operator set others. */
+/** The base URLs of the channel vendors: their own, unless the operator configured others. */
 export interface ChannelAddresses {
   readonly twilio: string;
   readonly whatsapp_cloud: string;
 }
 
-/** Every secret that the configuration uses. */
+/** The destinations of all secrets that the configuration uses. */
 export function destinationsOf(
   { type, config }: TriggerConfig,
   channels: ChannelAddresses,
@@ -100,7 +100,7 @@ export function destinationsOf(
   return found;
 }
 
-/** Without TLS from the first byte it begins before the password is sent, but on the machine itself. */
+/** Without TLS from the start, STARTTLS runs before the password is sent, except on the local machine. */
 function placeOfMailbox(imap: NonNullable<EmailConfig['imap']>): Place {
   const { host, port } = imap;
   return { scheme: isTlsFromTheStart(imap) ? 'imaps' : 'imap+starttls', host, port };
@@ -113,7 +113,7 @@ function destination(fields: SecretFields, at: string, place: Place): Destinatio
     : { ...place, secret: name, field: `${at}.secret_ref` };
 }
 
-/** Refuses addresses and headers that may not be called from here, naming the field. */
+/** Refuses URLs and headers that outbound requests may not use, naming the field. */
 export function checkOutbound(
   { type, config }: TriggerConfig,
   egress: Pick<Egress, 'checkUrl' | 'checkHost' | 'checkHeaders'>,

@@ -14,7 +14,7 @@ const auth = z.looseObject({
   require_timestamp: z.boolean().default(false),
 });
 
-/** A patch that changes `mode` leaves what the mode before used; it is kept, and means nothing. */
+/** A patch that changes `mode` leaves the fields of the previous mode; they are kept and ignored. */
 const leftOver = {
   field: z.unknown().optional(),
   expression: z.unknown().optional(),
@@ -34,14 +34,14 @@ const queryExtraction = z.discriminatedUnion('mode', [
 
 export type QueryExtraction = z.output<typeof queryExtraction>;
 
-/** `mode` may be left out; then it is `field`. */
+/** `mode` defaults to `field`. */
 const queryExtractionGiven = withDefault('mode', 'field', queryExtraction);
 
 const jsonPath = z.string().superRefine((text, context) => {
   if (parseJsonPath(text) !== undefined) return;
   context.addIssue({
     code: 'custom',
-    message: "must be a path of `$`, `.name`, `['name']` and `[n]`",
+    message: "must be a path made of `$`, `.name`, `['name']` and `[n]`",
   });
 });
 
@@ -75,7 +75,7 @@ const channel = z.strictObject({
     .strictObject({ type: z.string().max(50).optional(), ...secretFields })
     .superRefine(refuseUnlessOneSecret)
     .optional()
-    .describe('With it the vendor’s own signature is required, in place of `auth.type`.'),
+    .describe('If set, the vendor’s own signature is required instead of `auth.type`.'),
 });
 
 const senderAccess = z.strictObject({
@@ -97,19 +97,21 @@ const webhookBase = z.looseObject({
   timeout_ms: z
     .unknown()
     .optional()
-    .describe('Milliseconds; only shortens the deadline. What is no number or below 1000 is ignored.'),
+    .describe(
+      'Milliseconds. Can only shorten the deadline; a value that is not a number or is below 1000 is ignored.',
+    ),
   channel: channel.optional(),
   sender_access: senderAccess.prefault({}),
   execution: execution.prefault({}),
 });
 
-/** `trigger_config` of a webhook, every default filled in. */
+/** `trigger_config` of a webhook with every default filled in. */
 export const webhookConfig = webhookBase.transform(withDependentDefaults).superRefine(refuseWhatDoesNotFit);
 
 export type WebhookConfig = ReturnType<typeof withDependentDefaults>;
 export type SplitConfig = WebhookConfig['execution']['split_config'];
 
-/** What a default of one field takes from another. */
+/** Fills defaults that depend on other fields. */
 function withDependentDefaults(given: z.output<typeof webhookBase>) {
   const { channel: from, execution: run, response_adapter: adapter, session_strategy: strategy } = given;
   const split = run.split_config;
@@ -142,7 +144,7 @@ function refuseWhatDoesNotFit(config: WebhookConfig, context: z.RefinementCtx): 
   };
   const { session_strategy: strategy, execution: run, channel: from } = config;
   if (strategy.mode === 'derive' && strategy.fields === undefined && from === undefined) {
-    refuse(['session_strategy', 'fields'], 'names what sessions are derived from, unless a channel does');
+    refuse(['session_strategy', 'fields'], 'is required to derive sessions, unless a channel is configured');
   }
   if (!run.message_buffer.enabled) return;
   const buffer = ['execution', 'message_buffer'];

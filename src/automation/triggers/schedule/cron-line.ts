@@ -1,8 +1,8 @@
 import { Cron } from 'croner';
 
 /**
- * A cron line, read as what it says of the clock on the wall; which zone the wall is in is not asked here. The library
- * is given times as if all were UTC, where nothing is ever skipped or repeated.
+ * A cron expression over wall-clock times, without a time zone. The library treats them as UTC, where no time is
+ * skipped or repeated.
  */
 const fieldNames = ['seconds', 'minutes', 'hours', 'day of the month', 'month', 'day of the week'];
 const fieldPattern = /^[0-9A-Za-z*?,/#+-]+$/;
@@ -14,7 +14,7 @@ export class CronLine {
     this.#cron = cron;
   }
 
-  /** The line; or what is wrong with it, in words for whoever wrote it. */
+  /** Returns the parsed expression, or a message that says what is wrong. */
   static read(text: string): CronLine | string {
     const fields = text.trim().split(/[ \t]+/);
     if (fields.length !== 5 && fields.length !== 6) {
@@ -25,18 +25,18 @@ export class CronLine {
     return cron === undefined ? `cannot be read${oddField(withSeconds)}` : new CronLine(cron);
   }
 
-  /** The first time after the given one; undefined where none comes in the years that the library looks through. */
+  /** The first match after the given time; undefined if there is none in the years that the library searches. */
   after(wallMs: number): number | undefined {
     return this.#cron.nextRun(new Date(wallMs))?.getTime();
   }
 
-  /** The last time before the given one, or at it. */
+  /** The last match before or at the given time. */
   upTo(wallMs: number): number | undefined {
     return this.#cron.previousRuns(1, new Date(wallMs + 1_000))[0]?.getTime();
   }
 }
 
-/** Which field it is that cannot be read: each is tried alone. */
+/** Names the invalid field: each one is parsed alone. */
 function oddField(fields: readonly string[]): string {
   const at = fields.findIndex((field, index) => {
     const alone = fields.map((_, other) => (other === index ? field : '*'));
@@ -49,7 +49,7 @@ function cronOf(fields: readonly string[]): Cron | undefined {
   try {
     return new Cron(fields.join(' '), { mode: '6-part', utcOffset: 0, paused: true });
   } catch {
-    // Its messages count days and months from zero; ours name the field.
+    // The library's messages count days and months from zero; ours name the field.
     return undefined;
   }
 }

@@ -2,16 +2,16 @@ import { CronLine } from './cron-line.js';
 import { ZoneClock } from './zone-clock.js';
 
 /**
- * When a schedule fires: at each time of its line, when the clock in its zone gets there. A time that summer time
- * skips fires once where the gap ends, together with all others of the gap and with what fires there anyway; one that
- * comes twice fires the first time. So an instant is at most one firing, whoever asks, and in whatever order.
+ * When a schedule fires: when the clock in its zone reaches a time of its cron expression. Times that daylight saving
+ * skips fire once at the end of the gap, together with any regular firing there; a time that occurs twice fires the
+ * first time. So each instant is at most one firing, independent of the query.
  */
 export interface ScheduleRequest {
   readonly cron: string;
   readonly timezone: string;
 }
 
-/** Of missed runs no more than the last day is made up for. */
+/** Only a run missed within the last day is made up. */
 export const lookBackMs = 24 * 3_600_000;
 
 export class Schedule {
@@ -23,7 +23,7 @@ export class Schedule {
     this.#clock = clock;
   }
 
-  /** The schedule; or the field that is wrong and why. One that would never fire is refused, too. */
+  /** Returns the schedule, or the wrong field and the reason. A schedule that would never fire is refused, too. */
   static read(
     { cron, timezone }: ScheduleRequest,
     nowMs: number,
@@ -42,20 +42,20 @@ export class Schedule {
     return schedule;
   }
 
-  /** The first firing after the instant; undefined where none comes any more. */
+  /** The first firing after the instant; undefined if there is none. */
   next(afterMs: number): number | undefined {
     const wallMs = this.#line.after(this.#clock.reachedBy(afterMs));
     return wallMs === undefined ? undefined : this.#clock.reaches(wallMs);
   }
 
-  /** The last firing up to the instant, itself included, that comes after the other one. */
+  /** The last firing after `afterMs`, up to and including `upToMs`. */
   last(afterMs: number, upToMs: number): number | undefined {
     const wallMs = this.#line.upTo(this.#clock.reachedBy(upToMs));
     const firing = wallMs === undefined ? undefined : this.#clock.reaches(wallMs);
     return firing !== undefined && firing > afterMs ? firing : undefined;
   }
 
-  /** The firings after the one instant and up to the other, itself included; the first `max` of them. */
+  /** The first `max` firings after `afterMs`, up to and including `upToMs`. */
   between(afterMs: number, upToMs: number, max: number): readonly number[] {
     const found: number[] = [];
     let firing = this.next(afterMs);
@@ -66,17 +66,14 @@ export class Schedule {
     return found;
   }
 
-  /**
-   * The run to make up for, where nobody was there for firings after `handledMs`: the latest of them, however many
-   * there were, and none that lies further back than a day.
-   */
+  /** The missed run to make up after `handledMs`: only the latest one, and none older than a day. */
   missed(policy: 'skip' | 'run_once', handledMs: number, nowMs: number): number | undefined {
     if (policy === 'skip') return undefined;
     return this.last(Math.max(handledMs, nowMs - lookBackMs), nowMs);
   }
 }
 
-/** An area, and mostly a place in it. An offset is none: nobody's clock goes by it for ever. */
+/** An area, usually with a place. UTC offsets are not accepted, since they ignore daylight saving. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 
 function clockOf(zone: string): ZoneClock | undefined {
@@ -84,7 +81,7 @@ function clockOf(zone: string): ZoneClock | undefined {
   try {
     return new ZoneClock(zone);
   } catch {
-    // How Intl says that it does not know the zone.
+    // Intl throws for an unknown zone.
     return undefined;
   }
 }

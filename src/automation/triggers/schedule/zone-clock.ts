@@ -1,21 +1,19 @@
 /**
- * The clock on the wall of a time zone. Wall-clock times are written as the milliseconds that UTC would have where it
- * shows the same, so that they can be compared and counted like instants.
- *
- * A wall clock jumps: forwards where summer time begins, so that some times never come; back where it ends, so that
- * some come twice. `reaches` answers for every one of them, with one rule that has no exceptions: the first moment at
- * which the clock shows that time or a later one. What is skipped is reached where the gap ends, what comes twice is
- * reached the first time, and a later time is never reached earlier.
+ * The wall clock of a time zone. Wall-clock times are written as the UTC milliseconds that show the same time, so that
+ * they can be compared like instants. The clock jumps forwards when daylight saving begins (some times never occur) and
+ * back when it ends (some occur twice). `reaches` has one rule for all: the first instant at which the clock shows that
+ * time or a later one. A skipped time is reached at the end of the gap, a repeated time at its first occurrence, and a
+ * later time is never reached earlier.
  */
 const secondMs = 1_000;
 const dayMs = 86_400_000;
-/** The furthest that a clock was ever set at once: a whole day, where a country changed sides of the date line. */
+/** The largest jump of any clock: a whole day, when a country crossed the date line. */
 const jumpMs = dayMs + 3_600_000;
 
 export class ZoneClock {
   readonly #format: Intl.DateTimeFormat;
 
-  /** Throws a RangeError for a zone that is not known. */
+  /** Throws a RangeError for an unknown zone. */
   constructor(zone: string) {
     this.#format = new Intl.DateTimeFormat('en-US', {
       timeZone: zone,
@@ -31,7 +29,7 @@ export class ZoneClock {
     });
   }
 
-  /** What the clock shows at that instant, in whole seconds. */
+  /** The wall-clock time at the instant, in whole seconds. */
   shows(instantMs: number): number {
     const parts = new Map(this.#format.formatToParts(instantMs).map(({ type, value }) => [type, value]));
     const number = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.get(type));
@@ -52,7 +50,7 @@ export class ZoneClock {
     );
     const valid = candidates.filter((instantMs) => this.shows(instantMs) === wallMs);
     if (valid.length > 0) return Math.min(...valid);
-    // Never shown: somewhere between the two candidates the clock jumps over it.
+    // Never shown: the clock jumps over it between the two candidates.
     let [before, after] = [Math.min(...candidates), Math.max(...candidates)];
     while (after - before > secondMs) {
       const middle = wholeSecond((before + after) / 2);
@@ -62,7 +60,9 @@ export class ZoneClock {
     return after;
   }
 
-  /** The latest time that was reached by then. Where the clock was set back it has shown later times already. */
+  /**
+   * The latest wall-clock time reached by the instant. After the clock was set back, it has already shown later times.
+   */
   reachedBy(instantMs: number): number {
     const atMs = wholeSecond(instantMs);
     let low = this.shows(atMs);
