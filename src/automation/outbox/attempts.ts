@@ -15,9 +15,9 @@ import type { ClaimedDelivery } from './deliveries.store.js';
 import { outgoingRequest, type OutgoingParts, type SignedRequest, Unsendable } from './outgoing-request.js';
 import type { AttemptResult } from './retry.js';
 
-/** Of one attempt, from look-up to the last byte. */
+/** The time of one attempt, from name lookup to the last byte. */
 export const attemptMs = 15_000;
-const noWayOut = 'The trigger has no way out for answers.';
+const noWayOut = 'The trigger has no way to send answers.';
 
 type SendingTrigger = Pick<LiveTrigger, 'id' | 'scope' | 'parsed' | 'secrets' | 'formerSecretUntilMs'>;
 
@@ -26,9 +26,9 @@ export interface AttemptParts extends OutgoingParts {
   readonly seal: MessageSealer;
   readonly gates: Pick<SenderBlocks, 'closedFor'>;
   readonly feed: Pick<ChangeFeed, 'subscribe'>;
-  /** Of changes after which a gate may be closed; the tenant is known with each. */
+  /** Topics of changes that may block a sender; each change names its tenant. */
   readonly gateTopics: readonly string[];
-  /** For what tenants aim, and for what the operator set. */
+  /** For destinations that tenants choose, and for those that the operator configured. */
   readonly egress: Pick<Egress, 'fetchGuarded'>;
   readonly operatorEgress: Pick<Egress, 'fetchGuarded'>;
   /** For answers to mails. */
@@ -38,7 +38,7 @@ export interface AttemptParts extends OutgoingParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** What came of an attempt, and how long the trigger wants to wait before the next chunk. */
+/** The result of an attempt, and the configured delay before the next chunk. */
 export type Attempted = AttemptResult & { readonly delayMs: number };
 
 interface UnderWay {
@@ -49,8 +49,8 @@ interface UnderWay {
 }
 
 /**
- * One attempt to send one chunk. The gates are judged before it, and again whenever one of them may have been closed
- * while it is under way: then it is broken off, so that nothing of an agent follows the answer to a handoff.
+ * Makes one attempt to send one chunk. The sender blocks are checked before it, and again whenever one of them may have
+ * changed during it: then the attempt is aborted, so that no agent output follows the answer to a handoff.
  */
 export class Attempts {
   readonly #parts: AttemptParts;
@@ -71,7 +71,7 @@ export class Attempts {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  /** Rejects only where nobody knows what happened. */
+  /** Rejects only if the outcome is unknown. */
   async make(scope: TenantScope, delivery: ClaimedDelivery): Promise<Attempted> {
     try {
       const trigger = await this.#parts.live.get(delivery.trigger_id);
@@ -117,7 +117,7 @@ export class Attempts {
   ): Promise<AttemptResult> {
     const underWay: UnderWay = { scope, sessionId, consumerKey, stop: new AbortController() };
     if (manual) return send(underWay.stop.signal);
-    // Before the gates are asked: what closes from now on is heard.
+    // Registered before the check, so that a block set from now on is noticed.
     this.#underWay.add(underWay);
     try {
       const closed = await this.#parts.gates.closedFor(scope, consumerKey, sessionId);
@@ -130,7 +130,7 @@ export class Attempts {
     }
   }
 
-  /** `tenantId` null: any of them. */
+  /** `tenantId` null: all tenants. */
   #judgeAgain(tenantId: string | null): void {
     for (const underWay of this.#underWay) {
       const { scope, consumerKey, sessionId, stop } = underWay;
@@ -142,7 +142,7 @@ export class Attempts {
     }
   }
 
-  /** The mail server's own words stay with the operator: they tell of his network. */
+  /** The mail server's own error text goes to the operator's log only: it describes the operator's network. */
   async #mail(
     delivery: ClaimedDelivery,
     trigger: SendingTrigger,
@@ -151,7 +151,7 @@ export class Attempts {
     const { mail, addresses, time, report } = this.#parts;
     const { parsed } = trigger;
     if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noWayOut);
-    // As it may be sent now: a domain may have been given up since the answer was written.
+    // Computed at send time: a domain may have been given up since the answer was written.
     const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
     const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
     if (answer === undefined) throw new Unsendable(noWayOut);
@@ -186,7 +186,7 @@ export class Attempts {
       timeoutMs: attemptMs,
       bodyBytesMax: 64 * 1024,
       oversize: 'cut',
-      // A receiver that moved is told to its owner; following would send the signature somewhere else.
+      // A redirect is reported to the trigger's owner; following it would send the signature elsewhere.
       redirectsMax: 0,
     });
     return { kind: 'answered', status: answer.status, retryAfter: answer.headers['retry-after'] };

@@ -2,13 +2,13 @@ import type { Callback } from '../triggers/config/execution-config.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { fillAddress, fillJson, type Names } from '../triggers/templates.js';
 
-/** What a callback may name besides the mapped context. */
+/** The names a callback template may use besides the mapped context. */
 export interface ChunkNames {
   readonly agent_response: string;
   readonly session_id: string;
   readonly execution_id: string;
   readonly trigger_id: string;
-  /** From 1, as in `(1/3)`. */
+  /** Starts at 1, as in `(1/3)`. */
   readonly chunk_index: number;
   readonly chunk_total: number;
 }
@@ -22,13 +22,13 @@ export interface OutgoingRequest {
 
 const jsonType = 'application/json';
 
-/** The request of one chunk, without credential and signature; undefined where its address cannot be filled in. */
+/** The request of one chunk, without credential and signature; undefined if its URL cannot be filled in. */
 export function callbackRequest(
   callback: Callback,
   context: Names,
   chunk: ChunkNames,
 ): OutgoingRequest | undefined {
-  // The platform's own names win: a sender must not choose what an id is.
+  // The platform's own names override the context: a sender must not choose an id.
   const names = { ...context, ...chunk };
   const url = fillAddress(callback.url, names);
   if (url === undefined || !URL.canParse(url)) return undefined;

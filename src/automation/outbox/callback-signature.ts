@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import type { SecretValue } from '../../tenancy/vault/index.js';
 
-/** The headers of Standard Webhooks; with two secrets, while one is rotated, two signatures. */
+/** Headers of the Standard Webhooks specification; two signatures while a secret is rotated. */
 export function callbackSignature(
   id: string,
   at: Date,

@@ -11,7 +11,7 @@ export interface NewDelivery {
   readonly sessionId: string;
   readonly triggerId: string;
   readonly executionId: string | null;
-  /** What the keys of its chunks begin with. */
+  /** The prefix of its chunks' keys. */
   readonly key: string;
   readonly inboxSeq: number;
   readonly chunkTotal: number;
@@ -19,7 +19,10 @@ export interface NewDelivery {
   readonly sealed: Buffer;
 }
 
-/** False where the execution's answer, or the message, is on its way already. `holdMs`: the sender begins at once, nobody else for so long. */
+/**
+ * Returns false if the delivery of the execution or message exists already. `holdMs`: how long other nodes leave the
+ * row alone while the caller sends.
+ */
 export async function insertDelivery(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -54,7 +57,9 @@ export type ClaimedDelivery = z.output<typeof claimedDelivery>;
 const claimedColumns = sql.fragment`
   id, trigger_id, session_id, execution_id, key, chunk, chunk_total, attempts, sealed, created_at`;
 
-/** Takes it whatever waits before it. Null where somebody else has: that chunk was begun, or is past. */
+/**
+ * Claims the delivery regardless of those ahead of it. Null if another process has started this chunk or is past it.
+ */
 export function claimOne(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -67,7 +72,7 @@ export function claimOne(
     returning ${claimedColumns}`);
 }
 
-/** Recorded before anything is sent. */
+/** Must be recorded before anything is sent. */
 export async function beginAttempt(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -83,14 +88,14 @@ export interface AttemptEnd {
   readonly error: string | null;
 }
 
-/** What the attempt leads to. */
+/** What follows an attempt. */
 export type Next =
-  /** `heldMs`: nobody else begins it for so much longer, since the caller will. */
+  /** `heldMs`: how much longer other nodes leave the chunk alone, since the caller will send it. */
   | { readonly step: 'chunk'; readonly inMs: number; readonly heldMs?: number }
   | { readonly step: 'again'; readonly inMs: number }
   | { readonly step: 'over'; readonly status: 'delivered' | 'delivery_failed' };
 
-/** Whether an answer of the session is being sent: its attempt has begun, has not ended, and may still go on. */
+/** Whether an answer of the session is being sent: an attempt has begun, has not ended, and is within its time. */
 export function isUnderWay(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -106,7 +111,7 @@ export function isUnderWay(
 
 const dueLine = z.object({ tenant_id: z.uuid(), session_id: z.uuid() });
 
-/** Sessions with something to send that nobody looks after: of each tenant the one that waits longest, then the next. */
+/** Sessions with overdue deliveries that no process holds: the longest waiting of each tenant first, then the next. */
 export function dueLines(
   tx: DirectoryTransaction,
   lateMs: number,
@@ -186,7 +191,9 @@ export function listDeliveries(
     order by date_trunc('milliseconds', created_at) desc, id desc limit ${limit}`);
 }
 
-/** From the chunk that failed, with all its attempts. Null where there is no delivery of this id that has failed. `holdMs` as above. */
+/**
+ * Retries from the failed chunk, with all attempts again. Null if no failed delivery has this id. `holdMs` as above.
+ */
 export function reviveDelivery(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -208,7 +215,7 @@ export function findDelivery(
     select ${listedColumns} from deliveries where tenant_id = ${tenantId} and id = ${id}`);
 }
 
-/** What a delivery carries. */
+/** The sealed content of a delivery. */
 export function contentOf({ tenantId }: TenantScope, tx: TenantTransaction, id: string): Promise<Buffer> {
   return tx.oneFirst(sql.type(z.object({ sealed: z.instanceof(Buffer) }))`
     select sealed from deliveries where tenant_id = ${tenantId} and id = ${id}`);

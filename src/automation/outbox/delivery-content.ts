@@ -6,22 +6,22 @@ import type { TriggerConfig } from '../triggers/config/trigger-config.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import { mailPlace, type MessagePayload } from '../messages/message-payload.js';
 
-/** What a delivery carries, sealed; where it goes and with which credential is the trigger's to say when it is sent. */
+/** The sealed content of a delivery. Destination and credential are read from the trigger when it is sent. */
 export const deliveryContent = z.object({
   chunks: z.array(z.string()).min(1),
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   reply: z.object({ to: z.string(), from: z.string() }).optional(),
   mail: mailPlace.optional(),
   consumerKey: z.string().optional(),
-  /** Written by hand: sent whatever the control mode. */
+  /** Written by a person: sent in any control mode. */
   manual: z.boolean(),
-  /** What was written, for a repeat: how it is cut up depends on the trigger, which may be changed meanwhile. */
+  /** The unsplit text, to compare a repeat: the splitting depends on the trigger, which may change meanwhile. */
   written: z.string().optional(),
 });
 
 export type DeliveryContent = z.output<typeof deliveryContent>;
 
-/** Whether the trigger has a way out for answers to what came in so. */
+/** Whether the trigger can send an answer to a message that arrived by this route. */
 export function hasWayOut(
   parsed: TriggerConfig,
   { reply, mail }: Pick<MessagePayload, 'reply' | 'mail'>,
@@ -39,7 +39,7 @@ export function hasWayOut(
   }
 }
 
-/** Whether answers go out by a request of ours rather than in the answer to the sender's. */
+/** Whether answers are sent as our own requests instead of in the response to the sender. */
 export function answersOutside({ execution, channel }: WebhookConfig): boolean {
   return execution.mode === 'async' || channel?.type === 'whatsapp_cloud';
 }
@@ -49,7 +49,7 @@ export interface PreparedAnswer {
   readonly truncated: boolean;
 }
 
-/** The answer as it goes out: transformed first, then split. Mails are neither. */
+/** Prepares the answer for sending: transformed, then split. Mails are neither. */
 export async function prepareAnswer(
   way: TextWay,
   parsed: TriggerConfig,

@@ -3,18 +3,18 @@ import type { BatchTarget } from '../../infra/storage/index.js';
 import { plainList } from '../../infra/storage/index.js';
 import { type AttemptEnd, type ClaimedDelivery, claimedDelivery, type Next } from './deliveries.store.js';
 
-/** An attempt that was made, and what it leads to. */
+/** An attempt that has ended, and what follows it. */
 export interface EndedAttempt {
   readonly delivery: ClaimedDelivery;
   readonly next: Next;
   readonly end: AttemptEnd;
 }
 
-/** A session's line of answers, looked at once. */
+/** One request to record an attempt and advance a session's queue of deliveries. */
 export interface LineRow {
   readonly tenant_id: string;
   readonly session_id: string;
-  /** Fixed before the first try: an attempt that is begun with it is this caller's. */
+  /** Fixed before the first try: an attempt that was started with it belongs to this caller. */
   readonly claim: string;
   readonly ended: EndedAttempt | undefined;
   /** Whether the caller would make the next attempt. */
@@ -22,15 +22,17 @@ export interface LineRow {
 }
 
 export interface LineState {
-  /** Of the answer whose attempt ended; undefined where somebody else has taken it up meanwhile. */
+  /** The age of the delivery whose attempt ended; undefined if another process has taken it over. */
   readonly ageMs: number | undefined;
-  /** The line's first answer, whose attempt is begun and the caller's to make. */
+  /** The first delivery of the queue, if its attempt was started for the caller. */
   readonly first: ClaimedDelivery | undefined;
-  /** When it may go on, where it is not; undefined where nothing waits. */
+  /** When the queue may continue, if it may not now; undefined if nothing waits. */
   readonly dueInMs: number | undefined;
 }
 
-/** Many sessions of many tenants in one call; see the function's own words. */
+/**
+ * Advances the queues of many sessions of many tenants in one call. The SQL function's comment explains the details.
+ */
 export function lineTarget({ holdMs }: { readonly holdMs: number }): BatchTarget<LineRow, LineState> {
   return {
     name: 'batch_send_on_answers',

@@ -3,43 +3,45 @@ import { StoreError } from '../../infra/storage/index.js';
 import type { SenderResponse } from '../messages/sender-response.js';
 import { plainList } from '../../infra/storage/index.js';
 
-/** An answer on its way out. Its id, and so the row, is fixed before the first attempt to write it. */
+/**
+ * An answer to put into the outbox. Its id, which identifies the row, is fixed before the first attempt to write it.
+ */
 export interface FinishedAnswer {
   readonly id: string;
   readonly executionId: string;
-  /** Of the message in the order of acceptance. */
+  /** The message's position in the order of acceptance. */
   readonly place: number;
   readonly chunkTotal: number;
   readonly truncated: boolean;
   readonly sealed: Buffer;
-  /** Whether the caller would go on to send it at once. */
+  /** Whether the caller would send it immediately. */
   readonly mayBegin: boolean;
 }
 
-/** A message whose turn is over. */
+/** A message whose turn has ended. */
 export interface FinishedRow {
   readonly tenant_id: string;
   readonly trigger_id: string;
   readonly session_id: string;
-  /** Of its row in the inbox; undefined for one that nobody was promised anything for. */
+  /** The key of its inbox row; undefined for a message without a promised answer. */
   readonly key: string | undefined;
-  /** What its sender was told, for a repeat. */
+  /** The response to its sender, kept for repeats. */
   readonly kept: SenderResponse | undefined;
-  /** How it came in, for whoever answers by hand. */
+  /** The reply route of the message, for manual answers. */
   readonly reply: Buffer | undefined;
-  /** The answer's own place in a thread of mails. */
+  /** The answer's own position in a mail thread. */
   readonly mail: { readonly messageId: string; readonly thread: string } | undefined;
   readonly answer: FinishedAnswer | undefined;
 }
 
 export interface Finish {
-  /** When the answer was put out, whose first attempt is the caller's to make; undefined where it is not. */
+  /** When the answer was created, if its first attempt was started for the caller. */
   readonly begunAt: Date | undefined;
-  /** Answers wait in the session that may go on now. */
+  /** Whether answers wait in the session that may be sent now. */
   readonly waits: boolean;
 }
 
-/** Many messages of many tenants in one call; see the function's own words. */
+/** Finishes messages of many tenants in one call. The SQL function's comment explains the details. */
 export function finishTarget({ holdMs }: { readonly holdMs: number }): BatchTarget<FinishedRow, Finish> {
   return {
     name: 'batch_finish_trigger_messages',
@@ -83,19 +85,22 @@ export function finishTarget({ holdMs }: { readonly holdMs: number }): BatchTarg
       }
       return rows.map(({ answer }, index) => {
         const begunAt = answer === undefined ? undefined : begun.get(answer.id);
-        // What was put out and not begun waits as well.
+        // An answer that was written but not started waits as well.
         return { begunAt, waits: waiting.has(index) || (answer !== undefined && begunAt === undefined) };
       });
     },
   };
 }
 
-/** Bytes of many rows in one piece, which goes as bytes; a list of bytes would go as hexadecimal text. */
+/**
+ * Concatenates the bytes of many rows into one parameter, sent as bytes; a list of bytea would be sent as hexadecimal
+ * text.
+ */
 class Pieces {
   readonly #all: Buffer[] = [];
   #end = 1;
 
-  /** Where it begins, and its length: none for nothing. */
+  /** Returns the start and length of the piece; length 0 for no piece. */
   add(piece: Buffer | undefined): { readonly at: number; readonly bytes: number } {
     if (piece === undefined) return { at: 1, bytes: 0 };
     const at = this.#end;

@@ -6,14 +6,14 @@ import type { SendingAs } from '../messages/mail-addresses.js';
 import { noteMail } from '../messages/mail-threads.store.js';
 
 export interface Answer {
-  /** Fixed with the row of the outbox: of the execution, or of the message that somebody wrote by hand. */
+  /** Fixed with the outbox row: the id of the execution or of the manual message. */
   readonly key: string;
   readonly content: DeliveryContent;
 }
 
 /**
- * What is sent for a row of the outbox, the same in every attempt: whoever gets it twice, after a crash between sending
- * and recording that, knows it by its Message-ID. Undefined for what came in by no mail.
+ * The mail for an outbox row, identical in every attempt: a recipient who gets it twice, after a crash between sending
+ * and recording, recognises it by its Message-ID. Undefined if the message did not arrive by mail.
  */
 export function answerMail(
   { key, content }: Answer,
@@ -40,14 +40,14 @@ export function answerMail(
   };
 }
 
-/** How it is noted when it is put into the outbox: an answer to it comes after it, and finds the thread. */
+/** The note recorded when the answer enters the outbox, so that a mail that replies to it finds the thread. */
 export function answerNote({ key, content }: Answer): { messageId: string; thread: string } | undefined {
   const { reply, mail } = content;
   if (reply === undefined || mail === undefined) return undefined;
   return { messageId: messageIdOf(key, reply.from), thread: mail.thread };
 }
 
-/** In the transaction that puts it into the outbox. */
+/** Must run in the transaction that puts the answer into the outbox. */
 export async function noteAnswer(
   scope: TenantScope,
   tx: TenantTransaction,
@@ -57,7 +57,7 @@ export async function noteAnswer(
   if (note !== undefined) await noteMail(scope, tx, { triggerId, ...note });
 }
 
-/** Without brackets, as ids are kept. */
+/** Without angle brackets, as ids are stored. */
 function messageIdOf(key: string, from: string): string {
   return `${key}@${from.slice(from.lastIndexOf('@') + 1)}`;
 }

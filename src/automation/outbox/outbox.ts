@@ -31,10 +31,10 @@ export interface OutboxParts {
   readonly time: Time;
 }
 
-/** A message that somebody wrote by hand, to go out as the session's last one came in. */
+/** A message that a person wrote, sent by the route of the session's last message. */
 export interface ManualMessage {
   readonly sessionId: string;
-  /** Fixed by the caller: the keys of its chunks are made of it. */
+  /** Fixed by the caller; the keys of its chunks start with it. */
   readonly messageId: string;
   readonly text: string;
 }
@@ -43,7 +43,7 @@ export interface SentMessage {
   readonly deliveredAt: Date;
 }
 
-/** How long somebody waits whose message is being sent by somebody else. */
+/** How long a repeat waits while another process sends the message. */
 const joinMs = 30_000;
 const lookEveryMs = 250;
 
@@ -54,7 +54,7 @@ const reply = z.object({
   consumerKey: z.string().optional(),
 });
 
-/** Answers on their way out, for those who look at them, and messages that people write themselves. */
+/** Lists and replays deliveries, and sends messages that people write. */
 export class Outbox {
   readonly #parts: OutboxParts;
 
@@ -66,7 +66,7 @@ export class Outbox {
     return this.#parts.store.inTenant(scope, (tx) => listDeliveries(scope, tx, filter));
   }
 
-  /** From the chunk that failed on. Undefined where there is no such delivery. */
+  /** Retries a failed delivery from the failed chunk. Undefined if it does not exist. */
   async replay(scope: TenantScope, id: string): Promise<DeliveryRow | undefined> {
     const { store, sender } = this.#parts;
     const row = await store.inTenant(scope, async (tx) => {
@@ -79,22 +79,22 @@ export class Outbox {
       const present = await findDelivery(scope, tx, id);
       if (present === null) return undefined;
       throw new PlatformError('conflict', {
-        message: `The delivery is ${present.status}; only a failed one is sent again.`,
+        message: `The delivery is ${present.status}. Only a failed delivery can be sent again.`,
       });
     });
     if (row !== undefined) sender.hint(scope, row.session_id);
     return row;
   }
 
-  /** Whether the message was taken before; whoever repeats it then sends nothing. */
+  /** Whether the message was delivered; a repeat of it then sends nothing. */
   async wasSent(scope: TenantScope, messageId: string): Promise<boolean> {
     const row = await this.#parts.store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
     return row?.status === 'delivered';
   }
 
   /**
-   * Sends a message of a person by the way that the session's last message came in, and answers when it was taken.
-   * `NO_TRIGGER_HISTORY`, `NO_CALLBACK_CONFIG` or `DELIVERY_FAILED` where it was not. The same id again sends nothing.
+   * Sends a person's message by the route of the session's last message, and resolves when the receiver has accepted
+   * it. Throws `NO_TRIGGER_HISTORY`, `NO_CALLBACK_CONFIG` or `DELIVERY_FAILED`. Repeating the id sends nothing.
    */
   async sendManual(scope: TenantScope, message: ManualMessage): Promise<SentMessage> {
     const { store, live, seal, plainTexts } = this.#parts;
@@ -137,7 +137,7 @@ export class Outbox {
     return { deliveredAt: sent?.finished_at ?? new Date() };
   }
 
-  /** How the session's last message came in. */
+  /** The reply route of the session's last message. */
   async #wayBack(
     scope: TenantScope,
     sessionId: string,
@@ -149,11 +149,11 @@ export class Outbox {
     }));
     if (last !== null) return { triggerId: last.trigger_id, way: seal.open(scope, last.sealed, reply) };
     if (triggerId === null) throw new PlatformError('NO_TRIGGER_HISTORY');
-    // Nobody kept how it came in, since there was no way out then; there may be one now.
+    // No route was stored, since the trigger could not send answers then; it may be able to now.
     return { triggerId, way: { context: {} } };
   }
 
-  /** The same message came before: its fate is this one's, and one that failed is tried once more. */
+  /** The message was sent before: return the result of the first, and retry it once if it failed. */
   async #joinFirst(scope: TenantScope, id: string, text: string): Promise<void> {
     const { store, seal } = this.#parts;
     const before = seal.open(
@@ -167,7 +167,7 @@ export class Outbox {
     if ((await this.#fateOf(scope, id)).status === 'delivered') return;
     const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, id, holdMs));
     if (revived !== null) return this.#sendOrFail(scope, id, revived.chunk);
-    // A twin was faster.
+    // A concurrent repeat was faster.
     return this.#follow(scope, id);
   }
 
@@ -178,14 +178,14 @@ export class Outbox {
     throw new PlatformError('DELIVERY_FAILED', { message: sent.failure });
   }
 
-  /** For a message that somebody else is sending. */
+  /** Waits for the result of a message that another process is sending. */
   async #follow(scope: TenantScope, id: string): Promise<void> {
     const { status, last_error: error, last_status: code } = await this.#fateOf(scope, id);
     if (status === 'delivered') return;
     throw new PlatformError('DELIVERY_FAILED', { message: error ?? `status ${code}` });
   }
 
-  /** Its row, once that is over. */
+  /** The delivery's row once it has ended. */
   async #fateOf(scope: TenantScope, id: string): Promise<DeliveryRow> {
     const { store, time } = this.#parts;
     const endsAt = time.monotonicMs() + joinMs;

@@ -9,7 +9,7 @@ import { callbackRequest, type ChunkNames, type OutgoingRequest } from './callba
 import { callbackSignature } from './callback-signature.js';
 import type { DeliveryContent } from './delivery-content.js';
 
-/** Why a chunk cannot be sent at all, however often one tries. */
+/** A permanent reason why a chunk cannot be sent; retrying is useless. */
 export class Unsendable extends Error {
   override readonly name = 'Unsendable';
 }
@@ -19,7 +19,7 @@ export interface OutgoingParts {
   readonly channels: ChannelAddresses;
 }
 
-/** A chunk as one request, with its credential and signature. `ours`: it goes to an address that the operator set. */
+/** A chunk as one request, with its credential and signature. `ours`: the operator configured the destination. */
 export interface SignedRequest extends OutgoingRequest {
   readonly ours: boolean;
 }
@@ -27,7 +27,7 @@ export interface SignedRequest extends OutgoingRequest {
 export interface Chunk {
   readonly scope: TenantScope;
   readonly config: WebhookConfig;
-  /** Of the trigger; the current one first. */
+  /** The trigger's secrets, the current one first. */
   readonly secrets: readonly SecretValue[];
   readonly content: DeliveryContent;
   readonly names: ChunkNames;
@@ -41,7 +41,9 @@ export async function outgoingRequest(parts: OutgoingParts, chunk: Chunk): Promi
   const { channel } = chunk.config;
   const { reply } = chunk.content;
   if (channel?.auth === undefined || reply === undefined) {
-    throw new Unsendable('The trigger has neither a callback nor a channel to answer through.');
+    throw new Unsendable(
+      'The trigger has neither a callback nor a channel with credentials to send answers through.',
+    );
   }
   const secret = (await resolve(parts, chunk.scope, channel.auth)).reveal();
   return channel.type === 'twilio'
@@ -54,7 +56,7 @@ async function callbackOf(parts: OutgoingParts, chunk: Chunk): Promise<SignedReq
   const request =
     callback === undefined ? undefined : callbackRequest(callback, chunk.content.context, chunk.names);
   if (callback === undefined || request === undefined) {
-    throw new Unsendable('The address of the callback cannot be filled in.');
+    throw new Unsendable('The URL of the callback cannot be filled in from the message.');
   }
   return {
     ...request,
@@ -141,14 +143,14 @@ function whatsappMessage(base: string, secret: string, reply: Reply, { names, ke
 function accessTokenOf(secret: string): string {
   const parsed = whatsappSecret.safeParse(jsonOf(secret));
   if (parsed.success) return parsed.data.access_token;
-  throw new Unsendable('The secret of the channel is not JSON with an access_token.');
+  throw new Unsendable('The channel secret must be a JSON object with an access_token.');
 }
 
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Judged by the schema, whose message tells nothing of the value.
+    // The schema then reports it, without revealing the value.
     return undefined;
   }
 }

@@ -1,17 +1,17 @@
-/** Waits between attempts. */
+/** The pauses between attempts. */
 const waitsMs = [1_000, 5_000, 30_000, 120_000] as const;
-/** Of one chunk. `send_on_answers` goes by this number too, for attempts that never end. */
+/** The attempts per chunk. The SQL function `send_on_answers` uses the same number for attempts that never end. */
 export const attemptsMax = waitsMs.length + 1;
-/** A receiver may ask for more patience than our own, within reason. */
+/** The upper bound of a receiver's Retry-After. */
 const retryAfterMaxMs = 3_600_000;
 
-/** What one attempt came to. */
+/** The result of one attempt. */
 export type AttemptResult =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
-  /** Nothing came back; `final` where another attempt cannot do better. */
+  /** No response arrived; `final` if a retry cannot succeed. */
   | { readonly kind: 'failed'; readonly error: string; readonly final: boolean };
 
-/** `give-up`, or how long to wait; undefined for success. */
+/** Decides what follows an attempt: success, `give-up`, or the pause before the next one. */
 export function afterAttempt(
   result: AttemptResult,
   attempts: number,
@@ -22,11 +22,11 @@ export function afterAttempt(
   const wait = waitsMs[attempts - 1];
   if (!mayRepeat || wait === undefined) return 'give-up';
   const asked = result.kind === 'answered' ? retryAfterMs(result.retryAfter, options.nowMs) : 0;
-  // Spread a little, so that a receiver that was away is not met by everybody at once.
+  // Add jitter, so that a receiver that was down is not hit by all retries at once.
   return { waitMs: Math.max(asked, Math.round(wait * (0.9 + options.fraction * 0.2))) };
 }
 
-/** Seconds, or a date of HTTP. */
+/** Parses Retry-After: seconds, or an HTTP date. */
 function retryAfterMs(header: string | undefined, nowMs: number): number {
   if (header === undefined) return 0;
   const ms = /^\s*\d{1,9}\s*$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - nowMs;

@@ -18,16 +18,16 @@ import {
 import { type EndedAttempt, type LineRow, type LineState, lineTarget } from './delivery-queue-target.js';
 import { afterAttempt } from './retry.js';
 
-/** How long nobody else looks after a delivery that is being sent. */
+/** How long other nodes leave a delivery alone that is being sent. */
 export const holdMs = attemptMs + 15_000;
 const sweepEveryMs = 2_000;
-/** What is due for so long had its timer on a node that is gone. */
+/** A delivery overdue by this much had its timer on a node that is gone. */
 const lateMs = 1_000;
 const linesMax = 200;
-/** Sessions that are sent to at once, by one node, and of these of one tenant, whose receivers may be slow. */
+/** Sessions that one node sends to concurrently: in total, and per tenant, since its receivers may be slow. */
 const sessionsMax = { all: 64, each: 32 };
 const errorCharsMax = 500;
-/** Shorter waits, as between chunks, are not worth giving the line up for. */
+/** Shorter pauses, such as between chunks, are waited out without releasing the session. */
 const pausedHereMsMax = 1_000;
 const quietLookMs = 20;
 
@@ -40,21 +40,21 @@ export interface SenderParts extends AttemptParts {
   readonly scopeOf: (tenantId: string) => TenantScope;
 }
 
-/** What came of sending a delivery at once; `taken` where somebody else took it up, and its row tells. */
+/** The result of sending a delivery immediately; `taken`: another process sends it, and its row holds the result. */
 export type SentNow = 'sent' | 'taken' | { readonly failure: string };
 
 interface Line {
   readonly scope: TenantScope;
   readonly sessionId: string;
-  /** Its first delivery, where that is being begun with something else; undefined in the end where it was not. */
+  /** The first delivery, if another statement starts its attempt; it resolves to undefined if it was not started. */
   readonly begun?: Promise<ClaimedDelivery | undefined>;
 }
 
 /**
- * Sends deliveries, in order within each session, each attempt recorded before it is made. A node takes a session's
- * first delivery by its row and holds it for the time of an attempt, so two nodes never send at once; what a node
- * leaves behind is found by the others when that time is over. The end of an attempt and the beginning of the next are
- * one row of a batch, and so are the end of a message and the first attempt to send its answer.
+ * Sends deliveries in order within each session, and records each attempt before it is made. A node claims a session's
+ * first delivery in its row for the time of an attempt, so two nodes never send at once; other nodes find abandoned
+ * deliveries when that time is over. The end of an attempt and the start of the next are one row of a batch, and so are
+ * the end of a message and the first attempt to send its answer.
  */
 export class Sender {
   readonly #parts: SenderParts;
@@ -93,20 +93,20 @@ export class Sender {
     this.#rounds.start();
   }
 
-  /** Attempts that are being made end; what is left is found by other nodes, or at the next start. */
+  /** Waits for attempts in progress. Other nodes find the rest, or this node does at its next start. */
   async stop(): Promise<void> {
     await this.#rounds.stop();
     this.#attempts.stop();
   }
 
-  /** There is something to send in this session. */
+  /** Announces that the session has something to send. */
   hint(scope: TenantScope, sessionId: string): void {
     this.#rounds.ask({ scope, sessionId });
   }
 
   /**
-   * Ends a message, and puts out its answer if there is one. What can be sent at once is begun in the same commit, and
-   * sent in the background; else it waits for its turn in the session's line.
+   * Finishes a message and puts its answer into the outbox, if it has one. If the answer can be sent immediately, its
+   * attempt is started in the same commit and sent in the background; otherwise it waits in the session's queue.
    */
   async finish(
     scope: TenantScope,
@@ -116,7 +116,7 @@ export class Sender {
     const { session_id: sessionId } = message;
     let tellBegun: (first: ClaimedDelivery | undefined) => void = () => undefined;
     const begun = new Promise<ClaimedDelivery | undefined>((resolve) => void (tellBegun = resolve));
-    // A place is taken before anything is begun: an attempt that is recorded and waits would run out of time.
+    // Reserve a place first: a recorded attempt that waits for one would run out of time.
     const mayBegin = answer !== undefined && this.#rounds.askNow({ scope, sessionId, begun });
     let looksOn = true;
     try {
@@ -127,14 +127,14 @@ export class Sender {
       }
     } finally {
       tellBegun(undefined);
-      // Also when nobody knows whether it was written.
+      // Also if it is unknown whether the row was written.
       if (looksOn) this.hint(scope, sessionId);
     }
   }
 
   /**
-   * Sends one delivery once, now, whatever waits before it, from that chunk on. The session's line finds it held also
-   * between two chunks; a process that takes longer than that loses it to the line, and sends nothing more.
+   * Sends one delivery immediately from the given chunk on, regardless of those ahead of it. The queue sees it held,
+   * also between chunks. A process that exceeds the hold loses the delivery to the queue and sends nothing more.
    */
   async sendNow(scope: TenantScope, id: string, fromChunk: number): Promise<SentNow> {
     for (let chunk = fromChunk; ; chunk += 1) {
@@ -149,7 +149,7 @@ export class Sender {
       const { ageMs } = await this.#goOn({ scope, sessionId }, ended, false);
       const { next, end } = ended;
       if (next.step === 'over') {
-        // Answers that waited behind it: the line was told when this would be given up, not when it was over.
+        // Answers queued behind it: the queue knew when the hold would end, not that the delivery has ended earlier.
         this.hint(scope, sessionId);
         if (ageMs === undefined) return 'taken';
         return next.status === 'delivered' ? 'sent' : { failure: end.error ?? `status ${end.statusCode}` };
@@ -159,9 +159,9 @@ export class Sender {
   }
 
   /**
-   * Resolves when no attempt to send an answer of the session is under way, on any node. To be asked for once a gate
-   * was closed durably: an attempt that began before is recorded, one that begins later finds the gate closed. One whose
-   * process was lost counts for as long as an attempt may take.
+   * Resolves when no attempt to send an answer of the session is in progress on any node. Call it after a sender block
+   * was committed: an earlier attempt is recorded, and a later one sees the block. An attempt of a lost process counts
+   * for as long as an attempt may take.
    */
   async quiet(scope: TenantScope, sessionId: string): Promise<void> {
     const { store } = this.#parts;
@@ -176,13 +176,13 @@ export class Sender {
       begun === undefined ? await this.#goOn(line) : { first: await begun, dueInMs: undefined };
     for (;;) {
       const { first, dueInMs } = state;
-      // Also when this node stops: the attempt is recorded.
+      // Also while this node stops: the attempt is recorded.
       if (first !== undefined) {
         state = await this.#goOn(line, await this.#attempt(scope, first, false));
         continue;
       }
       if (dueInMs === undefined) return undefined;
-      // Due and not to be had: an older message of the session still runs, or the row has just changed hands.
+      // Due but not available: an older message of the session still runs, or another process has just claimed the row.
       if (dueInMs <= 0 || dueInMs > pausedHereMsMax)
         return { subject: line, inMs: Math.max(dueInMs, lateMs) };
       await this.#pause(dueInMs);
@@ -190,7 +190,7 @@ export class Sender {
     }
   }
 
-  /** Records what came of an attempt, if one was made, and takes the line's first delivery when it may be sent. */
+  /** Records the result of an attempt, if one was made, and claims the queue's first delivery if it may be sent. */
   async #goOn({ scope, sessionId }: Line, ended?: EndedAttempt, takesNext = true): Promise<LineState> {
     const { measures } = this.#parts;
     const state = await this.#lines.write({
@@ -229,7 +229,7 @@ export class Sender {
   }
 }
 
-/** As the store would tell it. */
+/** The delivery as the store would return it. */
 function begunDelivery(
   message: Omit<FinishedRow, 'answer'>,
   answer: Omit<FinishedAnswer, 'mayBegin'>,

@@ -47,9 +47,8 @@ export class FillBudget {
     this.#left -= chars;
     if (this.#left >= 0) return;
     throw new PlatformError('VALIDATION_ERROR', {
-      message:
-        'The filled template is too long. Use fewer or shorter values.',
-      details: { field: 'template', issue: 'gives more text than it may' },
+      message: 'The filled template is too long. Use fewer or shorter values.',
+      details: { field: 'template', issue: 'is too long when filled' },
     });
   }
 }

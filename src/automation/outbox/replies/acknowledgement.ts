@@ -2,7 +2,7 @@ import type { Execution } from '../../triggers/config/execution-config.js';
 import { fillJson, type Names } from '../../triggers/templates.js';
 import { json, type Rendered } from './formats.js';
 
-/** The immediate answer of async mode: what the trigger says, or else the given body. */
+/** The immediate response of async mode: the trigger's configured one, else the given body. */
 export function acknowledgement(
   { ack_response: configured }: Pick<Execution, 'ack_response'>,
   names: () => Names,
@@ -13,7 +13,7 @@ export function acknowledgement(
   if (configured.body === undefined)
     return { ...json(otherwise, 202), ...(contentType === undefined ? {} : { contentType }) };
   const body = fillJson(configured.body, names());
-  // A text that is meant as JSON says so by its content type.
+  // Text is sent as JSON only if its content type says so.
   if (typeof body === 'string' && !isJson(contentType)) {
     return { status: 202, contentType: contentType ?? 'text/plain; charset=utf-8', body };
   }
@@ -32,7 +32,7 @@ function isJsonText(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // No JSON by itself, so it is sent as a JSON text.
+    // Not JSON by itself, so it is sent as a JSON string.
     return false;
   }
 }

@@ -1,9 +1,11 @@
-/** The platform's deadlines; what a trigger asks for only shortens them. */
+/** The platform's deadlines; a trigger can only shorten them. */
 export const syncDeadlineMs = 180_000;
 export const asyncDeadlineMs = 600_000;
 const leastMs = 1_000;
 
-/** `execution.timeout_ms` wins over `timeout_ms`; what is no number, or too small to be meant, is ignored. */
+/**
+ * `execution.timeout_ms` takes precedence over `timeout_ms`. Values that are not numbers or are too small are ignored.
+ */
 export function deadlineOf(
   mode: 'sync' | 'async',
   executionTimeout: unknown,

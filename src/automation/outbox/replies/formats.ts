@@ -1,6 +1,6 @@
 import type { ResponseFormat } from '../../triggers/config/webhook-config.js';
 
-/** What a synchronous call found out. */
+/** The result of a synchronous call. */
 export interface SyncResult {
   readonly success: boolean;
   readonly triggerId: string;
@@ -11,11 +11,11 @@ export interface SyncResult {
   readonly chunks: readonly string[];
   readonly totalTokens: number;
   readonly latencyMs: number;
-  /** Where the engine threw. */
+  /** Set if the turn failed. */
   readonly errorCode?: string | undefined;
 }
 
-/** A body with its type, as it goes out and as it is kept for a repeat of the request. */
+/** A response body with its type, as sent and as kept for a repeat of the request. */
 export interface Rendered {
   readonly status: number;
   readonly contentType: string;
@@ -25,7 +25,7 @@ export interface Rendered {
 export const jsonType = 'application/json; charset=utf-8';
 const xmlType = 'text/xml; charset=utf-8';
 
-/** The shape in which the caller wants the answer. */
+/** Renders the result in the trigger's response format. */
 export function renderSync(format: ResponseFormat, result: SyncResult): Rendered {
   switch (format) {
     case 'raw':
@@ -64,14 +64,14 @@ function twiml(text: string): Rendered {
   return { status: 200, contentType: xmlType, body };
 }
 
-/** What a gate answers: nothing to say, in a form that every channel understands. */
+/** The response to a blocked sender: an empty reply that every channel understands. */
 export const gateAnswer: Rendered = {
   status: 200,
   contentType: 'text/xml',
   body: '<Response></Response>',
 };
 
-/** Characters that XML cannot hold at all are left out. */
+/** Removes characters that XML cannot represent. */
 function xmlText(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '')

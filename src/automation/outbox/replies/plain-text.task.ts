@@ -1,4 +1,4 @@
-// Loaded by child processes: Markdown of any length as plain text.
+// Runs in a child process: converts Markdown of any length to plain text.
 import { plainText } from './plain-text.js';
 
 export interface PlainTextInput {

@@ -1,14 +1,17 @@
 import { lexer, type Token, type Tokens } from 'marked';
 
-/** Nesting that no answer has by intention; deeper parts are shown as they were written. */
+/** Deeper nesting is never intended; such parts stay as written. */
 const depthMax = 32;
 
-/** Markdown as people read it where nothing is rendered: no marks, list signs and addresses of links kept. */
+/**
+ * Converts Markdown to plain text for channels that do not render it: removes the marks, keeps list signs and link
+ * addresses.
+ */
 export function plainText(markdown: string): string {
   try {
     return blocks(lexer(markdown), 0).trim();
   } catch (error) {
-    // The reader calls itself for each level: thousands of quotes within quotes are shown as they came.
+    // The parser is recursive: thousands of nested quotes overflow the stack and stay as written.
     if (error instanceof RangeError) return markdown;
     throw error;
   }
@@ -87,7 +90,7 @@ function inline(token: Token, depth: number): string {
   }
 }
 
-/** The address is what the reader needs where nothing can be clicked. */
+/** The address is shown because plain text has no clickable links. */
 function linked(text: string, href: string): string {
   if (text === '' || text === href || href === `mailto:${text}`) return text === '' ? href : text;
   return `${text} (${href})`;

@@ -5,12 +5,12 @@ import { type Sandbox, SandboxError, type SandboxTask } from '../../../infra/san
 import type { PlainTextInput } from './plain-text.task.js';
 import { plainText } from './plain-text.js';
 
-/** Markdown without its marks. */
+/** Converts Markdown to plain text. */
 export type PlainTexts = (scope: TenantScope, markdown: string) => Ready<string>;
 
 /**
- * The time to read Markdown grows with the square of its length: 100,000 characters of `a_b` take ten seconds. So many
- * take some milliseconds at worst, and most answers have fewer.
+ * The time to parse Markdown grows with the square of its length: 100,000 characters of `a_b` take ten seconds. Up to
+ * this length it takes milliseconds at worst, and most answers are shorter.
  */
 const charsHereMax = 2_000;
 
@@ -19,7 +19,7 @@ const task: SandboxTask<PlainTextInput, string> = {
   timeoutMs: 1_000,
 };
 
-/** An answer is worth more than its form: one that cannot be read in time goes out as it was written. */
+/** An answer that cannot be converted in time is sent as written rather than dropped. */
 export function plainTextsBy(sandbox: Pick<Sandbox, 'run'>): PlainTexts {
   return (scope, markdown) => {
     if (markdown.length <= charsHereMax) return plainText(markdown);

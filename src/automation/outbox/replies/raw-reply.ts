@@ -3,7 +3,9 @@ import { RawReply, type RateFigures } from '../../../http/operations/index.js';
 import type { TriggerConfig } from '../../triggers/config/trigger-config.js';
 import type { Rendered } from './formats.js';
 
-/** Under no other type is text of a tenant served: on the API's own origin a browser would run it as a page. */
+/**
+ * The only types that tenant text is served under: on the API's own origin, a browser would run another type as a page.
+ */
 const dataTypes: ReadonlySet<string> = new Set([
   'application/json',
   'application/xml',
@@ -12,7 +14,7 @@ const dataTypes: ReadonlySet<string> = new Set([
 ]);
 const plainText = 'text/plain; charset=utf-8';
 
-/** A type and nothing behind it but a charset. */
+/** A type with no parameter but a charset. */
 const typeWithCharset = /^([a-z]+\/[a-z]+)(?:[ \t]*;[ \t]*charset=(?:[\w-]+|"[\w-]+"))?$/i;
 
 function isData(contentType: string): boolean {
@@ -20,7 +22,7 @@ function isData(contentType: string): boolean {
   return dataTypes.has(type.toLowerCase());
 }
 
-/** At save. What is stored already is still read: it is served as plain text. */
+/** Checked on save. Stored configurations with other types stay readable and are served as plain text. */
 export function refuseRenderedAcknowledgement({ type, config }: TriggerConfig): void {
   const contentType = type === 'webhook' ? config.execution.ack_response?.content_type : undefined;
   if (contentType === undefined || isData(contentType)) return;
@@ -30,7 +32,7 @@ export function refuseRenderedAcknowledgement({ type, config }: TriggerConfig): 
   );
 }
 
-/** XML can hold scripts too: the sandbox that every raw answer has keeps a browser from running them. */
+/** XML can contain scripts too: the sandbox policy on every raw reply keeps a browser from running them. */
 export function servedReply({ status, contentType, body }: Rendered, figures?: RateFigures): RawReply {
   return new RawReply(isData(contentType) ? contentType : plainText, body, { status, figures });
 }

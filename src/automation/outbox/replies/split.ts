@@ -3,15 +3,15 @@ import { cutText } from '../../triggers/mapped-context.js';
 
 export interface SplitAnswer {
   readonly chunks: readonly string[];
-  /** True where text beyond the last chunk was dropped. */
+  /** True if text beyond the last chunk was dropped. */
   readonly truncated: boolean;
 }
 
 const ellipsis = '…';
 
 /**
- * An answer in pieces of at most `max_chunk_size` characters, `(i/N)` included. Pieces end at the ends of paragraphs or
- * sentences where they can, and small ones are put together again.
+ * Splits an answer into pieces of at most `max_chunk_size` characters, `(i/N)` included. Pieces end at paragraph or
+ * sentence ends if possible, and small ones are merged.
  */
 export function splitAnswer(text: string, config: SplitConfig): SplitAnswer {
   if (!config.enabled || text.length <= config.max_chunk_size) return { chunks: [text], truncated: false };
@@ -27,7 +27,7 @@ export function splitAnswer(text: string, config: SplitConfig): SplitAnswer {
   return { chunks, truncated };
 }
 
-/** The number of pieces decides how long their numbers are, and so how much fits. */
+/** The number of pieces decides how long their prefixes are, and so how much text fits. */
 function pieces(text: string, config: SplitConfig): readonly string[] {
   if (config.max_chunks === 1) return piecesOf(text, config, config.max_chunk_size);
   const short = piecesOf(text, config, config.max_chunk_size - prefixLength(9, config));
@@ -45,7 +45,7 @@ function piecesOf(
   { chunk_strategy: strategy, max_chunks }: SplitConfig,
   size: number,
 ): string[] {
-  // One more than may be sent tells that something is dropped; the rest of a huge answer need not be looked at.
+  // One more piece than may be sent shows that text is dropped; the rest of a huge answer is not scanned.
   const whole = cutText(text, size * (max_chunks + 1) * 2);
   const parts =
     strategy === 'length'
@@ -56,7 +56,7 @@ function piecesOf(
   return strategy === 'length' ? parts : regrouped(parts, size);
 }
 
-/** Each part with the white space behind it, so that joining them gives the text again. */
+/** Each part includes the white space after it, so that joining the parts restores the text. */
 function paragraphsOf(text: string, size: number): string[] {
   const ends = [...text.matchAll(/\n[ \t]*\n\s*/g)].map(({ index, 0: gap }) => index + gap.length);
   const parts = [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));
@@ -78,10 +78,10 @@ function wordsOf(text: string, size: number): string[] {
   );
 }
 
-/** Each segment of the built-in segmenter holds a copy of the whole text: 100,000 characters would need gigabytes. */
+/** Each segment of Intl.Segmenter holds a copy of the whole text: 100,000 characters would need gigabytes. */
 const windowChars = 256;
 
-/** The segments of a text, which is looked at piece by piece. One that is longer than `size` may come in parts. */
+/** Segments a text window by window. A segment longer than `size` may come in parts. */
 function* segmentsOf(segmenter: Intl.Segmenter, text: string, size: number): Generator<string> {
   let width = windowChars;
   for (let start = 0; start < text.length;) {
@@ -92,7 +92,7 @@ function* segmentsOf(segmenter: Intl.Segmenter, text: string, size: number): Gen
       width *= 2;
       continue;
     }
-    // What stands at the end may go on behind it.
+    // The last segment may continue in the next window.
     const whole = isLast ? found : found.length === 1 ? [wholeWords(window)] : found.slice(0, -1);
     yield* whole;
     start += whole.reduce((sum, segment) => sum + segment.length, 0);

@@ -14,7 +14,7 @@ export interface AnsweredTurn {
 const timedOutText = 'The agent did not answer in time.';
 const failedText = 'The agent could not answer.';
 
-/** What whoever waits for a turn is answered. A turn that a gate stopped looks like any other gate. */
+/** The response for the caller who waits for a turn. A blocked turn looks like any other block. */
 export function syncAnswer(
   way: TextWay,
   config: WebhookConfig,
@@ -37,7 +37,7 @@ export function syncAnswer(
   );
 }
 
-/** Whether whoever waits gets less than the whole text: only lists are split. */
+/** Whether the waiting caller receives less than the whole text: only list formats are split. */
 export function isSyncAnswerCut(way: TextWay, config: WebhookConfig, turn: TurnOutcome): Ready<boolean> {
   const { split_config: split } = config.execution;
   if (config.response_adapter.format !== 'erp' || !split.enabled) return false;
@@ -53,8 +53,8 @@ function syncText(
 }
 
 /**
- * What goes out by callback or channel; empty for nothing. Whoever waits learns that a turn ran out of time in the
- * words of the answer, as in sync mode. A turn that failed has no answer: its execution says so.
+ * The text to send by callback or channel; empty for nothing. A timeout is reported as the answer text, as in sync
+ * mode. A failed turn has no answer: its execution records the failure.
  */
 export function outgoingText(turn: TurnOutcome): string {
   return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';

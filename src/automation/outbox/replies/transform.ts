@@ -4,12 +4,12 @@ import type { ResponseFormat, ResponseTransform } from '../../triggers/config/we
 import { cutText } from '../../triggers/mapped-context.js';
 import type { PlainTexts } from './plain-texts.js';
 
-/** What a trigger's format asks for where it says nothing itself. */
+/** The default transform of a response format. */
 export function derivedTransform(format: ResponseFormat): ResponseTransform {
   return format === 'twiml' ? { strip_markdown: true, max_length: 4_096 } : { strip_markdown: false };
 }
 
-/** How the answers of a tenant become what goes out. */
+/** The context for transforming a tenant's answers. */
 export interface TextWay {
   readonly scope: TenantScope;
   readonly plainTexts: PlainTexts;
