@@ -1,13 +1,13 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { LookUpRecords } from '../../infra/egress/index.js';
 
-/** SPF may ask ten times with a few addresses each, each signature once, the policy twice. */
+/** SPF may query ten times with a few addresses each, each signature once, the policy twice. */
 const queriesMax = 60;
-/** Of all that one mail asks. */
+/** The time of all lookups of one mail. */
 const queriesMs = 8_000;
 const types: ReadonlySet<string> = new Set(['A', 'AAAA', 'MX', 'PTR', 'TXT', 'CNAME']);
 
-/** The look-ups of one mail, bounded in number and in time. What is beyond fails as a name server that is silent. */
+/** The DNS lookups of one mail, bounded in number and time. Further lookups fail like an unresponsive name server. */
 export function boundedDns(resolve: LookUpRecords, time: Time): LookUpRecords {
   const endsAtMs = time.monotonicMs() + queriesMs;
   let queries = 0;

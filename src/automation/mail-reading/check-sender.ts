@@ -1,17 +1,17 @@
 import { dkimVerify, dmarc, type DNSResolver, spf } from 'mailauth';
 import type { ParsedMail, SenderCheck, SenderVerdict } from './parsed-mail.js';
 
-/** Signatures that are verified cost a key look-up and a public-key operation each; honest mails have one to three. */
+/** Each verified signature costs a key lookup and a public-key operation; honest mails have one to three. */
 const signaturesMax = 10;
 const keyBitsMin = 1_024;
-/** As RFC 7208 bounds the evaluation of SPF. */
+/** The bound of RFC 7208 for the evaluation of SPF. */
 const spfLookups = { maxResolveCount: 10, maxVoidCount: 2 };
-/** A domain without a policy of its own is held against this one: any aligned pass proves the sender. */
+/** The policy assumed for a domain without one: any aligned pass proves the sender. */
 const defaultPolicy = 'v=DMARC1; p=none';
 
 /**
  * Whether the domain in the mail's `From` vouches for it: by SPF of the sending server, or by a DKIM signature over the
- * whole body, in alignment with that domain (RFC 7489). A mail from a mailbox has only its signatures to show.
+ * whole body, aligned with that domain (RFC 7489). A mail from a mailbox has only its signatures.
  */
 export async function checkSender(
   raw: Buffer,
@@ -23,7 +23,7 @@ export async function checkSender(
   const mailFrom = check.by === 'smtp' ? check.mailFrom : '';
   const signed = await dkimVerify(raw, { resolver, sender: mailFrom, minBitLength: keyBitsMin });
   const [headerFrom, ...others] = [signed.headerFrom ?? []].flat();
-  // Two senders, or one that the parser reads in another way, leave open who is answered.
+  // With two senders, or one that parsers read differently, it is unclear who would be answered.
   if (headerFrom === undefined || others.length > 0 || headerFrom.trim().toLowerCase() !== sender) {
     return 'unauthenticated';
   }
@@ -42,7 +42,7 @@ export async function checkSender(
   const proofs = {
     headerFrom,
     spfDomains: byServer?.status.result === 'pass' && byServer.domain ? [byServer.domain] : [],
-    // A signature over the first part of the body lets anybody write the rest.
+    // A signature over only the first part of the body lets anyone write the rest.
     dkimDomains: results
       .filter(({ status }) => status.result === 'pass' && !status.underSized)
       .map(({ signingDomain }) => ({ domain: signingDomain })),

@@ -1,18 +1,18 @@
 import { UnreadableMail } from './parsed-mail.js';
 
-/** Ordinary mails have some dozens of header lines and a few kilobytes of them. */
+/** Ordinary mails have a few dozen header lines of a few kilobytes. */
 const headerBytesMax = 256 * 1024;
 const headerLinesMax = 2_000;
 /** Attachments, alternatives and forwarded mails. Each part costs objects and streams to read. */
 const boundaryLinesMax = 2_000;
-/** Newsletters have some thousands. */
+/** Newsletters have a few thousand. */
 const tagsMax = 50_000;
-/** Mails that were answered for years nest some hundreds of quotes and tables. */
+/** Mails of year-long threads nest a few hundred quotes and tables. */
 const depthMax = 1_000;
 
 /**
- * Counts what makes a mail expensive before anything is built of it, in one pass over its bytes. Rejects a mail with
- * too much of it. What encodings hide from the count, the limits on the process's time and memory bound.
+ * Counts what makes a mail expensive in one pass over its bytes, before anything is parsed, and rejects a mail with too
+ * much of it. What encodings hide from the count is bounded by the time and memory of the process.
  */
 export function refuseTooComplex(raw: Buffer): void {
   const text = raw.toString('latin1');
@@ -40,11 +40,11 @@ function countOf(text: string, pattern: RegExp, bound: number): number {
   return count;
 }
 
-/** Of these the end is left out as a rule: the next one, or the end of what is around them, ends them. */
+/** Elements whose end tag is usually omitted: the next one, or the end of the parent, closes them. */
 const endedByOthers =
   /^(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|colgroup)$/i;
 
-/** The beginning of a tag; an address in angle brackets is none, and long threads quote many. */
+/** The start of a tag; an address in angle brackets is not one, and long threads quote many. */
 const tag = /<(\/?)([a-z][a-z0-9:-]{0,20})(?![^<>\s]{0,100}@)([^<>]{0,2000}>)?/gi;
 
 function refuseManyTags(text: string): void {

@@ -6,24 +6,24 @@ import { boundedDns } from './bounded-dns.js';
 import { type ParsedMail, type SenderCheck, type SenderVerdict, UnreadableMail } from './parsed-mail.js';
 import { ReaderGone, ReaderProcess } from './reader-process.js';
 
-/** Processes at once, and of these with mails of one tenant: a mail that takes all its time holds up its own tenant. */
+/** Concurrent processes: in total, and per tenant, so that a slow mail delays only its own tenant. */
 const processesMax = { all: 3, each: 1 };
-/** Mails that wait for a process; each is held in memory by whoever took it. */
+/** Mails that wait for a process; the caller holds each in memory. */
 const waitingMax = 100;
 /** A mail of 10 MB is read in about a second. */
 const readMs = 10_000;
-/** Besides, where names are looked up, which bound themselves. */
+/** Additional time for DNS lookups, which have their own limits. */
 const checkMs = 10_000;
 /** A process starts in a third of a second, on a busy machine in several. */
 const startMs = 30_000;
-/** The process may have been ended from outside; twice in a row it is the mail. */
+/** The process may have been killed from outside; if it ends twice in a row, the mail is the cause. */
 const attemptsMax = 2;
-/** A process that has nothing to do is ended, so that nodes without mail have none. */
+/** Idle processes are ended, so that nodes without mail have none. */
 const idleMs = 60_000;
 
 export interface MailReaderParts {
   readonly time: Time;
-  /** Who is asked for DNS where senders are checked. */
+  /** The resolver for checking senders. */
   readonly lookUp: LookUpRecords;
 }
 
@@ -32,7 +32,7 @@ export interface ReadMail {
   readonly verdict: SenderVerdict;
 }
 
-/** Reads mails in processes of their own, bounded in time and memory, tenant by tenant in turn. */
+/** Reads mails in separate processes, bounded in time and memory, in turn between tenants. */
 export class MailReader {
   readonly #parts: MailReaderParts;
   readonly #places = new TaskLimiter(processesMax);
@@ -45,7 +45,7 @@ export class MailReader {
     this.#parts = parts;
   }
 
-  /** Rejects with `UnreadableMail` for the mail's own fault, with `service_unavailable` where it is none. */
+  /** Rejects with `UnreadableMail` if the mail is at fault, otherwise with `service_unavailable`. */
   read(tenantId: string, raw: Uint8Array, check?: SenderCheck): Promise<ReadMail> {
     if (this.#isClosed || this.#places.waitingCount >= waitingMax) {
       return Promise.reject(new PlatformError('service_unavailable', { retryAfterSeconds: 10 }));
@@ -73,7 +73,7 @@ export class MailReader {
     }
   }
 
-  /** The process is kept where it has answered and nothing of the mail is left in it. */
+  /** The process is reused if it has answered and no part of the mail is left in it. */
   async #readWith(reader: ReaderProcess, raw: Uint8Array, check: SenderCheck | undefined): Promise<ReadMail> {
     const { time, lookUp } = this.#parts;
     const ms = readMs + (check === undefined ? 0 : checkMs);

@@ -18,7 +18,7 @@ const fileNameCharsMax = 200;
 const idCharsMax = 400;
 const referencesMax = 100;
 
-/** Reads a mail. Throws `UnreadableMail` where the parser gives up. */
+/** Parses a mail. Throws `UnreadableMail` if the parser gives up. */
 export async function parseMail(raw: Buffer): Promise<ParsedMail> {
   const parser = new MailParser({
     maxHtmlLengthToParse: htmlCharsMax,
@@ -36,7 +36,7 @@ export async function parseMail(raw: Buffer): Promise<ParsedMail> {
       return;
     }
     if (attachments.length < attachmentsMax) attachments.push(nameOf(part));
-    // Read to its end and let go, for the parser to go on.
+    // Attachments are drained and dropped, so that the parser continues.
     part.content.on('end', () => part.release());
     part.content.on('data', () => undefined);
   });
@@ -67,7 +67,7 @@ function mailOf(headers: Headers, text: string, attachments: string[], digest: s
     subject: typeof subject === 'string' ? oneLine(subject).slice(0, subjectCharsMax) : '',
     sender: sender === undefined || !/^[^\s@]+@[^\s@]+$/.test(sender) ? undefined : sender.slice(0, 255),
     senderName: from === undefined || from.name.trim() === '' ? undefined : oneLine(from.name).slice(0, 255),
-    // PostgreSQL holds no NUL in text.
+    // PostgreSQL text cannot contain NUL.
     text: text.replaceAll('\0', '').slice(0, textCharsMax),
     attachments,
     headers: {
@@ -91,10 +91,10 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
-/** Message-IDs, in brackets or, as some write them, without. */
+/** Message-IDs, in angle brackets or, as some programs write them, without. */
 function idsIn(value: unknown): string[] {
   const text = Array.isArray(value) ? value.join(' ') : typeof value === 'string' ? value : '';
-  // PostgreSQL takes no NUL: an id with one would fail each time that the mail comes.
+  // PostgreSQL text cannot contain NUL: an id with one would fail on every delivery of the mail.
   const found = text.replaceAll(/[^\s\P{Cc}]/gu, '').match(/[^\s<>,]+/g) ?? [];
   return found.slice(-referencesMax).map((id) => (id.length > idCharsMax ? digestOf(id) : id));
 }

@@ -12,16 +12,16 @@ const mailHeaders = z.object({
   returnPath: line,
 });
 
-/** A mail, as far as triggers read it. What is attached is named and not kept. */
+/** A mail, as far as triggers read it. Attachments are listed and not kept. */
 export const parsedMail = z.object({
-  /** Its Message-ID without brackets; for a mail without one, its digest. */
+  /** The Message-ID without brackets; for a mail without one, its digest. */
   id: z.string(),
   hasMessageId: z.boolean(),
   inReplyTo: z.array(z.string()),
   /** The oldest first. */
   references: z.array(z.string()),
   subject: z.string(),
-  /** In lower case; undefined where the mail names no single sender. */
+  /** In lower case; undefined if the mail names no single sender. */
   sender: z.string().optional(),
   senderName: z.string().optional(),
   text: z.string(),
@@ -31,33 +31,33 @@ export const parsedMail = z.object({
 export type ParsedMail = Readonly<z.output<typeof parsedMail>>;
 
 /**
- * Whether the mail is of the address in its `From`. `undecided`: name servers did not answer, so the same mail may be
- * told apart later.
+ * Whether the mail really comes from the address in its `From`. `undecided`: name servers did not answer, so a later
+ * try may decide it.
  */
 export const senderVerdicts = ['unchecked', 'authenticated', 'unauthenticated', 'undecided'] as const;
 export type SenderVerdict = (typeof senderVerdicts)[number];
 
-/** What is known of how the mail came, for the check of its sender. */
+/** How the mail arrived, for the check of its sender. */
 export type SenderCheck =
   | {
       readonly by: 'smtp';
       readonly ip: string;
       readonly helo: string;
-      /** Of the envelope; empty for `<>`. */
+      /** The envelope sender; empty for `<>`. */
       readonly mailFrom: string;
     }
-  /** Copied from a mailbox: nothing is known but what the mail itself proves. */
+  /** Copied from a mailbox: only the mail itself can prove its sender. */
   | { readonly by: 'mailbox' };
 
-/** What the reading process answers for a mail. */
+/** The response of the reading process for a mail. */
 export const readOutcome = z.union([
   z.object({ mail: parsedMail, verdict: z.enum(senderVerdicts) }),
-  /** `spent`: the parser gave up in the middle, and what it left behind may fail later. */
+  /** `spent`: the parser gave up midway, and what it left behind may fail later, so the process is not reused. */
   z.object({ unreadable: z.string(), spent: z.boolean() }),
 ]);
 export type ReadOutcome = z.output<typeof readOutcome>;
 
-/** Why a mail cannot be read, in words for the trigger's owner. Reading it again would change nothing. */
+/** Why a mail cannot be read, worded for the trigger's owner. Reading it again changes nothing. */
 export class UnreadableMail extends Error {
   override readonly name = 'UnreadableMail';
 }

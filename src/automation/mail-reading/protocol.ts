@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readOutcome, type SenderCheck } from './parsed-mail.js';
 
-/** What the node and its reading process tell each other. The process has no network: it asks the node for DNS. */
+/** The messages between the node and its reading process. The process has no network: it asks the node for DNS. */
 
 export type ToReader =
   | { readonly kind: 'read'; readonly raw: Uint8Array; readonly check: SenderCheck | undefined }

@@ -5,7 +5,7 @@ import { codeOf } from './bounded-dns.js';
 import type { ReadOutcome, SenderCheck } from './parsed-mail.js';
 import { type FromReader, fromReader, type ToReader } from './protocol.js';
 
-/** For a mail of 10 MB, its decoded text and the copies in between. */
+/** Memory for a mail of 10 MB, its decoded text and the copies in between. */
 const heapMb = 256;
 const program = fileURLToPath(new URL('reader.process.js', import.meta.url));
 
@@ -15,12 +15,12 @@ interface Running {
   readonly reject: (error: Error) => void;
 }
 
-/** Of memory, or by somebody outside: a mail that does this twice is not read. */
+/** The process ended, out of memory or killed from outside: a mail that causes this twice is not read. */
 export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }
 
-/** One process that reads one mail at a time. Whatever a mail does to it, the node goes on. */
+/** One process that reads one mail at a time. It protects the node from any mail. */
 export class ReaderProcess {
   readonly #child: ChildProcess;
   readonly ready: Promise<void>;
@@ -32,7 +32,7 @@ export class ReaderProcess {
     this.#child = fork(program, [], {
       serialization: 'advanced',
       execArgv: [`--max-old-space-size=${heapMb}`],
-      // Nothing of the node's environment, which holds its keys.
+      // The process inherits nothing of the node's environment, which holds its keys.
       env: {},
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -41,7 +41,7 @@ export class ReaderProcess {
       this.#tellReady = resolve;
       fail = reject;
     });
-    // Told to whoever reads next.
+    // The error is reported to the next caller.
     this.ready.catch(() => undefined);
     this.#child.on('message', (message) => this.#hear(message));
     const end = (): void => {
@@ -58,7 +58,7 @@ export class ReaderProcess {
     return this.#isGone;
   }
 
-  /** One at a time. Rejects with `ReaderGone` where the process ends meanwhile. */
+  /** One call at a time. Rejects with `ReaderGone` if the process ends meanwhile. */
   read(raw: Uint8Array, check: SenderCheck | undefined, lookUp: LookUpRecords): Promise<ReadOutcome> {
     return new Promise((resolve, reject) => {
       this.#running = { lookUp, resolve, reject };
@@ -72,7 +72,7 @@ export class ReaderProcess {
   }
 
   #tell(message: ToReader): void {
-    // A process that has gone says so by its end.
+    // A process that has ended reports it by its exit event.
     this.#child.send(message, () => undefined);
   }
 

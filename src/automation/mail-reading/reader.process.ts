@@ -1,4 +1,4 @@
-// Runs in a process of its own, which may be ended at any moment: mails are written by strangers.
+// Runs in a separate process that may be killed at any moment, because mails are untrusted.
 import type { DNSResolver } from 'mailauth';
 import { refuseTooComplex } from './count-parts.js';
 import { parseMail } from './parse-mail.js';
@@ -13,7 +13,7 @@ interface Asked {
 const asked = new Map<number, Asked>();
 let queries = 0;
 
-/** The node looks names up, and bounds how many and for how long. */
+/** The node resolves names, and bounds their number and time. */
 const resolver: DNSResolver = (name, type) =>
   new Promise((resolve, reject) => {
     queries += 1;
@@ -25,7 +25,7 @@ process.on('message', (message: ToReader) => {
   if (message.kind === 'read') void read(message);
   else answer(message);
 });
-// The node has gone.
+// The node has ended.
 process.on('disconnect', () => process.exit());
 tell({ kind: 'ready' });
 
@@ -49,7 +49,7 @@ async function outcomeOf(
   try {
     const mail = await parseMail(raw);
     if (check === undefined) return { mail, verdict: 'unchecked' };
-    // Loaded by nodes that check senders alone.
+    // Loaded only by nodes that check senders.
     const { checkSender } = await import('./check-sender.js');
     return { mail, verdict: await checkSender(raw, mail, check, resolver) };
   } catch (error) {

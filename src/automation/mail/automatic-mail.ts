@@ -3,8 +3,8 @@ import type { ParsedMail } from '../mail-reading/parsed-mail.js';
 const bulk: ReadonlySet<string> = new Set(['bulk', 'junk', 'list', 'auto_reply']);
 
 /**
- * Whether no person wrote the mail: answers of machines, bounces, lists, and what the trigger sent itself. To answer
- * one of them may begin a loop that nobody ends (RFC 3834).
+ * Whether no person wrote the mail: automatic replies, bounces, mailing lists, and the trigger's own mail. Answering
+ * one of them may start an endless loop (RFC 3834).
  */
 export function isAutomatic(
   { headers, sender }: Pick<ParsedMail, 'headers' | 'sender'>,

@@ -2,9 +2,12 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { mailBytesMax } from './mail-limits.js';
 
-/** Mails that are being taken or read, of all senders and of one. More are told to come again. */
+/** Mails being received or read: in total, and per sender. Further mails are refused with a temporary error. */
 const heldMax = { all: 96 * 1024 * 1024, each: 32 * 1024 * 1024 };
-/** What is beyond the size is read and dropped, for the refusal to be heard; whoever goes on and on is hung up on. */
+/**
+ * Bytes beyond the size limit are read and dropped, so that the sender hears the refusal; a sender that does not stop
+ * is disconnected.
+ */
 const droppedMax = mailBytesMax;
 
 export type Collected =
@@ -16,7 +19,7 @@ export class IncomingBytes {
   readonly #heldOf = new Map<string, number>();
   #held = 0;
 
-  /** Reads the mail to its end. `hangUp` ends the connection of a sender who does not stop. */
+  /** Reads the mail to its end. `hangUp` disconnects a sender that does not stop. */
   async collect(stream: Readable, share: string, hangUp: () => void): Promise<Collected> {
     let chunks: Buffer[] = [];
     let held = 0;

@@ -35,7 +35,7 @@ export interface MailIntakeParts {
   readonly measures: Pick<TriggerMeasures, 'accepted'>;
 }
 
-/** A trigger that takes mail. */
+/** A trigger that receives mail. */
 export interface MailTrigger {
   readonly trigger: LiveTrigger;
   readonly config: EmailConfig;
@@ -46,19 +46,19 @@ export interface ReceivedMail {
   readonly verdict: SenderVerdict;
   /** Of all its bytes. */
   readonly digest: string;
-  /** The address that it was sent to. */
+  /** The address that the mail was sent to. */
   readonly recipient: string;
-  /** Of the envelope, where there is one; empty for `<>`. */
+  /** The envelope sender, if there is an envelope; empty for `<>`. */
   readonly returnPath: string | undefined;
 }
 
-/** Why a mail runs nothing, as its execution says. */
+/** Why a mail starts no turn, as recorded with its execution. */
 export interface MailRefusal {
   readonly status: 'blocked' | 'failed';
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** A mail that is to be kept: to run, or as one that was refused. */
+/** A mail to record: to be run, or as refused. */
 export type JudgedMail = AdmittedMail | RefusedMail;
 
 interface AdmittedMail {
@@ -85,7 +85,7 @@ export function mailTriggerOf(trigger: LiveTrigger | undefined): MailTrigger | u
   return { trigger, config: trigger.parsed.config };
 }
 
-/** The way of a mail from its parsed form into the inbox, whether it was sent here or fetched. */
+/** Takes a parsed mail into the inbox, whether it was sent to this node or fetched. */
 export class MailIntake {
   readonly #parts: MailIntakeParts;
 
@@ -93,7 +93,7 @@ export class MailIntake {
     this.#parts = parts;
   }
 
-  /** What is to become of the mail; undefined for one that is ignored. */
+  /** Decides what to do with the mail; undefined if it is ignored. */
   async judge(found: MailTrigger, received: ReceivedMail): Promise<JudgedMail | undefined> {
     const { reads, gates, addresses } = this.#parts;
     const { trigger, config } = found;
@@ -117,21 +117,21 @@ export class MailIntake {
       : { ...known, work };
   }
 
-  /** A mail that no process could read: its owner sees why, and the mails behind it go on. */
+  /** Records a mail that could not be read: the owner sees why, and later mails continue. */
   unreadable({ trigger }: MailTrigger, digest: string, reason: string): JudgedMail {
     const error = { code: 'unreadable_mail', message: reason };
     const message = '(a mail that cannot be read)';
     return refusedMail(trigger, `unreadable:${digest}`, message, { status: 'failed', error });
   }
 
-  /** Resolves once the mail is committed, or known to have come before. Rejects where the tenant's rate refuses it. */
+  /** Resolves once the mail is committed, or known as a repeat. Rejects if the tenant's rate limit refuses it. */
   async accept(judged: JudgedMail): Promise<void> {
     const { store, quota, inbox, runner, seal } = this.#parts;
     const { trigger, messageId, thread } = judged;
     const { scope } = trigger;
     const { refusal } = await quota.admitTenantWork(scope, trigger.limits);
     if (judged.refusal !== undefined) {
-      // Whoever sends them is a stranger, who must not fill the tenant's history faster than its plan runs.
+      // Refused senders are strangers and must not fill the tenant's history faster than its plan's rate.
       if (refusal !== undefined && judged.refusal.error !== null) throw refusal;
       await store.inTenant(scope, (tx) => this.#keepRefused(scope, tx, judged));
       return;
@@ -159,7 +159,7 @@ export class MailIntake {
     runner.begin({ scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 });
   }
 
-  /** The same as part of a transaction; undefined where nothing is to be run. */
+  /** The same as part of a transaction; undefined if no turn is to run. */
   async acceptWithin(
     scope: TenantScope,
     tx: TenantTransaction,
@@ -206,8 +206,8 @@ function isAllowed({ allowed_senders: allowed }: EmailConfig, sender: string): b
 }
 
 /**
- * Noted by its bytes and not by its Message-ID, which a stranger may choose: the mail that really has it is no repeat
- * of this one, and no answer finds its thread by it.
+ * Recorded under a digest of its bytes, not its Message-ID, which a stranger may choose: the real mail with that id is
+ * then no repeat, and no answer finds its thread by it.
  */
 function unauthenticated(trigger: LiveTrigger, { mail, digest }: ReceivedMail): RefusedMail {
   const message = `The domain of ${mail.sender} does not vouch for this mail by SPF or DKIM (DMARC).`;

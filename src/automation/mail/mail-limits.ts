@@ -1,2 +1,2 @@
-/** Of one mail, as the node takes it by SMTP and reads it from mailboxes. */
+/** The size limit of one mail, received by SMTP or read from a mailbox. */
 export const mailBytesMax = 10 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { BatchTarget } from '../../infra/storage/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 
-/** A mail as it is accepted: noted by its id, and put into the inbox. */
+/** A mail to accept: recorded by its id, and put into the inbox. */
 export interface AcceptedMail {
   readonly tenant_id: string;
   readonly trigger_id: string;
@@ -15,10 +15,10 @@ export interface AcceptedMail {
   readonly keep_ms: number;
 }
 
-/** The place in the order of acceptance; undefined for a mail that came before. */
+/** The position in the order of acceptance; undefined for a repeated mail. */
 export type MailAcceptance = { readonly seq: number | undefined };
 
-/** Many mails in one statement. A mail that was noted before, by whatever way, runs no second time. */
+/** Accepts many mails in one statement. A mail that was recorded before, by any route, does not run again. */
 export const mailTarget: BatchTarget<AcceptedMail, MailAcceptance> = {
   name: 'batch_trigger_mails',
   text: `

@@ -6,8 +6,8 @@ import { threadsOf } from '../messages/mail-threads.store.js';
 import type { ParsedMail } from '../mail-reading/parsed-mail.js';
 
 /**
- * The id of the mail that the thread began with: as noted with a mail that this one answers, else the oldest one that it
- * names. So mails of a thread meet although they are overtaken by one another.
+ * The id of the first mail of the thread: recorded with a mail that this one answers, else the oldest that it
+ * references. So the mails of a thread share it even if they arrive out of order.
  */
 export async function threadOf(
   reads: HotReads,
@@ -23,8 +23,8 @@ export async function threadOf(
 }
 
 /**
- * A thread is a session, of one person: whoever joins a thread, or guesses the id of one, does not read along in the
- * session of somebody else.
+ * A session is one thread of one person: a sender who joins a thread, or guesses its id, cannot read along in another
+ * person's session.
  */
 export function sessionOfThread(
   { id, agentId }: Pick<LiveTrigger, 'id' | 'agentId'>,

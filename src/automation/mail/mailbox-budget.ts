@@ -1,24 +1,24 @@
 import type { ImapFlow } from 'imapflow';
 import type { Time, Timer } from '../../../cluster/index.js';
 
-/** Why a mailbox cannot be looked into, in words for the trigger's owner. */
+/** Why a mailbox cannot be polled, worded for the trigger's owner. */
 export class MailboxError extends Error {
   override readonly name = 'MailboxError';
 }
 
-/** What one piece of work on a connection may take. */
+/** The limits of one piece of work on a connection. */
 export interface MailboxBudget {
   readonly ms: number;
-  /** Received, as counted on the socket after TLS. */
+  /** Received bytes, as counted on the socket after TLS. */
   readonly bytes: number;
 }
 
-/** Between two counts a server can send what the parser takes in that time, and no more of it is kept. */
+/** Between two checks a server can send only what the parser handles in that time, and no more of it is kept. */
 const countEveryMs = 50;
 
 /**
- * Runs the work and closes the connection when it takes more time, or when the server sends more, than it may. The
- * parser bounds each line and literal; this bounds how many of them a server can send.
+ * Runs the work, and closes the connection if it exceeds its time or bytes. The parser bounds each line and literal;
+ * this bounds how many of them a server can send.
  */
 export async function withinBudget<Result>(
   client: Pick<ImapFlow, 'stats' | 'close'>,
@@ -37,7 +37,7 @@ export async function withinBudget<Result>(
       timer = time.after(Math.min(countEveryMs, ms), count);
       return;
     }
-    // First, so that it is told before what the closed connection fails with.
+    // Reject first, so that this error is reported instead of the one that the closed connection causes.
     fail(new MailboxError(fault));
     client.close();
   };

@@ -15,7 +15,7 @@ export type Imap = NonNullable<EmailConfig['imap']>;
 export interface MailboxConnectionParts {
   readonly vault: Pick<Vault, 'resolve'>;
   readonly egress: Pick<Egress, 'permittedAddresses'>;
-  /** PEM certificates that are believed in place of Node's own. */
+  /** PEM certificates to trust instead of Node's own. */
   readonly authorities?: readonly string[];
   readonly time: Time;
 }
@@ -23,17 +23,17 @@ export interface MailboxConnectionParts {
 const timeoutMs = 8_000;
 /** From the first packet to the end of the sign-in. Greeting, capabilities and answers fit many times. */
 const signInBudget = { ms: 8_000, bytes: 1024 * 1024 };
-/** A mail of 10 MB, which is the largest that is taken, and its frame. */
+/** A mail of 10 MB, the largest accepted, and its frame. */
 const literalBytesMax = 11 * 1024 * 1024;
-/** Numbers of a window of a search are the longest line that is asked for; see `searchWindow`. */
+/** The numbers of one search window are the longest line requested; see `searchWindow`. */
 const lineBytesMax = 64 * 1024;
 /** One literal of that size with the lines around it. */
 const responseBytesMax = literalBytesMax + 2 * lineBytesMax;
 
 /**
- * A connection to the server of a tenant's mailbox, signed in. The address is judged where it is connected to; all but
- * the machine itself is spoken to over TLS, from the first byte or by STARTTLS. The server is whatever a tenant names, so
- * each literal, line and answer is bounded, and so are the bytes and the time of the sign-in.
+ * A signed-in connection to the server of a tenant's mailbox. The egress guard checks the address that is connected to.
+ * Except on the machine itself, TLS is required, from the start or by STARTTLS. The tenant names the server, so every
+ * literal, line and answer is bounded, and so are the bytes and the time of the sign-in.
  */
 export async function connectMailbox(
   { vault, egress, authorities, time }: MailboxConnectionParts,
@@ -46,11 +46,11 @@ export async function connectMailbox(
   const secure = isTlsFromTheStart(imap);
   const client = new ImapFlow({
     host: address,
-    // An address is no name; it is compared with the certificate's addresses.
+    // An IP address is no host name; it is compared with the certificate's addresses.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     port,
     secure,
-    // A password never leaves the machine in the clear.
+    // A password never leaves the machine unencrypted.
     ...(secure || isLoopbackAddress(address) ? {} : { doSTARTTLS: true }),
     ...(authorities === undefined ? {} : { tls: { ca: [...authorities] } }),
     auth: { user, pass: secret.value.reveal() },
@@ -63,10 +63,10 @@ export async function connectMailbox(
     maxLiteralSize: literalBytesMax,
     maxLineLength: lineBytesMax,
     maxResponseSize: responseBytesMax,
-    // A few kilobytes of deflated zeros are megabytes to parse.
+    // No compression: a few kilobytes of deflated zeros are megabytes to parse.
     disableCompression: true,
   });
-  // Told to whoever waits for an answer, and by the end of the connection; unheard it would end the process.
+  // Errors reach the waiting caller and the close event; an unhandled error event would end the process.
   client.on('error', () => undefined);
   try {
     await withinBudget(client, time, signInBudget, () => client.connect());

@@ -11,30 +11,30 @@ import type { JudgedMail, MailIntake, MailTrigger } from './mail-intake.js';
 import { mailBytesMax } from './mail-limits.js';
 
 const mailsMax = 20;
-/** Of mails that one look fetches; a look that has fetched so much leaves the rest to the next, which comes at once. */
+/** The bytes of mail that one poll fetches; the rest is left to the next poll, which follows immediately. */
 const fetchedBytesMax = 2 * mailBytesMax;
-/** Of all that the server sends in one look: the mails, one more, and what stands around them. */
+/** All bytes that the server may send in one poll: the mails, one more, and the protocol around them. */
 const lookBytesMax = fetchedBytesMax + 2 * mailBytesMax;
 /**
- * The server's share of one look. Reading a mail is not part of it: a mail that takes long to read would end every look
- * at the same place, and stop the mailbox for ever.
+ * The server's share of one poll. Reading a mail is not counted: a slow mail would otherwise end every poll at the same
+ * place and block the mailbox forever.
  */
 const serverMs = 16_000;
-/** After so long a look takes no further mail, so that what it has is committed in time. */
+/** After this time a poll takes no further mail, so that its mails are committed in time. */
 const takingMs = 8_000;
-/** The numbers of `windowsMax` windows are more than any server has; an answer of one window is 40 KB. */
+/** `windowsMax` windows cover more numbers than any server has; the answer for one window is 40 KB. */
 const searchBytesMax = 4 * 1024 * 1024;
 const dayMs = 86_400_000;
-/** Servers tell the time of arrival in seconds, by clocks of their own. */
+/** Servers report the time of arrival in seconds, by their own clocks. */
 const clockSlackMs = 5_000;
 
 export const mailboxState = z.object({
-  /** Whose mailbox was looked into; another begins anew. */
+  /** The mailbox that was polled; another one starts anew. */
   about: z.string().optional(),
-  /** Numbers of mails mean something under this mark alone. */
+  /** The UIDVALIDITY value: mail numbers are comparable under the same value only. */
   validity: z.string().optional(),
   last_uid: z.number().optional(),
-  /** What arrived before is no news, whatever its number. */
+  /** Mails that arrived earlier are not new, whatever their number. */
   began_ms: z.number().optional(),
   looked_ms: z.number().optional(),
 });
@@ -51,12 +51,12 @@ export interface FoundMails {
 export interface MailboxLookParts {
   readonly intake: Pick<MailIntake, 'judge' | 'unreadable'>;
   readonly reader: Pick<MailReader, 'read'>;
-  /** Whether mails must prove who sent them. */
+  /** Whether mails must prove their sender. */
   readonly checksSenders: boolean;
   readonly time: Time;
 }
 
-/** One look into an open mailbox: which mails are news, and what becomes of each. */
+/** One poll of an open mailbox: which mails are new, and what to do with each. */
 export class MailboxLook {
   readonly #parts: MailboxLookParts;
   readonly #found: MailTrigger;
@@ -69,14 +69,14 @@ export class MailboxLook {
     this.#client = client;
   }
 
-  /** A mail that cannot be read is one that was looked at: those behind it have their turn. */
+  /** A mail that cannot be read counts as polled, so that later mails are processed. */
   take(before: MailboxState, nowMs: number): Promise<FoundMails> {
-    // Readings bound themselves, and the server's time is counted where it is asked.
+    // Reading has its own limits, and the server's time is counted at each request.
     const budget = { ms: Infinity, bytes: lookBytesMax };
     return withinBudget(this.#client, this.#parts.time, budget, () => this.#take(before, nowMs));
   }
 
-  /** Asks the server, within the time that is left of its share. */
+  /** Sends a request to the server within the time left of its share. */
   async #ask<Result>(work: () => Promise<Result>, bytes = lookBytesMax): Promise<Result> {
     const { time } = this.#parts;
     const askedAtMs = time.monotonicMs();
@@ -124,22 +124,22 @@ export class MailboxLook {
     const search = searchingIn(this.#client);
     return this.#ask(async () => {
       if (known !== undefined) return mailsAfter(search, known);
-      // Before the first mail under these numbers all below the next number has been looked at.
+      // Before the first mail with this UIDVALIDITY, every number below the next one counts as polled.
       if (!Number.isSafeInteger(uidNext) || uidNext < 0) {
-        throw new MailboxError('The server of the mailbox does not say which number its next mail has.');
+        throw new MailboxError('The mail server does not report the next mail number (UIDNEXT).');
       }
       const lookedUpTo = Math.max(0, uidNext - 1);
       return { uids: await mailsSince(search, since), lookedUpTo, more: false };
     }, searchBytesMax);
   }
 
-  /** Undefined for what lay there before the trigger began, or has gone. */
+  /** Undefined for mails that arrived before the trigger started, or that have been deleted. */
   async #newsSize(uid: number, beganMs: number): Promise<number | undefined> {
     const wanted = { internalDate: true, size: true };
     const about = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
     if (!about) return undefined;
     const { internalDate } = about;
-    // What the server does not say in a number counts as the most that a mail may have.
+    // If the server does not report the size as a number, assume the largest accepted mail.
     const size = Number.isSafeInteger(about.size) ? (about.size ?? 0) : mailBytesMax;
     const isNews = internalDate === undefined || new Date(internalDate).getTime() >= beganMs - clockSlackMs;
     return isNews ? size : undefined;

@@ -1,24 +1,24 @@
 import type { ImapFlow, SearchObject } from 'imapflow';
 
-/** Which mails of a mailbox are news, by their numbers. */
+/** Which mails of a mailbox are new, by their numbers. */
 export interface NewMails {
   /** Ascending. */
   readonly uids: readonly number[];
-  /** Numbers up to here have been looked at, apart from those above. */
+  /** Numbers up to here have been polled, apart from those above. */
   readonly lookedUpTo: number;
   readonly more: boolean;
 }
 
 export type Searching = (query: SearchObject) => Promise<readonly number[]>;
 
-/** Numbers have up to ten digits: an answer for so many stays below the 64 KB that a line may have. */
+/** Numbers have up to ten digits: an answer for this many stays below the line limit of 64 KB. */
 export const searchWindow = 4_000;
-/** Of one look; a gap of 200,000 numbers is crossed in one, a larger one in several. */
+/** The limit of one poll; a gap of 200,000 numbers is crossed in one poll, a larger one in several. */
 const windowsMax = 50;
-/** Deleted mails leave gaps; mails of the last day lie together at the end. */
+/** Deleted mails leave gaps; the mails of the last day are close together at the end. */
 const emptyWindowsMax = 3;
 
-/** Mails above the last number that was looked at. `*` tells the highest number there is. */
+/** Mails above the last polled number. `*` is the highest existing number. */
 export async function mailsAfter(search: Searching, last: number): Promise<NewMails> {
   let from = last + 1;
   for (let windows = 0; windows < windowsMax; windows += 1) {
@@ -34,7 +34,7 @@ export async function mailsAfter(search: Searching, last: number): Promise<NewMa
   return { uids: [], lookedUpTo: from - 1, more: true };
 }
 
-/** Mails that arrived since, where the numbers mean nothing yet: backwards from the highest. */
+/** Mails that arrived since a time, if the numbers are not comparable: backwards from the highest. */
 export async function mailsSince(search: Searching, since: Date): Promise<readonly number[]> {
   let to = (await search({ uid: '*' })).reduce((highest, uid) => Math.max(highest, uid), 0);
   const uids: number[] = [];

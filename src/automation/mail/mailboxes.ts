@@ -17,30 +17,30 @@ import { withinBudget } from './mailbox-budget.js';
 import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } from './mailbox-look.js';
 import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
-/** News come by IDLE; this finds what it missed, and serves where there is none. */
+/** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
 const lookEveryMs = 20_000;
 /**
- * Longer than a look at mails that are read quickly. During a longer look another node may begin the same one, and the
- * first to finish counts. After a node has died in a look, no node looks for this long.
+ * Longer than a poll of mails that are read quickly. During a longer poll another node may start the same one, and the
+ * first to finish counts. After a node has died during a poll, no node polls for this long.
  */
 const holdMs = 30_000;
-/** Looks at once: each may hold a mail of 10 MB, read and unread. */
+/** Concurrent polls: each may hold a mail of 10 MB, raw and parsed. */
 const looksMax = { all: 16, each: 4 };
-/** Connections that stay open for news; others are closed after each look. */
+/** Connections that stay open for IDLE; others are closed after each poll. */
 const openMax = { all: 500, each: 50 };
-/** A server that tells of news all the time is looked at once a second. */
+/** A server that announces new mail continuously is polled once a second. */
 const wakeEveryMs = 1_000;
-/** News between two looks are some lines. */
+/** Notifications between two polls are a few lines. */
 const idleBytesMax = 256 * 1024;
 const idleCountEveryMs = 1_000;
-/** To open the mailbox, and to mark mails in it. */
+/** The limits for opening the mailbox and for marking mails in it. */
 const openBudget = { ms: 4_000, bytes: 256 * 1024 };
 
 export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLookParts, 'intake'> {
   readonly store: Store;
   readonly live: LiveTriggers;
   readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'acceptWithin'>;
-  /** The server tells of news: look before it is time. */
+  /** The server announced new mail: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -49,23 +49,23 @@ interface Open {
   readonly about: string;
   readonly tenantId: string;
   readonly client: ImapFlow;
-  /** Received when the last look ended; undefined during a look, which counts by itself. */
+  /** The bytes received when the last poll ended; undefined during a poll, which has its own count. */
   receivedBefore: number | undefined;
 }
 
 /**
- * Looks into tenants' mailboxes over IMAP. A trigger begins with the mails that come after it. What a look finds is put
- * into the inbox in the transaction that moves the place in the mailbox on, so a mail runs once, whoever dies; after
- * that it is marked as seen. When the server numbers its mails anew, they are known by their Message-IDs.
+ * Polls tenants' mailboxes over IMAP. A trigger starts with mails that arrive after it. The transaction that puts a
+ * poll's mails into the inbox also moves the position in the mailbox, so a mail runs once even if a process dies;
+ * afterwards it is marked as seen. If the server renumbers its mails, they are recognised by Message-ID.
  */
 export class Mailboxes {
   readonly #parts: MailboxesParts;
   readonly #open = new Map<string, Promise<Open>>();
-  /** Those whose sign-in is over. */
+  /** Connections whose sign-in has finished. */
   readonly #idle = new Map<string, Open>();
   readonly #places = new TaskLimiter(looksMax);
   readonly #wakes = new Map<string, Timer>();
-  /** Told of news again within that second. */
+  /** New mail was announced again within that second. */
   readonly #missed = new Set<string>();
   #counting: Timer | undefined;
 
@@ -73,9 +73,9 @@ export class Mailboxes {
     this.#parts = parts;
   }
 
-  /** Looks once, where it is due and nobody else looks. */
+  /** Polls once if the source is due and no other node is polling it. */
   look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
-    // Before the look is held, so that waiting here takes no time of it.
+    // Wait before the source is claimed, so that waiting takes none of its time.
     return this.#places.run(scope.tenantId, () => this.#look(scope, triggerId, early));
   }
 
@@ -89,7 +89,7 @@ export class Mailboxes {
     }
     const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
     if (source === null) {
-      // Another node looks after it now.
+      // Another node polls the mailbox now.
       this.#close(triggerId);
       return { items: [] };
     }
@@ -136,7 +136,7 @@ export class Mailboxes {
       return accepted;
     });
     if (items !== undefined && seen.length > 0) {
-      // For the people who look into the mailbox; what is taken is known without it.
+      // For people who read the mailbox; accepted mails are known without it.
       const mark = () => client.messageFlagsAdd(seen.join(','), ['\\Seen'], { uid: true });
       await withinBudget(client, time, openBudget, mark).catch((error: unknown) =>
         report('marking mails as seen', error),
@@ -173,7 +173,7 @@ export class Mailboxes {
     return { about, tenantId: scope.tenantId, client, receivedBefore: undefined };
   }
 
-  /** However often the server tells of news. */
+  /** Limits the polls, however often the server announces new mail. */
   #wakeSoon(scope: TenantScope, triggerId: string): void {
     const { time, wake } = this.#parts;
     if (this.#wakes.has(triggerId)) return void this.#missed.add(triggerId);
@@ -184,7 +184,7 @@ export class Mailboxes {
     this.#wakes.set(triggerId, timer);
   }
 
-  /** Open for news, where there is a place for it; counted while nobody looks. */
+  /** Keeps the connection open for IDLE if there is a place for it; its bytes are counted between polls. */
   #keep(triggerId: string, open: Open): void {
     const ofTenant = [...this.#idle.values()].filter(({ tenantId }) => tenantId === open.tenantId).length;
     const isKept = this.#idle.has(triggerId);
@@ -215,7 +215,7 @@ export class Mailboxes {
     const open = this.#open.get(triggerId);
     this.#open.delete(triggerId);
     this.#idle.delete(triggerId);
-    // One that could not be opened has said so to whoever opened it.
+    // The caller that opened the connection has already received its error.
     open?.then(({ client }) => client.close()).catch(() => undefined);
   }
 }

@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js';
 import type { Time, Timer } from '../../../cluster/index.js';
 
-/** Of one address; of one customer's network in IPv6, who has as many addresses there as he likes. */
+/** Connections per address; in IPv6 per customer network, since a customer has any number of addresses there. */
 const connectionsOfOneMax = 20;
-/** Of a whole connection: a sender that sends a byte now and then gives its place up too. */
+/** The time of a whole connection: a sender that sends a byte now and then must release its place too. */
 const connectionMs = 600_000;
 /** A hundred mails to twenty recipients each. A sender with more opens another connection. */
 const commandsMax = 2_500;
 const mailsMax = 100;
-/** A sender that tries so many addresses in vain is looking for one. */
+/** A sender with this many unknown recipients is guessing addresses. */
 const unknownRecipientsMax = 20;
 
 interface Connection {
@@ -19,7 +19,7 @@ interface Connection {
   unknownRecipients: number;
 }
 
-/** The connections that are open, and what each has used up, by their ids. */
+/** The open connections and what each has used, by id. */
 export class SmtpConnections {
   readonly #time: Time;
   readonly #end: (id: string) => void;
@@ -30,7 +30,7 @@ export class SmtpConnections {
     this.#end = end;
   }
 
-  /** False where its address has too many. */
+  /** Returns false if the remote address has too many connections. */
   enter(id: string, remoteAddress: string): boolean {
     const share = shareOf(remoteAddress);
     const ofOne = [...this.#open.values()].filter((one) => one.share === share);
@@ -56,7 +56,7 @@ export class SmtpConnections {
     if (connection.commands > commandsMax) this.#end(id);
   }
 
-  /** False where the connection has brought enough. */
+  /** Returns false if the connection has sent enough. */
   countMail(id: string): boolean {
     const connection = this.#open.get(id);
     if (connection === undefined) return false;
@@ -72,7 +72,7 @@ export class SmtpConnections {
   }
 }
 
-/** Whom a remote address counts for. */
+/** The key under which a remote address is counted. */
 export function shareOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

@@ -17,7 +17,7 @@ import { shareOf, SmtpConnections } from './smtp-connections.js';
 
 const connectionsMax = 100;
 const recipientsMax = 100;
-/** A line of a command has 512 bytes by RFC 5321; extensions make it longer. */
+/** RFC 5321 limits a command line to 512 bytes; extensions make it longer. */
 const commandBytesMax = 4 * 1024;
 const silentMs = 60_000;
 const closingMs = 2_000;
@@ -25,14 +25,14 @@ const closingMs = 2_000;
 export interface SmtpListenerParts {
   readonly host: string;
   readonly port: number;
-  /** Certificate and key in PEM; without them nothing is encrypted. */
+  /** Certificate and key in PEM; without them connections are not encrypted. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly reads: HotReads;
   readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'accept'>;
   readonly addresses: Pick<MailAddresses, 'triggerIdIn' | 'claimant'>;
   readonly reader: Pick<MailReader, 'read'>;
-  /** Whether mails must prove who sent them. */
+  /** Whether mails must prove their sender. */
   readonly checksSenders: boolean;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
@@ -43,7 +43,7 @@ interface ServedConnection {
   close(): void;
 }
 
-/** An answer of the protocol that refuses something. */
+/** A protocol response that refuses something. */
 class SmtpRefusal extends Error {
   override readonly name = 'SmtpRefusal';
   readonly responseCode: number;
@@ -55,9 +55,9 @@ class SmtpRefusal extends Error {
 }
 
 /**
- * Takes mail for triggers of type `email`. A recipient is judged when it is named; a mail is answered with 250 once it
- * is committed for every recipient, else with a code that lets its sender come again. What comes again is known by its
- * Message-ID.
+ * Receives mail for triggers of type `email`. A recipient is checked when it is named. A mail is answered with 250 once
+ * it is committed for every recipient, else with a temporary error, so that its sender tries again. A repeat is
+ * recognised by its Message-ID.
  */
 export class SmtpListener {
   readonly #parts: SmtpListenerParts;
@@ -91,7 +91,7 @@ export class SmtpListener {
         callbackify(() => this.#refusing(this.#take(stream, session)))(callback),
     });
     this.#server.on('error', (error) => {
-      // Errors of one connection carry its address. The sender has got no 250, and will come again.
+      // Errors of one connection carry its address. Its sender got no 250 and will try again.
       if (Reflect.get(error, 'remoteAddress') === undefined) parts.report('taking mail', error);
     });
   }
@@ -125,7 +125,7 @@ export class SmtpListener {
     throw new SmtpRefusal(550, 'No such recipient');
   }
 
-  /** By its id before the domain of triggers, or by an address that its tenant may claim. */
+  /** By the trigger's id before the domain of triggers, or by an address that its tenant may claim. */
   async #triggerOf(address: string): Promise<MailTrigger | undefined> {
     const { live, reads, addresses } = this.#parts;
     const spelled = address.toLowerCase();
@@ -164,7 +164,7 @@ export class SmtpListener {
     const { intake } = this.#parts;
     const digest = createHash('sha256').update(raw).digest('hex');
     const mailFrom = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
-    // Deleted or switched off since it was named: nobody is left who wants the mail.
+    // Deleted or disabled since it was named: no recipient is left.
     const wanted = await Promise.all(
       envelope.rcptTo.map(async ({ address }) => {
         const found = await this.#triggerOf(address);
@@ -189,7 +189,7 @@ export class SmtpListener {
     return judged.filter((one) => one !== undefined);
   }
 
-  /** One reading for all recipients; the mail's own fault is theirs to hear of. */
+  /** The mail is read once for all recipients; each one records a fault of the mail. */
   async #read(
     raw: Buffer,
     from: Pick<SMTPServerSession, 'remoteAddress' | 'hostNameAppearsAs'> & {
@@ -215,7 +215,7 @@ export class SmtpListener {
     }
   }
 
-  /** What fails is told to the peer as an answer of the protocol; it never learns of the inside. */
+  /** Failures become protocol responses that reveal nothing internal to the peer. */
   async #refusing(attempt: Promise<void>): Promise<void> {
     try {
       await attempt;
@@ -228,7 +228,7 @@ export class SmtpListener {
   }
 }
 
-/** The server tells its log of each command, which is the one place that hears of all. */
+/** The server logs each command, which is the only hook that sees all of them. */
 function commandCounter(count: (id: string) => void) {
   const hear = (entry: unknown): void => {
     if (typeof entry !== 'object' || entry === null || Reflect.get(entry, 'tnx') !== 'command') return;
