@@ -1,4 +1,4 @@
-// Triggers' face: what starts agents from outside, how their messages are accepted, and how answers go out.
+// The interface of triggers: what starts agents from outside, how messages are accepted, and how answers are sent.
 import type { Random, Time } from '../../cluster/index.js';
 import type { AgentsSubject } from '../agents/index.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
@@ -69,24 +69,24 @@ export interface TriggersDependencies {
   >;
   readonly sealer: Sealer;
   readonly egress: Egress;
-  /** For addresses that the operator set, which may be private. */
+  /** For destinations that the operator configured, which may be private. */
   readonly operatorEgress: Egress;
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly expressions: Expressions;
   readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
   readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
-  /** Requests to webhooks that do not exist, or with a wrong signature, by address. */
+  /** Counts requests with an unknown webhook or a wrong signature, by address. */
   readonly failures?: Pick<FailedCredentials, 'note'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
   readonly databases: Pick<Databases, 'connect'>;
   readonly mail: Pick<Mail, 'send'>;
-  /** Where mail for triggers is taken; undefined: not by this node. */
+  /** Where this node receives mail for triggers; undefined if it does not. */
   readonly smtpIn: Pick<SmtpListenerParts, 'host' | 'port' | 'tls'> | undefined;
-  /** Of triggers' own addresses. */
+  /** The domain of triggers' own addresses. */
   readonly mailDomain: string | undefined;
-  /** Stands in for it where mails leave the machine. */
+  /** Replaces it if mails leave the machine. */
   readonly fallbackMailDomain: () => string | undefined;
-  /** Whether mails must prove who sent them. */
+  /** Whether mails must prove their sender. */
   readonly checksSenders: boolean;
   readonly mailDomains: Pick<MailDomains, 'tenantOf'>;
   readonly lookUp: LookUpRecords;
@@ -97,11 +97,11 @@ export interface TriggersDependencies {
   readonly time: Time;
   readonly random: Random;
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Only for tenants that rows of triggers name. */
+  /** Only for tenants named by triggers' rows. */
   readonly scopeOf: (tenantId: string) => TenantScope;
-  /** Of changes to a tenant's plan; the subject is the tenant. */
+  /** The topic of changes to a tenant's plan; the subject is the tenant. */
   readonly tenantTopic: string;
-  /** Of changes after which a tenant's denylist or sessions may stop answers. */
+  /** Topics of changes after which a tenant's denylist or sessions may block answers. */
   readonly gateTopics: readonly string[];
   readonly publicUrl: () => string;
   readonly report: (attempted: string, error: unknown) => void;
@@ -109,11 +109,11 @@ export interface TriggersDependencies {
 
 export interface TriggersSubject {
   readonly operations: readonly Operation[];
-  /** What triggers did on this node, in Prometheus' form. */
+  /** The metrics of triggers on this node, in Prometheus format. */
   measures(): Promise<string>;
-  /** Resolves when no answer of the session is on its way out any more. Asked for once people have taken it over. */
+  /** Resolves when no answer of the session is being sent any more. Call it once people have taken the session over. */
   quiet(scope: TenantScope, sessionId: string): Promise<void>;
-  /** Takes up what was left behind. Resolves once mail can come in, where this node takes any. */
+  /** Claims abandoned work. Resolves once mail can be received, if this node receives any. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }

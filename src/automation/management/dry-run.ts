@@ -46,18 +46,18 @@ export interface TriggerDryRunParts {
 export interface DryRun {
   readonly query: string | null;
   readonly context: MappedContext;
-  /** Null where a message begins a session of its own. */
+  /** Null if every message starts a session of its own. */
   readonly session_id: string | null;
   readonly would_run: boolean;
   readonly blocked_by?: 'disabled' | 'agent' | 'payload' | 'sender_access' | 'denylist' | 'session';
-  /** What the sender would be answered, with a stand-in for the agent's text. */
+  /** The response the sender would get, with a placeholder for the agent's text. */
   readonly response_preview: unknown;
 }
 
 const previewText = '[the agent’s answer]';
 const valueCharsMax = 2_000;
 
-/** Triggers set off by hand: to see what would happen, or to make it happen. */
+/** Runs of triggers by hand: a dry run, or a real one. */
 export class TriggerDryRun {
   readonly #parts: TriggerDryRunParts;
 
@@ -65,7 +65,7 @@ export class TriggerDryRun {
     this.#parts = parts;
   }
 
-  /** No model is called, and nothing is written. */
+  /** Calls no model and writes nothing. */
   async test(scope: TenantScope, id: string, payload: unknown): Promise<DryRun> {
     const row = await this.#parts.triggers.get(scope, id);
     const parsed = parseTriggerConfig(row.trigger_type, row.config);
@@ -103,10 +103,10 @@ export class TriggerDryRun {
     };
   }
 
-  /** Runs the trigger now; the payload is the agent's context. */
+  /** Runs the trigger now; the payload becomes the agent's context. */
   async invoke(caller: TenantCaller, id: string, payload: JsonObject, requestId: string): Promise<Rendered> {
     const { scope } = caller;
-    // Another tenant's trigger is not there.
+    // A trigger of another tenant is reported as not found.
     await this.#parts.triggers.get(scope, id);
     const trigger = await this.#parts.live.get(id);
     if (trigger === undefined) throw new PlatformError('not_found');
@@ -149,7 +149,7 @@ export class TriggerDryRun {
         return JSON.stringify(payload);
       case 'webhook': {
         const read = { sources: { context: {}, payload, message: undefined } };
-        // A payload that holds no message where the trigger looks for one is the message itself.
+        // If the payload has no message where the trigger looks for one, the payload itself is the message.
         return (await this.#queryOrNull(scope, parsed.config, read)) ?? JSON.stringify(payload);
       }
     }
@@ -205,7 +205,7 @@ export class TriggerDryRun {
   }
 }
 
-/** Triggers of other types answer a hand's call as a webhook without settings would. */
+/** Manual runs of other trigger types respond like a webhook without settings. */
 const plainWebhook = webhookConfig.parse({});
 
 /** The mapped names, and every scalar of the payload itself. */
@@ -236,7 +236,7 @@ function sessionOrNew(agentId: string, parsed: TriggerConfig, payload: JsonObjec
   try {
     return readMessage(agentId, parsed.config, payload, undefined).sessionId ?? randomUUID();
   } catch (error) {
-    // A payload without the fields that sessions are derived from begins one of its own.
+    // A payload without the fields that sessions are derived from starts a session of its own.
     if (error instanceof PlatformError) return randomUUID();
     throw error;
   }

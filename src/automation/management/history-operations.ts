@@ -78,7 +78,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
           .enum(['pending', 'delivered', 'delivery_failed', 'dead'])
           .transform((status) => (status === 'dead' ? ('delivery_failed' as const) : status))
           .optional()
-          .describe('`dead` is another word for `delivery_failed`.'),
+          .describe('`dead` is an alias of `delivery_failed`.'),
         trigger_id: z.guid().optional(),
         session_id: z.guid().optional(),
         execution_id: z.guid().optional(),
@@ -102,7 +102,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       method: 'POST',
       path: '/api/v1/deliveries/:id/replay',
       title: 'Send a failed answer once more',
-      description: 'From the chunk that failed, with the trigger as it is configured now.',
+      description: 'Starts at the chunk that failed and uses the trigger’s current configuration.',
       access: tenantCaller('messages:send'),
       params: z.object({ id: z.uuid() }),
       output: oneShape(deliveryAnswer),

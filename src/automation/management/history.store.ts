@@ -84,7 +84,7 @@ const promisedRow = z.object({
 });
 export type PromisedRow = z.output<typeof promisedRow>;
 
-/** Accepted to run, and not taken by a session yet. */
+/** Accepted to run, but not in a session yet. */
 export function promisedExecutions(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -134,7 +134,7 @@ export function stepsOf(
     where tenant_id = ${tenantId} and execution_id = ${executionId} order by number`);
 }
 
-/** Whether the message stands in the conversation. */
+/** Whether the message is part of the conversation. */
 export function hasMessage(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

@@ -58,7 +58,9 @@ export const enrichedAnswer = executionAnswer.extend({
       finished_at: moment.nullable(),
     }),
   ),
-  context: z.record(z.string(), z.unknown()).describe('What was mapped from the payload, secrets redacted.'),
+  context: z
+    .record(z.string(), z.unknown())
+    .describe('The values mapped from the payload, with secrets redacted.'),
   deliveries: z.array(
     z.object({
       chunk: z.int(),
@@ -80,7 +82,7 @@ export const statsAnswer = z.object({
   avg_latency_ms: z.number(),
 });
 
-/** What became of triggers' messages. */
+/** The history of triggers' messages. */
 export class History {
   readonly #store: Store;
   readonly #seal: MessageSealer;
@@ -102,7 +104,7 @@ export class History {
     return this.#store.inTenant(scope, async (tx) => {
       const trigger = present(await findTrigger(scope, tx, triggerId));
       const mayWait = page.status === undefined || page.status === 'queued';
-      // Before the others, so that one which a session takes meanwhile is among them.
+      // Read before the others, so that a message that a session takes meanwhile is among them.
       const promised = mayWait ? await promisedExecutions(scope, tx, triggerId, page) : [];
       const begun = await listExecutions(scope, tx, triggerId, page);
       const taken = new Set(begun.map(({ id }) => id));
@@ -120,7 +122,7 @@ export class History {
       const row =
         (await findExecution(scope, tx, triggerId, id)) ??
         (await this.#promised(scope, tx, trigger, id)) ??
-        // A session took it between the two looks.
+        // A session took the message between the two reads.
         (await findExecution(scope, tx, triggerId, id));
       if (row === null) throw new PlatformError('not_found', { message: 'The execution was not found.' });
       const steps = await stepsOf(scope, tx, id);
@@ -162,7 +164,7 @@ export class History {
     return row === undefined ? null : this.#queued(scope, trigger, row);
   }
 
-  /** Accepted, and so promised to run, but no session has taken it yet. */
+  /** Accepted messages that no session has taken yet. */
   #queued(scope: TenantScope, trigger: TriggerRow, row: PromisedRow): ExecutionRow {
     const { message, context } = this.#seal.openParts(
       scope,

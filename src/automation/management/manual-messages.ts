@@ -16,14 +16,14 @@ export interface ManualMessagesParts {
 export interface WrittenMessage {
   readonly sessionId: string;
   readonly text: string;
-  /** The caller's key for a repeat of the same message. */
+  /** The caller's key, which identifies a repeat of the message. */
   readonly key: string | undefined;
 }
 
 /**
- * Messages that people write themselves, in a session that was handed to them. Sent first, then added to the
- * conversation together with the event that tells of it, all under one id: whoever repeats the message with its key
- * mends what a crash left undone between.
+ * Sends messages that people write in a session that was handed to them. A message is sent first, then added to the
+ * conversation together with its event, all under one id: a repeat with the same key completes what a crash left
+ * undone.
  */
 export class ManualMessages {
   readonly #parts: ManualMessagesParts;
@@ -47,7 +47,7 @@ export class ManualMessages {
       });
     }
     const { deliveredAt } = await outbox.sendManual(scope, { sessionId, messageId, text });
-    // A repeat long after: the session remembers only its last messages.
+    // For a late repeat: the session remembers only its last messages.
     if (isRepeat && (await store.inTenant(scope, (tx) => hasMessage(scope, tx, sessionId, messageId)))) {
       return { messageId, deliveredAt };
     }

@@ -41,9 +41,9 @@ const dayMs = 24 * 3_600_000;
 
 const titles: Record<TriggerType, { readonly title: string; readonly description: string }> = {
   webhook: { title: 'Webhook', description: 'An HTTP request, or a message of a chat channel.' },
-  email: { title: 'Mail', description: 'Mail to an address of its own, or in a mailbox.' },
+  email: { title: 'Mail', description: 'Mail to the trigger’s own address, or in a mailbox.' },
   db_event: { title: 'Database event', description: 'New or changed rows of a table.' },
-  schedule: { title: 'Schedule', description: 'A time of the clock, by a cron line.' },
+  schedule: { title: 'Schedule', description: 'Times given by a cron expression.' },
 };
 
 export function triggerOperations(parts: TriggerOperationParts): readonly Operation[] {
@@ -73,7 +73,7 @@ function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
           type: trigger_type,
           enabled,
           after: cursor === undefined ? undefined : decodeCursor(cursor),
-          // One more than asked for tells whether there is a next page.
+          // One more than requested shows whether there is a next page.
           limit: paged ? size + 1 : undefined,
         });
         const page = paged ? rows.slice(0, size) : rows;
@@ -125,7 +125,7 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       method: 'POST',
       path: '/api/triggers',
       title: 'Create a trigger',
-      description: 'The secret of a webhook is shown only here.',
+      description: 'The response is the only place that shows a webhook’s secret.',
       access: tenantUser('triggers:create'),
       body: z.object({
         agent_id: z.guid(),
@@ -158,7 +158,7 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       method: 'PATCH',
       path: '/api/triggers/:id',
       title: 'Change a trigger',
-      description: 'A JSON Merge Patch (RFC 7396), of `trigger_config` too.',
+      description: 'A JSON Merge Patch (RFC 7396), which also applies inside `trigger_config`.',
       access: tenantUser('triggers:update'),
       params: triggerParams,
       body: z.object({
@@ -178,7 +178,7 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       method: 'DELETE',
       path: '/api/triggers/:id',
       title: 'Delete a trigger',
-      description: 'What runs goes on, without a way out for its answer; what waits to run is dropped.',
+      description: 'Running turns continue, but their answers cannot be sent. Waiting messages are dropped.',
       access: tenantUser('triggers:delete'),
       params: triggerParams,
       output: doneShape,
@@ -192,7 +192,8 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       method: 'POST',
       path: '/api/triggers/:id/rotate-secret',
       title: 'Give a webhook a new secret',
-      description: 'Shown only here. The secret before verifies too until the grace time is over.',
+      description:
+        'The new secret is shown only here. The previous secret stays valid until the grace time ends.',
       access: tenantUser('secrets:write'),
       params: triggerParams,
       body: z.object({
@@ -242,9 +243,9 @@ function trying({ trials }: TriggerOperationParts): readonly Operation[] {
       method: 'POST',
       path: '/api/triggers/:id/test',
       title: 'See what a payload would lead to',
-      description: 'No model is called, and nothing is written.',
+      description: 'Calls no model and writes nothing.',
       access: tenantUser('triggers:update'),
-      // It evaluates what the tenant wrote, as a message would.
+      // The dry run evaluates the tenant's expressions, as a message would.
       rate: 'model-work',
       params: triggerParams,
       body: z.object({ payload: z.unknown().optional() }),
@@ -268,7 +269,7 @@ function trying({ trials }: TriggerOperationParts): readonly Operation[] {
       method: 'POST',
       path: '/api/triggers/:id/invoke',
       title: 'Run a trigger now',
-      description: 'The payload is the agent’s context. Answers like a webhook in sync mode.',
+      description: 'The payload becomes the agent’s context. The response is that of a webhook in sync mode.',
       access: tenantCaller('executions:create'),
       rate: 'model-work',
       params: triggerParams,

@@ -4,16 +4,19 @@ import type { Sealer } from '../../infra/sealing/index.js';
 import { type DirectoryTransaction, sql, type Store } from '../../infra/storage/index.js';
 import { MessageSealer } from '../messages/message-payload.js';
 
-/** Of one transaction, so that a message that is locked waits only a moment. */
+/** The rows of one transaction; few, so that locked messages wait only a moment. */
 const rowsMax = 1_000;
 
-/** Messages and answers of every tenant, by where they are kept. */
+/** The sealed messages and answers of every tenant, by table. */
 const places = [sql.fragment`trigger_inbox`, sql.fragment`trigger_replies`, sql.fragment`deliveries`];
 type Place = (typeof places)[number];
 
 const sealedRow = z.object({ tenant_id: z.uuid(), row: z.string(), sealed: z.instanceof(Buffer) });
 
-/** Seals what triggers keep anew under the current master key. Not before every node knows it. */
+/**
+ * Seals the stored values of triggers again under the current master key. Must not run before every node knows that
+ * key.
+ */
 export async function resealTriggers(store: Store, sealer: Sealer): Promise<void> {
   const seal = new MessageSealer(sealer);
   for (const place of places) {
@@ -34,7 +37,7 @@ async function resealSome(
     limit ${rowsMax} for update`);
   for (const { tenant_id, row, sealed } of rows) {
     const anew = seal.anew(tenantScope(tenant_id), sealed);
-    // Where the row is stays so while it is locked.
+    // The row cannot move while it is locked.
     await tx.query(sql.typeAlias('nothing')`
       update ${place} set sealed = ${sql.binary(anew)} where ctid = ${row}::tid`);
   }

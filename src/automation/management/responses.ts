@@ -14,14 +14,16 @@ export const triggerAnswer = z.object({
   agent_id: z.uuid(),
   name: z.string(),
   trigger_type: z.enum(triggerTypes),
-  trigger_config: z.record(z.string(), z.unknown()).describe('As it was written.'),
+  trigger_config: z
+    .record(z.string(), z.unknown())
+    .describe('The configuration as submitted, without defaults.'),
   enabled: z.boolean(),
-  webhook_url: z.string().optional().describe('Of a webhook.'),
-  next_runs: z.array(moment).optional().describe('Of a schedule that is switched on.'),
+  webhook_url: z.string().optional().describe('For webhooks only.'),
+  next_runs: z.array(moment).optional().describe('For enabled schedules only.'),
   source: z
     .object({ failures: z.int(), last_error: z.string().nullable() })
     .optional()
-    .describe('Of one trigger that looks for its news itself: how many looks in a row have failed, and why.'),
+    .describe('For a single trigger with a polled source: how many polls in a row have failed, and why.'),
   created_by: z.uuid().nullable(),
   created_at: moment,
   updated_at: moment,
@@ -34,21 +36,21 @@ export const createdAnswer = z.object({
     agent_id: z.uuid(),
     name: z.string(),
     trigger_type: z.enum(triggerTypes),
-    webhook_secret: z.string().optional().describe('Shown this once. Of a webhook.'),
+    webhook_secret: z.string().optional().describe('For webhooks only. Shown only once.'),
     enabled: z.boolean(),
   }),
-  webhook_url: z.string().optional().describe('Of a webhook.'),
+  webhook_url: z.string().optional().describe('For webhooks only.'),
 });
 
 export const deliveryAnswer = z.object({
   id: z.uuid(),
-  execution_id: z.uuid().nullable().describe('Null for a message that somebody wrote by hand.'),
+  execution_id: z.uuid().nullable().describe('Null for a message that a person wrote.'),
   trigger_id: z.uuid(),
   session_id: z.uuid(),
   status: z.enum(deliveryStatuses),
-  chunk: z.int().describe('The chunk to be sent next, or that failed.'),
+  chunk: z.int().describe('The next chunk to send, or the chunk that failed.'),
   chunk_total: z.int(),
-  attempts: z.int().describe('At that chunk.'),
+  attempts: z.int().describe('Attempts made for that chunk.'),
   truncated: z.boolean(),
   last_status_code: z.int().nullable(),
   last_error: z.string().nullable(),
@@ -77,10 +79,10 @@ export function triggerAnswerOf(row: TriggerRow, publicUrl: string): z.input<typ
 }
 
 const nextRunsShown = 3;
-/** By the line and its zone: to find them out takes a millisecond, and a list may hold thousands. */
+/** Cached by cron expression and zone: a computation takes a millisecond, and a list may hold thousands. */
 const knownRuns = new LRUCache<string, readonly number[]>({ max: 10_000 });
 
-/** What was found out holds until the first of them is over. */
+/** The result is valid until the first of the runs is over. */
 export function nextRunsOf(config: TriggerRow['config'], nowMs = Date.now()): string[] {
   const parsed = scheduleConfig.parse(config);
   const key = JSON.stringify([parsed.cron, parsed.timezone]);

@@ -37,7 +37,7 @@ import {
   updateTrigger,
 } from '../triggers/triggers.store.js';
 
-/** Of one tenant. A list of all is answered in one piece. */
+/** The limit per tenant. A list of all triggers is returned in one response. */
 export const triggersMax = 2_000;
 
 export interface TriggersParts {
@@ -49,22 +49,25 @@ export interface TriggersParts {
   readonly channels: ChannelAddresses;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly nowMs: () => number;
-  /** Refuses an address that mail may not be sent from; the id is undefined for a trigger that is being made. */
+  /** Refuses an address that mail may not be sent from; the id is undefined for a new trigger. */
   readonly checkAddress: (scope: TenantScope, id: string | undefined, config: EmailConfig) => Promise<void>;
-  /** Judges what only others can, and asks where a source begins; undefined where it goes on as it was before. */
+  /**
+   * Makes the checks that depend on other services, and queries where a source starts; undefined if its position is
+   * kept.
+   */
   readonly beginning: (
     scope: TenantScope,
     config: TriggerConfig,
     before?: TriggerConfig,
   ) => Promise<object | undefined>;
-  /** How a trigger that nobody calls is looked at from now on. */
+  /** Updates the polling of a trigger's source. */
   readonly arm: (
     tx: TenantTransaction,
     row: TriggerRow,
     config: TriggerConfig,
     beginning?: object,
   ) => Promise<void>;
-  /** After the commit: a trigger that looks for its news itself begins at once, not when its lateness is noticed. */
+  /** Called after the commit, so that a polled source starts immediately instead of when it is found overdue. */
   readonly armed: (scope: TenantScope, row: TriggerRow) => void;
 }
 
@@ -85,11 +88,11 @@ export interface TriggerPatch {
 
 export interface CreatedTrigger {
   readonly row: TriggerRow;
-  /** Only now and after a rotation; undefined for types that nobody signs. */
+  /** Returned only on creation and rotation; undefined for types without signatures. */
   readonly secret: string | undefined;
 }
 
-/** Triggers: made, read and changed. Nodes that keep one in memory hear of every change. */
+/** Creates, reads and changes triggers. Nodes that cache a trigger are notified of every change. */
 export class Triggers {
   readonly #parts: TriggersParts;
 
@@ -137,7 +140,7 @@ export class Triggers {
     return this.#parts.store.inTenant(scope, async (tx) => present(await findTrigger(scope, tx, id)));
   }
 
-  /** How its looks went; null for one that looks for nothing. */
+  /** The result of its polls; null for a trigger without a polled source. */
   source(scope: TenantScope, id: string): Promise<SourceHealth | null> {
     return this.#parts.store.inTenant(scope, (tx) => sourceHealth(scope, tx, id));
   }
@@ -146,7 +149,7 @@ export class Triggers {
     return this.#parts.store.inTenant(scope, (tx) => listTriggers(scope, tx, filter));
   }
 
-  /** A JSON Merge Patch of what was written before. */
+  /** Applies a JSON Merge Patch to the stored configuration. */
   async update(caller: TenantCaller, id: string, patch: TriggerPatch): Promise<TriggerRow> {
     const { scope } = caller;
     if (patch.agent_id !== undefined) await this.#requireAgent(caller, patch.agent_id);
@@ -159,7 +162,7 @@ export class Triggers {
     return this.#arming(scope, async (tx) => {
       const before = present(await lockTrigger(scope, tx, id));
       if (patch.trigger_type !== undefined && patch.trigger_type !== before.trigger_type) {
-        throw invalidField('trigger_type', 'cannot be changed; make another trigger');
+        throw invalidField('trigger_type', 'cannot be changed; create another trigger instead');
       }
       const config = mergePatch(before.config, patch.trigger_config ?? {});
       const parsed = this.#judged(before.trigger_type, config);
@@ -179,14 +182,14 @@ export class Triggers {
         ),
         secrets: [...new Set(destinations.map(({ secret }) => referenceOf(secret)))],
       });
-      // Changed by somebody else meanwhile: then the next look finds out where to begin.
+      // Changed by another request meanwhile: the next poll finds the start position.
       await this.#parts.arm(tx, row, parsed, before.revision === found.revision ? beginning : undefined);
       await this.#audit(tx, caller, 'trigger.updated', row);
       return { result: row, row };
     });
   }
 
-  /** Asked outside the transaction, since it may take a while. */
+  /** Queried outside the transaction, since it may take a while. */
   #beginningAnew(
     scope: TenantScope,
     { trigger_type: type, config }: TriggerRow,
@@ -206,12 +209,12 @@ export class Triggers {
     });
   }
 
-  /** A new secret; the one before verifies too for the grace time. */
+  /** Rotates the secret; the previous one stays valid for the grace time. */
   rotateSecret(caller: TenantCaller, id: string, graceMs: number): Promise<CreatedTrigger> {
     return this.#changing(caller.scope, async (tx) => {
       const before = present(await lockTrigger(caller.scope, tx, id));
       if (before.secret_id === null) {
-        throw new PlatformError('conflict', { message: 'Only webhooks have a secret of their own.' });
+        throw new PlatformError('conflict', { message: 'Only triggers of type webhook have a secret.' });
       }
       const secret = this.#newSecret();
       await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret, graceMs);
@@ -247,7 +250,7 @@ export class Triggers {
     if (agent === undefined) throw new PlatformError('agent_not_found');
   }
 
-  /** In the form that Standard Webhooks gives secrets, since callbacks are signed with it. */
+  /** In the secret format of Standard Webhooks, since callbacks are signed with it. */
   #newSecret(): string {
     return `whsec_${Buffer.from(this.#parts.randomBytes(32)).toString('base64')}`;
   }
@@ -298,7 +301,7 @@ function refuseUnreadable(config: ScheduleConfig, nowMs: number): void {
   if (!(schedule instanceof Schedule)) throw invalidField(`trigger_config.${schedule.field}`, schedule.issue);
 }
 
-/** Under which name the vault keeps a trigger's own secret. */
+/** The name of a trigger's own secret in the vault. */
 function ownerOf(id: string): string {
   return `trigger:${id}`;
 }

@@ -16,17 +16,17 @@ export interface WebhookOperationParts {
   readonly failures: Pick<FailedCredentials, 'note'> | undefined;
 }
 
-/** What somebody gets who tries addresses or signatures; wrong keys are counted where keys are looked up. */
+/** The limit of wrong addresses and signatures per sender; wrong API keys are counted where keys are checked. */
 const triedInVain: ReadonlySet<string> = new Set(['not_found', 'invalid_signature']);
 
 const params = z.object({ id: z.uuid() });
 const challengeCharsMax = 1_000;
 
-/** The doors for whoever is outside: each trigger says itself who may come in. */
+/** The public webhook endpoints; each trigger configures its own authentication. */
 export function webhookOperations(parts: WebhookOperationParts): readonly Operation[] {
   const { intake, live, authentication, publicUrl, failures } = parts;
 
-  /** The refusal that an address is told which has tried too often. */
+  /** The refusal for an address that has failed too often. */
   const counted = (error: unknown, address: string): unknown => {
     const isInVain = error instanceof PlatformError && triedInVain.has(error.code);
     return (isInVain ? failures?.note(address) : undefined) ?? error;
@@ -38,7 +38,8 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       method: 'POST',
       path: '/api/triggers/webhook/:id',
       title: 'Execute a webhook trigger',
-      description: 'JSON, a form or text. Who may send is said by the trigger’s own `auth`, or its channel.',
+      description:
+        'JSON, a form or text. The trigger’s `auth` setting, or its channel, decides who may send.',
       access: anyone(),
       rate: 'model-work',
       params,
@@ -84,7 +85,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       method: 'GET',
       path: '/api/triggers/webhook/:id',
       title: 'Prove that a webhook is who a platform thinks it is',
-      description: 'Answers `hub.challenge` where `hub.verify_token` is the webhook’s secret.',
+      description: 'Returns `hub.challenge` if `hub.verify_token` equals the webhook’s secret.',
       access: anyone(),
       rate: 'model-work',
       params,
@@ -122,8 +123,8 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
 }
 
 /**
- * The addresses that a sender may have signed: the public one, and the name that it called, since a node behind another
- * name, or without `TROUPE_PUBLIC_URL`, cannot know its own. Whoever lies about the host still needs the secret.
+ * The URLs that a sender may have signed: the public one, and the host that it called, since a node behind another
+ * name, or without `TROUPE_PUBLIC_URL`, cannot know its own. A sender with a false host still needs the secret.
  */
 function addressesOf(publicUrl: string, host: string, id: string, rawQuery: string): readonly string[] {
   const called = /^[\w.:[\]-]{1,255}$/.test(host) ? [`https://${host}`, `http://${host}`] : [];
@@ -131,7 +132,7 @@ function addressesOf(publicUrl: string, host: string, id: string, rawQuery: stri
   return [publicUrl, ...called].map((base) => webhookUrlOf(base, id) + query);
 }
 
-/** The door hands a header that is not there over as empty text. */
+/** The router passes a missing header as empty text. */
 function given(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const present: Record<string, string> = {};
   for (const name in headers) {

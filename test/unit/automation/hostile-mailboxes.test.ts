@@ -166,7 +166,7 @@ test.serial(
     const look = new MailboxLook(parts, found, client);
     await t.throwsAsync(look.take({}, Date.now()), {
       instanceOf: MailboxError,
-      message: 'The server of the mailbox does not say which number its next mail has.',
+      message: 'The mail server does not report the next mail number (UIDNEXT).',
     });
   },
 );
