@@ -42,7 +42,7 @@ export class Summaries {
       });
   }
 
-  /** The numbers of the first and last message to be summarized now. */
+  /** The messages to be summarized now: those after number `after`, up to `to`. */
   #due({ agent }: TurnStart): { readonly after: number; readonly to: number } | undefined {
     const { session } = this.#state;
     const { windowMessages, summarizeAfter } = memorySettings(agent.snapshot);
