@@ -8,9 +8,9 @@ import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { findByToken, type InviteRow, lockByToken, markAccepted } from './invites.store.js';
 
 /**
- * Accepting an invitation. The token shows that somebody reads the invited address's mail; an address with an account
- * also has to show that the account is theirs. Without an account the token is enough to make one. Either way the
- * account's address is proved: nobody else registered it, or they could not have shown both.
+ * Accepts an invitation. The token proves that the caller reads the invited address's mail; for an existing account the
+ * caller must also prove that it is theirs. Without an account the token is enough to make one. Either way the account's
+ * address is verified: a person who registered it without owning it could not have shown both.
  */
 export interface Acceptance {
   readonly token: string;
@@ -22,7 +22,7 @@ export type Accept = (caller: AnonymousCaller | UserCaller, acceptance: Acceptan
 
 const passwordBody = z.object({ password: newPassword });
 
-/** Who joins: judged ahead of the transaction, since that takes a password hash, and confirmed in it. */
+/** Finds the joining user: checked before the transaction, since a password hash takes time, and confirmed in it. */
 type FindUser = (tx: DirectoryTransaction) => Promise<UserRow>;
 
 export function createAccept(dependencies: {
@@ -60,7 +60,7 @@ export function createAccept(dependencies: {
     const findUser = await whoJoins(caller, seen, acceptance);
     const { entry, change } = await store.directory(async (tx) => {
       const now = new Date(nowMs());
-      // Seen again under its lock: somebody else may have accepted or cancelled it meanwhile.
+      // Read again under its lock: a concurrent request may have accepted or cancelled it.
       const invite = await lockByToken(tx, tokenHash, now);
       if (invite === null) throw unknownToken();
       const user = await accounts.proveAddress(tx, await findUser(tx));
@@ -90,7 +90,7 @@ function raiseConflict(message: string): never {
   throw new PlatformError('conflict', { message });
 }
 
-/** Used, cancelled, expired and never made look alike. */
+/** Used, cancelled, expired and unknown tokens get the same error. */
 function unknownToken(): PlatformError {
-  return new PlatformError('not_found', { message: 'This invitation is not, or no longer, valid.' });
+  return new PlatformError('not_found', { message: 'This invitation is invalid or has expired.' });
 }

@@ -13,7 +13,7 @@ export interface InvitesDependencies {
   readonly mail: Mail;
   readonly time: Time;
   readonly random: SecretRandom;
-  /** The address that join links begin with; known once the node listens. */
+  /** The base address of join links; known once the node listens. */
   readonly publicUrl: () => string;
 }
 

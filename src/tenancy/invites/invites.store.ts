@@ -17,7 +17,7 @@ export type InviteRow = z.output<typeof inviteRow>;
 
 const columns = sql.fragment`tenant_id, id, email, role, invited_by, created_at, expires_at`;
 
-/** Closes what ran out, so that the address can be invited anew. */
+/** Closes expired invitations, so that their addresses can be invited again. */
 export async function closeExpired(tx: TenantTransaction, now: Date): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
@@ -42,7 +42,7 @@ export function countSince(tx: TenantTransaction, since: Date): Promise<number> 
   );
 }
 
-/** Null when the address has a pending invitation, also one that is being made just now. */
+/** Null if the address has a pending invitation, also one of a concurrent transaction. */
 export function insertInvite(
   tx: TenantTransaction,
   invite: {
@@ -67,9 +67,9 @@ export function insertInvite(
 }
 
 /**
- * Whether the sign-in that an invitation was made with still holds, and its user still belongs to the tenant. Asked
- * after the invitation was written: whoever ends sign-ins has locked the tenant by then and cancels it, or has committed
- * and is seen here.
+ * Whether the inviting user's sign-in is still valid and the user still belongs to the tenant. Call it after writing
+ * the invitation: a transaction that ends sign-ins has then either locked the tenant and cancels the invitation, or has
+ * committed and is visible here.
  */
 export function isStillSignedIn(
   tx: TenantTransaction,
@@ -95,7 +95,7 @@ export function listPending(tx: TenantTransaction, now: Date): Promise<readonly 
   );
 }
 
-/** The invitation if it is pending, locked against whoever accepts it now. */
+/** The invitation if it is pending, locked against concurrent acceptance. */
 export function lockPending(tx: TenantTransaction, id: string, now: Date): Promise<InviteRow | null> {
   return tx.maybeOne(
     sql.type(inviteRow)`
@@ -118,7 +118,7 @@ const pendingByToken = (tokenHash: Buffer, now: Date) => sql.fragment`
   select ${columns} from invites
   where token_hash = ${sql.binary(tokenHash)} and status = 'pending' and expires_at > ${sql.timestamp(now)}`;
 
-/** The pending invitation of a token. */
+/** The pending invitation with this token. */
 export function findByToken(
   tx: DirectoryTransaction,
   tokenHash: Buffer,
@@ -127,7 +127,7 @@ export function findByToken(
   return tx.maybeOne(sql.type(inviteRow)`${pendingByToken(tokenHash, now)}`);
 }
 
-/** As `findByToken`, locked: of two who accept at once the second finds nothing. */
+/** Like `findByToken`, but locked: of two concurrent acceptances the second finds nothing. */
 export function lockByToken(
   tx: DirectoryTransaction,
   tokenHash: Buffer,
@@ -151,7 +151,7 @@ export async function markAccepted(
 
 const introduction = z.object({ tenant: z.string(), inviter: z.string() });
 
-/** What the invited person should read of who invites them, and where to. */
+/** The names that the invited person reads: the inviting user and the tenant. */
 export function readIntroduction(
   tx: TenantTransaction,
   inviterId: string,

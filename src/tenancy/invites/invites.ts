@@ -20,7 +20,7 @@ import {
 } from './invites.store.js';
 
 const lifetimeMs = 7 * 86_400_000;
-/** Each one sends a mail to an address of the caller's choice. */
+/** Bounds the mails that a tenant can send to addresses of its choice. */
 const perDayMax = 1_000;
 const dayMs = 86_400_000;
 

@@ -1,8 +1,8 @@
 import type { Role } from '../../kernel/caller.js';
 
 /**
- * The mail with the join link. Short lines of its own for names and link, so that it stays readable as it is stored
- * and sent: longer lines would be broken up by the encoding of mails.
+ * The mail with the join link. Names and link stand on short lines of their own: the mail encoding would break longer
+ * lines.
  */
 export function joinMail(invitation: {
   readonly tenant: string;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The page behind the join link. It is the same for every token: its script reads the token from the address and sends
- * it on when the form is submitted, so that looking at the page uses nothing up (mail scanners open links too).
+ * The page of the join link. It is the same for every token: its script reads the token from the URL and sends it when
+ * the form is submitted, so that opening the page does not use up the token (mail scanners open links too).
  */
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 26rem; margin: 12vh auto; padding: 0 1rem; color: #1c2430; }
@@ -16,7 +16,7 @@ const script = `
   const form = document.querySelector('form');
   const status = document.querySelector('[role=status]');
   const token = new URLSearchParams(location.search).get('token');
-  if (!token) { form.hidden = true; status.textContent = 'This link is not complete. Open it again from the mail.'; }
+  if (!token) { form.hidden = true; status.textContent = 'This link is incomplete. Open it again from the mail.'; }
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const { name, password } = Object.fromEntries(new FormData(form));
@@ -67,7 +67,7 @@ its password.</p>
 </html>
 `;
 
-/** Nothing but this very script and style runs, and the token leaves to nobody else. */
+/** Allows only this script and style, and sends the token to no other origin. */
 export const joinPageHeaders: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
     "default-src 'none'",

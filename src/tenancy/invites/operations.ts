@@ -21,7 +21,7 @@ import type { Invites } from './invites.js';
 import { joinPage, joinPageHeaders } from './join-page.js';
 
 const path = '/api/tenants/:id/invites';
-/** Far above what is ever issued. */
+/** Far above the length of an issued token. */
 const token = z.string().min(1).max(512);
 
 const inviteShape = z.object({
@@ -40,8 +40,8 @@ export function inviteOperations(invites: Invites, accept: Accept): readonly Ope
       name: 'invites.create',
       method: 'POST',
       path,
-      title: 'Invite somebody by mail',
-      description: 'The join link is in the mail alone. It works once, for seven days.',
+      title: 'Invite a person by mail',
+      description: 'Only the mail contains the join link. It works once and expires after seven days.',
       access: tenantUserAt('id', 'members:write'),
       params: z.object({ id: z.uuid() }),
       absent: 'tenant_not_found',
@@ -56,7 +56,7 @@ export function inviteOperations(invites: Invites, accept: Accept): readonly Ope
       name: 'invites.list',
       method: 'GET',
       path,
-      title: 'Invitations that are pending',
+      title: 'List pending invitations',
       access: tenantUserAt('id', 'members:read'),
       params: z.object({ id: z.uuid() }),
       absent: 'tenant_not_found',
@@ -83,7 +83,7 @@ export function inviteOperations(invites: Invites, accept: Accept): readonly Ope
       path: '/api/invites/accept',
       title: 'Join a tenant with the token of an invitation',
       description:
-        'An address with an account gives its access token or its password; for any other an account is made.',
+        'The owner of an existing account sends an access token or the password. For any other address an account is created.',
       access: anyoneOrUser(),
       body: z.object({ token, name: displayName.optional(), password: givenPassword.optional() }),
       output: signedInShape,
@@ -95,7 +95,7 @@ export function inviteOperations(invites: Invites, accept: Accept): readonly Ope
       name: 'invites.join-page',
       method: 'GET',
       path: '/join',
-      title: 'The page behind a join link',
+      title: 'The page of a join link',
       access: anyone(),
       query: z.object({ token: z.string().optional() }),
       output: z.string(),

@@ -25,7 +25,7 @@ import {
 import type { KeyStatus } from './shapes.js';
 import { type Tier, tierOf } from './tiers.js';
 
-/** A list of more would be no list any more; nobody who works by hand or by machine needs so many at once. */
+/** Far more than people or machines need at once; a longer list would be unusable. */
 const unrevokedMax = 10_000;
 const dayMs = 86_400_000;
 
@@ -52,7 +52,7 @@ export interface KeyView {
   readonly suffix: string;
   readonly status: KeyStatus;
   readonly role: Role;
-  /** What is in force: never above what the plan allows today. */
+  /** The effective rate: never above the plan's current maximum. */
   readonly requestsPerMinute: number;
   readonly tier: Tier;
   readonly expiresAt: Date | null;
@@ -70,7 +70,7 @@ export interface Page<Item> {
   readonly nextCursor: string | null;
 }
 
-/** Everything that is done to keys. Who may do it is judged by whoever calls. */
+/** Creates, lists, changes and revokes keys. The caller checks the permissions. */
 export class KeyAdministration {
   readonly #store: Store;
   readonly #time: Time;
@@ -82,7 +82,7 @@ export class KeyAdministration {
     this.#random = parts.random;
   }
 
-  /** `signIn`: the user's whose key it will be, where they signed in here. A key must not outlive its end. */
+  /** `signIn`: the sign-in of the user who will own the key, if it happened here. A key must not outlive it. */
   create(scope: TenantScope, actor: string, wish: KeyRequest, signIn?: KeySignIn): Promise<CreatedKey> {
     const made = makeKey(wish.prefix, this.#random);
     return this.#store.inTenant(scope, async (tx) => {
@@ -134,7 +134,7 @@ export class KeyAdministration {
     });
   }
 
-  /** All keys, newest first, or a page of them when a limit or a cursor is given. */
+  /** All keys, newest first, or one page if a limit or a cursor is given. */
   list(
     scope: TenantScope,
     page: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
@@ -144,7 +144,7 @@ export class KeyAdministration {
     const behind = page.cursor === undefined ? undefined : decodeCursor(page.cursor);
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
-      // One more than asked for tells whether there is a next page.
+      // One more than requested shows whether there is a next page.
       const rows = await listKeys(tx, { behind, limit: limit === undefined ? undefined : limit + 1 });
       const shown = limit === undefined ? rows : rows.slice(0, limit);
       const last = shown.at(-1);
@@ -171,7 +171,7 @@ export class KeyAdministration {
     });
   }
 
-  /** The rates before and after, and the number of the change that nodes hear of. */
+  /** Returns the rates before and after, and the number of the change that nodes receive. */
   changeRate(
     scope: TenantScope,
     actor: string,
@@ -277,7 +277,7 @@ function withinPlan(rpm: number, max: number): number {
   });
 }
 
-/** 128 bits of chance in the form of a UUID of version 4. */
+/** 128 random bits in the form of a UUID of version 4. */
 function uuidFrom(random: Random): string {
   const id = random.id();
   const variant = ((parseInt(id.charAt(16), 16) & 0x3) | 0x8).toString(16);

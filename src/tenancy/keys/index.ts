@@ -1,4 +1,4 @@
-// Keys' face: API keys, who they are, and what is done to them.
+// The public interface of keys: authentication and administration of API keys.
 import type { Random, Time } from '../../../cluster/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { Operation } from '../../http/operations/index.js';
@@ -31,29 +31,29 @@ export interface KeysDependencies {
   readonly feed: ChangeFeed;
   readonly time: Time;
   readonly random: Random;
-  /** Told of failures that no request waits for. */
+  /** Receives failures of background work. */
   readonly report: (attempted: string, error: unknown) => void;
-  /** The bound of keys remembered in memory. */
+  /** The maximum number of keys cached in memory. */
   readonly keysMax?: number;
-  /** Wrong keys by address; counted nowhere when left out. */
+  /** Counts wrong keys by address; without it they are not counted. */
   readonly failures?: FailedCredentials;
 }
 
 export interface Keys {
   readonly operations: readonly Operation[];
   readonly administration: KeyAdministration;
-  /** Throws `invalid_api_key`. Without a promise when the key is in memory. Counts one request of the key. */
+  /** Throws `invalid_api_key`. Without a promise if the key is in memory. Counts one request of the key. */
   authenticateKey(apiKey: string, address: string): KeyCaller | Promise<KeyCaller>;
   /**
-   * Hears within a second of each key that was revoked anywhere, and of each that expired after it was used here: to
-   * close what was opened with it. The returned function ends it.
+   * Calls the listener within a second for each key that was revoked anywhere, and for each that expired after it was
+   * used here, so that open connections of the key can be closed. The returned function unsubscribes.
    */
   onRevoked(listener: EndedKeyListener): () => void;
-  /** Adds up the uses that are not yet in the store. To be called before the store is closed. */
+  /** Writes the uses that are not yet in the store. Call it before the store is closed. */
   stop(): Promise<void>;
 }
 
-/** Longer than the feed counts as fresh without reading: after that, this node trusts its memory no more. */
+/** Longer than the feed counts as fresh without a read: after that, this node no longer trusts its cache. */
 const settledWithinMs = 2_500;
 
 export function createKeys(dependencies: KeysDependencies): Keys {
@@ -89,7 +89,7 @@ export function createKeys(dependencies: KeysDependencies): Keys {
     administration,
     operations: keyOperations({
       administration,
-      // Figures that lack the last seconds are better than none.
+      // If the flush fails, the figures lack the last seconds, which is better than an error.
       flushUse: () => use.flush().catch((error: unknown) => report('add up the use of keys', error)),
       report,
       settled: async (change) => {

@@ -64,9 +64,9 @@ export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<
 }
 
 /**
- * Whether the sign-in that a key was made with still holds, and its user still belongs to the tenant. Asked after the
- * key was written: whoever ends sign-ins has locked the tenant by then and revokes the key with the others, or has
- * committed and is seen here.
+ * Whether the creator's sign-in is still valid and the user still belongs to the tenant. Call it after writing the key:
+ * a transaction that ends sign-ins has then either locked the tenant and revokes the key with the others, or has
+ * committed and is visible here.
  */
 export function isStillSignedIn(
   tx: TenantTransaction,
@@ -126,7 +126,7 @@ export function readTotals(tx: TenantTransaction, now: Date): Promise<z.output<t
 
 const rate = z.object({ rate_limit_per_minute: z.number(), revoked_at: z.date().nullable() });
 
-/** Locked until the transaction ends, so that what was read of it stays true. */
+/** Locks the row until the transaction ends, so that it stays as it was read. */
 export function lockKey(tx: TenantTransaction, keyId: string): Promise<z.output<typeof rate> | null> {
   return tx.maybeOne(sql.type(rate)`
     select rate_limit_per_minute, revoked_at from api_keys
@@ -139,7 +139,7 @@ export async function updateRate(tx: TenantTransaction, keyId: string, rpm: numb
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId}`);
 }
 
-/** False when it was revoked before: of several at once only one revokes. */
+/** False if the key was already revoked: of several concurrent calls one revokes. */
 export async function markRevoked(tx: TenantTransaction, keyId: string, at: Date): Promise<boolean> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update api_keys set revoked_at = ${at.toISOString()}

@@ -10,13 +10,12 @@ import { hashOf, isWellFormed } from './key-text.js';
 import type { FoundKey } from './lookup.store.js';
 
 /**
- * The keys that this node has seen lately, by their hash, so that a request needs no query.
+ * A cache of recently used keys, by their hash, so that a request needs no query.
  *
- * What is remembered is answered only while the feed of changes is fresh; each change drops what it is about, and a
- * load that was under way when something was dropped is used but not remembered, since it may have read the row from
- * before. Unknown hashes are remembered for a few seconds in a place of their own, so that a wrong key that comes again
- * and again neither reaches the store each time nor pushes out the real ones. They are 160 random bits, so no key that
- * is made later is among them.
+ * Entries are used only while the change feed is fresh. Each change drops its entries; a load that was running during a
+ * drop is used but not cached, since it may have read the old row. Unknown hashes are cached for a few seconds in a
+ * separate cache, so that a repeated wrong key neither reaches the store each time nor evicts real keys. Hashes come
+ * from 160 random bits, so no key that is made later is among them.
  */
 export interface KnownKey {
   readonly hash: string;
@@ -32,14 +31,14 @@ export interface KnownKey {
 const unknownMs = 5_000;
 
 export interface KnownKeysOptions {
-  /** `behindOthers`: asked for by an address that has sent too many wrong keys. */
+  /** `behindOthers`: the address has sent too many wrong keys. */
   readonly find: (hash: string, behindOthers: boolean) => Promise<FoundKey | undefined>;
-  /** Wrong keys by address; counted nowhere when left out. */
+  /** Counts wrong keys by address; without it they are not counted. */
   readonly failures?: Pick<FailedCredentials, 'isOver' | 'note'> | undefined;
   readonly isFresh: () => boolean;
   readonly time: Time;
   readonly keysMax: number;
-  /** Every time that a key is accepted. */
+  /** Called each time a key is accepted. */
   readonly onUse: (key: KnownKey) => void;
 }
 
@@ -67,7 +66,7 @@ export class KnownKeys {
     return this.#known.size;
   }
 
-  /** Without a promise when the key is in memory. Throws `invalid_api_key`, or the refusal of too many such. */
+  /** Without a promise if the key is in memory. Throws `invalid_api_key`, or the refusal of too many wrong keys. */
   authenticate(apiKey: string, address: string): KeyCaller | Promise<KeyCaller> {
     if (!isWellFormed(apiKey)) throw this.#refusal(address);
     const hash = hashOf(apiKey);
@@ -113,7 +112,7 @@ export class KnownKeys {
     return this.#options.failures?.note(address) ?? new PlatformError('invalid_api_key');
   }
 
-  /** Those who come while a load is under way wait for it; nobody who comes after a drop joins an older one. */
+  /** Concurrent callers share one load; callers after a drop do not join an older one. */
   #load(hash: string, address: string): Promise<KnownKey | undefined> {
     const running = this.#loading.get(hash);
     if (running !== undefined) return running;

@@ -2,16 +2,16 @@ import type { Time } from '../../../cluster/index.js';
 import { type HotReads, LookUps } from '../../infra/storage/index.js';
 import { findByHashes, type FoundKey } from './lookup.store.js';
 
-/** Hashes of one question; PostgreSQL looks each of them up in the index. */
+/** The hashes of one query; PostgreSQL looks each of them up in the index. */
 const perQuestionMax = 500;
 const waitingMax = 10_000;
-/** Ten questions a second for all addresses together that have sent too many wrong keys. */
+/** Ten queries per second for all addresses together that have sent too many wrong keys. */
 const behindOthersEveryMs = 100;
 
 /**
- * Keys that this node has not seen, looked up together. Two lines: wrong keys of an address that sends many wait for
- * their own, so that they delay no first request of others. A right key among them waits for a tenth of a second once,
- * and is remembered then.
+ * Looks up keys that this node has not cached, in batches. There are two queues: keys from an address that sends many
+ * wrong ones wait in their own, so that they do not delay first requests of others. A right key among them waits a tenth
+ * of a second once, and is cached then.
  */
 export class KeyLookUps {
   readonly #promptly: LookUps<FoundKey>;

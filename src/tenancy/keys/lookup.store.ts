@@ -26,7 +26,7 @@ const byHash: HotStatement<z.output<typeof hashedKey>> = {
   row: hashedKey,
 };
 
-/** The keys of these hashes that were not revoked. The only look-up in which a key names its tenant. */
+/** The unrevoked keys with these hashes. The only query in which a key determines its tenant. */
 export async function findByHashes(
   reads: HotReads,
   hashes: readonly string[],
@@ -41,7 +41,7 @@ export async function findByHash(reads: HotReads, hash: string): Promise<FoundKe
 
 const revoked = z.object({ tenant_id: z.uuid(), id: z.uuid() });
 
-/** Which of the keys of these hashes are revoked. */
+/** Returns which of the keys with these hashes are revoked. */
 export function findRevoked(
   store: Store,
   hashes: readonly string[],

@@ -30,9 +30,9 @@ import { tierOf } from './tiers.js';
 
 export interface KeyOperationParts {
   readonly administration: KeyAdministration;
-  /** Adds up what this node has counted, so that an answer includes it. */
+  /** Writes this node's counts, so that an answer includes them. */
   readonly flushUse: () => Promise<void>;
-  /** Waits until this node has acted on a change. */
+  /** Waits until this node has applied a change. */
   readonly settled: (change: number) => Promise<void>;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -57,9 +57,9 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
     path: '/api/keys',
     title: 'Create an API key',
     description:
-      'For owners, admins and editors (keys:create). The answer is the only place where the whole key is shown. ' +
-      "Nobody creates a key above their own role; a role of owner is refused before the caller's right is judged.",
-    // Judged in the handler: what is asked for is refused before who asks.
+      'For owners, admins and editors (keys:create). Only this reply contains the whole key. ' +
+      "A key cannot have a higher role than its creator. The role owner is refused before the caller's permission is checked.",
+    // The handler checks the permission: an invalid request is refused first.
     access: tenantUser(null, 'required-header'),
     dialect: 'keys',
     body: newKey,
@@ -106,7 +106,7 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
   });
 }
 
-/** Refusals go on as they are; what nobody foresaw is reported and has a name of its own in the key endpoints. */
+/** Passes refusals on. Any other error is reported and gets its own error code in the key endpoints. */
 function creationFailed(error: unknown, report: KeyOperationParts['report']): never {
   if (error instanceof PlatformError) throw error;
   report('create a key', error);
@@ -122,7 +122,7 @@ function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
     method: 'GET',
     path: '/api/keys',
     title: 'List API keys, newest first',
-    description: 'All of them, or a page when limit or cursor is given.',
+    description: 'All keys, or one page if limit or cursor is given.',
     access: tenantUser('keys:read', 'required-header'),
     dialect: 'keys',
     query: pageQuery,
@@ -199,7 +199,7 @@ function changeRate({ administration, settled }: KeyOperationParts): Operation {
     method: 'PATCH',
     path: '/api/keys/:keyId/rpm',
     title: "Change an API key's requests per minute",
-    description: "In force on every node within a second. At most the plan's maximum.",
+    description: 'Takes effect on every node within a second. The plan sets the maximum.',
     access: tenantUser('keys:write', 'required-header'),
     dialect: 'keys',
     params: keyParams,
@@ -229,8 +229,8 @@ function revokeKey({ administration, settled }: KeyOperationParts): Operation {
     name: 'keys.revoke',
     method: 'DELETE',
     path: '/api/keys/:keyId',
-    title: 'Revoke an API key for good',
-    description: 'In force on every node within a second; open streams of the key are closed.',
+    title: 'Revoke an API key permanently',
+    description: 'Takes effect on every node within a second; open streams of the key are closed.',
     access: tenantUser('keys:write', 'required-header'),
     dialect: 'keys',
     params: keyParams,

@@ -4,7 +4,7 @@ import type { ChangeFeed } from '../../infra/storage/index.js';
 import { changeTopics, tenantTopic } from './changes.js';
 import type { KnownKey, KnownKeys } from './known-keys.js';
 
-/** A key that nobody may use any more, for whoever holds something open that was opened with it. */
+/** A key that is no longer valid, for owners of connections that were opened with it. */
 export interface EndedKey {
   readonly tenantId: string;
   readonly keyId: string;
@@ -25,15 +25,15 @@ export interface RevocationsOptions {
   readonly keysMax: number;
 }
 
-/** Follows the feed of changes: drops what this node remembers of keys, and tells of those that ended. */
+/** Follows the change feed: drops cached keys and reports keys that ended. */
 export class Revocations {
   readonly #options: RevocationsOptions;
   readonly #listeners = new Set<EndedKeyListener>();
-  /** Keys with an end that were accepted here, and when that is. */
+  /** Keys with an expiry that were accepted here, with the time of expiry. */
   readonly #expiring = new Map<string, { readonly tenantId: string; readonly expiresAtMs: number }>();
   /**
-   * The hashes of keys that were accepted here. Apart from what is known of keys, which forgets a key with each change
-   * to it, while what was opened with the key stays open.
+   * The hashes of keys that were accepted here. Separate from the cache of keys, which drops a key with each change while
+   * the connections opened with it stay open.
    */
   readonly #used: LRUCache<string, string>;
   readonly #closing = new AbortController();
@@ -56,7 +56,7 @@ export class Revocations {
           known.dropKey(subject);
           if (tenantId !== null) this.#tell({ tenantId, keyId: subject });
         },
-        // The first subscription drops for all three.
+        // The drop of the first subscription covers all three.
         onDropEverything: () => undefined,
       }),
       feed.subscribe(tenantTopic, {
@@ -103,7 +103,7 @@ export class Revocations {
     });
   }
 
-  /** The feed lost its place: which of the keys that were used here ended meanwhile must be asked. */
+  /** The feed lost its position: asks the store which of the keys used here have ended. */
   #dropEverything(): void {
     const hashes = [...this.#used.values()];
     this.#options.known.dropAll();

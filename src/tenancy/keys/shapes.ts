@@ -8,12 +8,12 @@ const daysMax = 36_500;
 const storable = (text: z.ZodString) =>
   text.refine(
     (value) => !value.includes('\0') && value.isWellFormed(),
-    'holds characters that cannot be stored',
+    'contains characters that cannot be stored',
   );
 
 const requestsPerMinute = z.int().min(1).max(1_000_000_000);
 
-/** What a new key may be asked to be. A key of an owner is not made over REST. */
+/** The settings of a new key. REST cannot make a key with role owner. */
 export const newKey = z.object({
   name: storable(z.string().trim().min(1).max(200)),
   description: storable(z.string().max(2_000)).nullish(),
@@ -24,7 +24,7 @@ export const newKey = z.object({
   expiresInDays: z.number().positive().max(daysMax).nullish(),
 });
 
-/** What the operator may ask a key to be: also an owner's. */
+/** The settings of a key that the operator makes: role owner is allowed. */
 export const operatorKey = newKey.extend({ role: z.enum(roles).default('admin') });
 
 export const newRate = z.object({ rateLimitPerMinute: requestsPerMinute });

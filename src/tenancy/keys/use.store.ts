@@ -7,13 +7,13 @@ export interface KeyUseRow {
   readonly lastUsedAt: Date;
 }
 
-/** Long after the last moment at which somebody could repeat a batch. */
+/** Long after the last moment at which a batch could be repeated. */
 const batchesKept = '1 hour';
 
 /**
- * Adds a batch of uses, of keys of any tenant. Repeating a batch under the same id changes nothing, so one whose
- * outcome is unknown is simply sent again. Rows are locked in the order of their keys: two nodes that add up the same
- * keys wait for each other instead of meeting crosswise.
+ * Adds a batch of uses of keys of any tenant. Repeating a batch with the same id changes nothing, so a batch with an
+ * unknown outcome is sent again. Rows are locked in key order: two nodes that add to the same keys wait for each other
+ * and do not deadlock.
  */
 export async function addUses(store: Store, batchId: string, rows: readonly KeyUseRow[]): Promise<void> {
   const given = sql.unnest(

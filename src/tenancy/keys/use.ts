@@ -4,9 +4,9 @@ import type { KnownKey } from './known-keys.js';
 import type { KeyUseRow } from './use.store.js';
 
 /**
- * How often keys were used and when last, counted in memory and added to the store every few seconds, so that a
- * request costs no write. A crash loses what was counted since the last batch; a batch that failed is sent again under
- * its own id, so nothing is added twice.
+ * Counts the uses of keys and their last use in memory and adds them to the store every few seconds, so that a request
+ * costs no write. A crash loses the counts since the last batch; a failed batch is sent again with the same id, so it is
+ * not added twice.
  */
 const flushEveryMs = 3_000;
 const forgetEveryMs = 600_000;
@@ -33,7 +33,7 @@ interface Batch {
 export class KeyUse {
   readonly #options: KeyUseOptions;
   #counts = new Map<string, Count>();
-  /** Cut from the counts and not yet known to be added, oldest first. */
+  /** Batches not yet known to be added, oldest first. */
   readonly #batches: Batch[] = [];
   #flushing: Promise<void> | undefined;
   #timer: Timer;
@@ -57,9 +57,9 @@ export class KeyUse {
     }
   }
 
-  /** Adds everything counted before the call; rejects when the store does not take it, which keeps it for later. */
+  /** Adds everything that was counted before the call; rejects if the store refuses, and the batch is kept for later. */
   async flush(): Promise<void> {
-    // What runs now may have cut its batches before this call; what this call must add is cut after it.
+    // A running flush may have made its batches before this call; this call makes its own afterwards.
     await this.#flushing?.catch(toldToItsOwnCaller);
     this.#flushing ??= this.#send().finally(() => (this.#flushing = undefined));
     await this.#flushing;
@@ -86,7 +86,7 @@ export class KeyUse {
   }
 
   async #send(): Promise<void> {
-    // While the store is away the counts gather in one place, and no new batches pile up.
+    // While the store is away the counts accumulate in one place, and no new batches pile up.
     await this.#sendBatches();
     this.#cut();
     await this.#sendBatches();
@@ -114,5 +114,5 @@ export class KeyUse {
   }
 }
 
-/** Whoever began that flush hears of its failure; those who come later try again themselves. */
+/** The caller that started the flush handles its failure; later callers try again themselves. */
 function toldToItsOwnCaller(): void {}

@@ -3,12 +3,12 @@ import { z } from 'zod';
 
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** A domain as DNS writes it: in lower case and ASCII, without the dot at its end. Undefined for what is none. */
+/** The domain as DNS writes it: lower case, ASCII, no final dot. Undefined if the text is not a domain. */
 export function readDomain(text: string): string | undefined {
   const ascii = domainToASCII(text.trim().replace(/\.$/, '').toLowerCase());
   const labels = ascii.split('.');
   const isDomain = ascii.length <= 253 && labels.length >= 2 && labels.every((one) => label.test(one));
-  // The last label of an address in numbers is a number.
+  // A numeric last label means an IP address.
   return isDomain && !/^\d+$/.test(labels.at(-1) ?? '') ? ascii : undefined;
 }
 

@@ -1,4 +1,4 @@
-// Domains that tenants prove, to send mail from their own addresses.
+// Domains that tenants verify, to send mail from their own addresses.
 import type { Operation } from '../../http/operations/index.js';
 import { MailDomains, type MailDomainsParts } from './mail-domains.js';
 import { mailDomainOperations } from './operations.js';

@@ -22,7 +22,7 @@ export interface NewMailDomain {
   readonly createdAt: Date;
 }
 
-/** Null where the tenant has the domain already. */
+/** Null if the tenant already has the domain. */
 export function insertMailDomain(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -57,7 +57,7 @@ export function findMailDomain(
     select ${columns} from mail_domains where tenant_id = ${tenantId} and id = ${id}`);
 }
 
-/** Null where the row has gone. Violates `mail_domains_proved` where another tenant has proved the domain. */
+/** Null if the row is gone. Violates `mail_domains_proved` if another tenant has verified the domain. */
 export function markVerified(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -86,7 +86,7 @@ const byDomain: HotStatement<z.output<typeof ownerRow>> = {
   row: ownerRow,
 };
 
-/** Which tenant has proved the domain. */
+/** The tenant that has verified the domain. */
 export async function tenantOfDomain(reads: HotReads, domain: string): Promise<string | undefined> {
   const [owner] = await reads.directory(byDomain, [domain]);
   return owner?.tenant_id;

@@ -21,12 +21,12 @@ import {
   tenantOfDomain,
 } from './mail-domains.store.js';
 
-/** Of one tenant, proved or not. */
+/** Per tenant, verified or not. */
 const domainsMax = 50;
-/** Somebody waits for the answer. */
+/** Short, since a caller waits for the answer. */
 const lookUpMs = 5_000;
 const tokenBytes = 20;
-/** A domain with more TXT records than this at that name is not looked through. */
+/** Only this many TXT records of a name are read. */
 const recordsMax = 100;
 
 export interface MailDomainsParts {
@@ -51,7 +51,7 @@ export function proofOf({ domain, token }: Pick<MailDomainRow, 'domain' | 'token
   return { type: 'TXT', name: `_troupe.${domain}`, value: `troupe-domain-verification=${token}` };
 }
 
-/** Domains that tenants may send mail from, each proved by a record that only its owner can set. */
+/** Domains that tenants may send mail from. A tenant proves each by a DNS record that only the domain's owner can set. */
 export class MailDomains {
   readonly #parts: MailDomainsParts;
 
@@ -76,7 +76,7 @@ export class MailDomains {
         createdAt: new Date(time.wallMs()),
       });
       if (row === null) {
-        throw new PlatformError('conflict', { message: `The tenant has the mail domain ${domain} already.` });
+        throw new PlatformError('conflict', { message: `The tenant already has the mail domain ${domain}.` });
       }
       await audit(tx, caller, 'mail-domain.added', row);
       return row;
@@ -87,7 +87,7 @@ export class MailDomains {
     return this.#parts.store.inTenant(scope, (tx) => listMailDomains(scope, tx));
   }
 
-  /** Looks the record up outside the transaction, since name servers take their time. */
+  /** Looks the record up outside of the transaction, since name servers may be slow. */
   async verify(caller: TenantCaller, id: string): Promise<MailDomainRow> {
     const { store, time } = this.#parts;
     const { scope } = caller;
@@ -102,7 +102,7 @@ export class MailDomains {
       });
     } catch (cause) {
       if (!isUniqueViolation(cause, 'mail_domains_proved')) throw cause;
-      const message = `Another tenant has proved ${wanted.domain}; it has to give the domain up first.`;
+      const message = `Another tenant has verified ${wanted.domain}. That tenant must remove the domain first.`;
       throw new PlatformError('conflict', { message, cause });
     }
   }
@@ -113,7 +113,7 @@ export class MailDomains {
     });
   }
 
-  /** The tenant that has proved the domain. */
+  /** The tenant that has verified the domain. */
   tenantOf(domain: string): Promise<string | undefined> {
     return tenantOfDomain(this.#parts.reads, domain.toLowerCase());
   }
@@ -122,11 +122,11 @@ export class MailDomains {
     const { name, value } = proofOf(row);
     const found = await this.#textsAt(name);
     if (found.includes(value)) return;
-    const message = `No TXT record at ${name} says ${value}. Set it, wait until DNS has spread it, and verify again.`;
+    const message = `No TXT record at ${name} says ${value}. Set it, wait until DNS has propagated it, and verify again.`;
     throw new PlatformError('conflict', { message, details: { record: { type: 'TXT', name, value } } });
   }
 
-  /** Texts of the TXT records; none where the name has none. */
+  /** The texts of the TXT records; empty if the name has none. */
   async #textsAt(name: string): Promise<readonly string[]> {
     const { lookUp, time } = this.#parts;
     let timer: Timer | undefined;
@@ -136,7 +136,7 @@ export class MailDomains {
     try {
       const records = await Promise.race([lookUp(name, 'TXT'), late]);
       if (!Array.isArray(records)) return [];
-      // Long texts come in several pieces.
+      // A long text comes in several pieces.
       return records.slice(0, recordsMax).map((pieces: unknown) => [pieces].flat().join('').trim());
     } catch (cause) {
       const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;

@@ -35,7 +35,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       method: 'GET',
       path: '/api/mail-domains',
       title: 'List the domains that the tenant sends mail from',
-      description: 'Newest first, proved or not.',
+      description: 'Newest first, verified or not.',
       access: tenantUser('mail_domains:read'),
       output: listShape(answer),
       handle: async ({ caller }) => list((await domains.list(caller.scope)).map(answerOf)),
@@ -46,7 +46,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       path: '/api/mail-domains',
       title: 'Add a domain to send mail from',
       description:
-        'Answers the TXT record to set. Email triggers may use addresses of the domain once it is verified.',
+        'Returns the TXT record to set. Email triggers may use addresses of the domain once it is verified.',
       access: tenantUser('mail_domains:write'),
       body: z.object({ domain: domainName }),
       output: oneShape(answer),
@@ -60,7 +60,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       path: '/api/mail-domains/:id/verify',
       title: 'Look up the TXT record of a mail domain',
       description:
-        'Refused with `conflict` while the record is not there, or where another tenant has proved the domain, and with `provider_error` when the name servers do not answer.',
+        'Refused with `conflict` if the record is missing or another tenant has verified the domain, and with `provider_error` if the name servers do not answer.',
       access: tenantUser('mail_domains:write'),
       params,
       output: oneShape(answer),
@@ -71,15 +71,15 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       name: 'mail-domains.delete',
       method: 'DELETE',
       path: '/api/mail-domains/:id',
-      title: 'Give a mail domain up',
-      description: 'Triggers with an address in it send from their own address again.',
+      title: 'Remove a mail domain',
+      description: 'Triggers with an address in the domain send from their own address again.',
       access: tenantUser('mail_domains:write'),
       params,
       output: doneShape,
       errors: ['not_found'],
       handle: async ({ caller, params: { id } }) => {
         await domains.remove(caller, id);
-        return done('The mail domain was given up.');
+        return done('The mail domain was removed.');
       },
     }),
   ];

@@ -1,7 +1,7 @@
 /** A host name or address, or `*.` and a domain for all names below it. */
 const hostPattern = /^(?:\*\.)?(?=[^.])[a-z0-9_.:-]{1,253}$/;
 
-/** The form in which hosts are kept and compared; undefined for what is none. */
+/** The form in which hosts are stored and compared; undefined if the text is not a host. */
 export function normalHost(text: string): string | undefined {
   const wildcard = text.startsWith('*.');
   const rest = wildcard ? text.slice(2) : text;
@@ -13,7 +13,7 @@ export function normalHost(text: string): string | undefined {
   return hostPattern.test(host) ? host : undefined;
 }
 
-/** Whether a secret with this list may be sent to the host. Without a list only owners and admins decide where. */
+/** Whether the list allows the host. Without a list only owners and admins decide about destinations. */
 export function allowsHost(allowedHosts: readonly string[] | null, host: string): boolean {
   const normal = normalHost(host);
   if (allowedHosts === null || normal === undefined) return false;

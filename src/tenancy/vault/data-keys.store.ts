@@ -14,7 +14,7 @@ export function findDataKey(
     select id, wrapped, wrapped_by from vault_data_keys where tenant_id = ${tenantId} and id = ${id}`);
 }
 
-/** The key that new values are sealed with. It stays the current one until the transaction ends. */
+/** The key that seals new values. It stays current until the transaction ends. */
 export function holdCurrentDataKey(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -24,7 +24,7 @@ export function holdCurrentDataKey(
     where tenant_id = ${tenantId} and retired_at is null for share`);
 }
 
-/** Does nothing when the tenant has a current key already. */
+/** Does nothing if the tenant already has a current key. */
 export async function insertDataKey(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

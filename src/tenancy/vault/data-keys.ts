@@ -19,13 +19,13 @@ export interface DataKey {
 }
 
 const dataKeyBytes = 32;
-/** Of the tenants that were here lately; a key weighs some hundred bytes. */
+/** For recently active tenants; a key takes some hundred bytes. */
 const cachedMax = 4_096;
 const cachedForMs = 10 * 60_000;
 
 /**
- * The data keys of tenants, unwrapped when first needed. A data key never changes under its id, so what is cached is
- * right for as long as it is there; it is forgotten after a while so that a leaving tenant's keys leave this memory.
+ * The data keys of tenants, unwrapped at their first use. A data key never changes under its id, so a cached one is
+ * always correct. Entries expire so that the keys of a tenant that leaves also leave memory.
  */
 export class DataKeys {
   readonly #masterKeys: MasterKeys;
@@ -35,7 +35,7 @@ export class DataKeys {
     this.#masterKeys = masterKeys;
   }
 
-  /** The key of that id, for opening. */
+  /** The key with this id, for opening. */
   async get(scope: TenantScope, tx: TenantTransaction, id: string): Promise<DataKey> {
     const cached = this.#cache.get(cacheKey(scope.tenantId, id));
     if (cached !== undefined) return cached;
@@ -44,18 +44,18 @@ export class DataKeys {
     return this.#unwrapped(scope.tenantId, row);
   }
 
-  /** The key for sealing. The tenant's first call makes it; of two at once both get the same one. */
+  /** The key for sealing. The tenant's first call makes it; concurrent first calls get the same one. */
   async current(scope: TenantScope, tx: TenantTransaction): Promise<DataKey> {
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       const row = await holdCurrentDataKey(scope, tx);
       if (row !== null) return this.#unwrapped(scope.tenantId, row);
-      // None yet, or it was retired while we waited for its lock; the next look sees its successor.
+      // No current key yet, or it was retired while this waited for its lock; the next read sees its successor.
       await this.#insert(scope, tx);
     }
     throw new VaultError('unreadable', 'The tenant has no current data key');
   }
 
-  /** Retires the current key and makes the next one. */
+  /** Retires the current key and makes a new one. */
   async replace(scope: TenantScope, tx: TenantTransaction): Promise<DataKey> {
     await retireCurrentDataKey(scope, tx);
     return this.current(scope, tx);
@@ -95,7 +95,7 @@ function placeOf(master: MasterKey, tenantId: string, id: string): Place {
   return ['data key', tenantId.toLowerCase(), id, 'under', master.id];
 }
 
-/** A tenant may be named in either case; the database answers in lower case. */
+/** A tenant id may come in either case; the database returns lower case. */
 function cacheKey(tenantId: string, id: string): string {
   return `${tenantId.toLowerCase()} ${id}`;
 }

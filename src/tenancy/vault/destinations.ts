@@ -1,18 +1,18 @@
-// Where tenants send their secrets. Owners and admins decide it; an editor may send a secret only to the hosts that it
-// allows by itself, and to the places that were approved before.
+// The destinations of secrets. Owners and admins decide about them. An editor may send a secret only to hosts that its
+// allowed hosts name, and to places that were approved before.
 import type { Role } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { isReadable, isUsualPlace, namedPlace, type Place, textOfPlace } from './places.js';
 import type { SecretRef } from './secrets.js';
 
-/** A secret of the tenant, and the place that something sends it to. */
+/** A secret of the tenant, and the place that a resource sends it to. */
 export interface Destination extends Place {
   readonly secret: SecretRef;
   /** The field that names the secret. */
   readonly field: string;
 }
 
-/** How a reference is kept beside what uses the secret, to find it by and to compare. */
+/** The form in which a resource stores its reference to a secret, for searches and comparisons. */
 export function referenceOf(secret: SecretRef): string {
   return typeof secret === 'string' ? `name:${secret}` : `id:${secret.vault_secret_id.toLowerCase()}`;
 }
@@ -22,8 +22,8 @@ export function approvalOf(destination: Destination): string {
 }
 
 /**
- * Whether one of the kept approvals is for this. Those that were given when only hosts were named hold for TLS on the
- * usual port alone: nobody knows which other ways were meant.
+ * Whether a stored approval covers this destination. Approvals from the time when they named only a host cover TLS on
+ * the usual port only.
  */
 export function isApproved(approved: readonly string[], destination: Destination): boolean {
   if (approved.includes(approvalOf(destination))) return true;
@@ -31,7 +31,7 @@ export function isApproved(approved: readonly string[], destination: Destination
   return isUsualPlace(destination) && approved.includes(`${referenceOf(secret)} ${host}`);
 }
 
-/** What owners and admins write is approved. */
+/** Resources that owners and admins write are approved. */
 export function approves(role: Role): boolean {
   return role === 'owner' || role === 'admin';
 }
@@ -39,8 +39,8 @@ export function approves(role: Role): boolean {
 export function mayNotSend(destination: Destination): PlatformError {
   const { field, host } = destination;
   const why = isReadable(destination)
-    ? 'allowed_hosts allow a host over TLS alone'
-    : 'Its allowed_hosts do not name the host';
+    ? 'allowed_hosts permit a host over TLS only'
+    : 'Its allowed_hosts do not include the host';
   return new PlatformError('insufficient_permissions', {
     message: `${field}: this secret may not be sent to ${namedPlace(destination)}. ${why}, and no owner or admin approved this scheme, host and port here.`,
     details: {
@@ -52,7 +52,7 @@ export function mayNotSend(destination: Destination): PlatformError {
   });
 }
 
-/** The given secrets by the references that may be kept of them: by id, and by name where they have one. */
+/** The given secrets by the references that resources may store: by id, and by name if they have one. */
 export class SecretsByReference {
   readonly #ids: ReadonlyMap<string, string>;
 
@@ -69,7 +69,7 @@ export class SecretsByReference {
     return [...this.#ids.keys()];
   }
 
-  /** The ids of those that are named, each once. */
+  /** The ids of the referenced secrets, without duplicates. */
   named(references: readonly string[]): string[] {
     const ids = references.map((reference) => this.#ids.get(reference)).filter((id) => id !== undefined);
     return [...new Set(ids)];

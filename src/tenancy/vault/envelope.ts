@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'n
 import { VaultError } from './vault-error.js';
 
 /**
- * AES-256-GCM with a place bound to it: what was sealed for one place does not open at another, so a row that is copied
- * to another tenant, secret or version is refused instead of decrypted.
+ * AES-256-GCM bound to a place: a value that was sealed for one place does not open at another, so a row that is copied
+ * to another tenant, secret or version is refused.
  *
  * Layout: format (1 byte), nonce (12), tag (16), ciphertext.
  */
@@ -12,11 +12,11 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headBytes = 1 + nonceBytes + tagBytes;
 
-/** The parts of a place, outermost first. Lengths are bound too, so that parts cannot shift into each other. */
+/** The parts of a place, outermost first. Their lengths are bound too, so that text cannot move between parts. */
 export type Place = readonly [string, ...string[]];
 
 export function seal(key: KeyObject, plain: Uint8Array, place: Place): Buffer {
-  // Random nonces: at 2^32 values under one key a repeat is still as unlikely as 2^-33.
+  // Random nonces: with 2^32 values under one key the probability of a repeat is 2^-33.
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
   cipher.setAAD(bytesOf(place));
@@ -24,7 +24,7 @@ export function seal(key: KeyObject, plain: Uint8Array, place: Place): Buffer {
   return Buffer.concat([Buffer.of(format), nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** Throws `VaultError` when the bytes were changed, moved, or sealed with another key. */
+/** Throws `VaultError` if the bytes were changed, moved, or sealed with another key. */
 export function open(key: KeyObject, sealed: Uint8Array, place: Place): Buffer {
   if (sealed.length < headBytes || sealed[0] !== format) {
     throw new VaultError('unreadable', `${place.join(' ')} is not in a known sealed form`);

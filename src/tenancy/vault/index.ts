@@ -45,27 +45,27 @@ export interface VaultParts {
   readonly store: Store;
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
-  /** Accepted for what is still under them, while a rotation is going on. */
+  /** Accepted during a rotation, for data keys that are still wrapped with them. */
   readonly previousMasterKeys?: readonly Uint8Array[];
-  /** The vendors that a secret of kind `llm_key` may be for. */
+  /** The vendors that a secret of kind `llm_key` may belong to. */
   readonly providers: () => readonly string[];
-  /** So that this node uses a changed key for a vendor from the next call on. */
+  /** Lets this node use a changed vendor key from the next call on. */
   readonly feed?: Pick<ChangeFeed, 'reached'>;
 }
 
-/** The secrets of tenants. Other subjects hold references; only what runs with a secret asks for its value. */
+/** The secrets of tenants. Other subjects store references; only code that uses a secret reads its value. */
 export interface Vault extends Pick<
   Secrets,
   'find' | 'keep' | 'resolve' | 'resolveAll' | 'providerKeys' | 'putOwned' | 'deleteOwned'
 > {
   readonly operations: readonly Operation[];
-  /** Refuses master keys that do not fit the database. Before this nothing can be stored. */
+  /** Refuses master keys that do not match the database. Required before anything is stored. */
   prepare(): Promise<void>;
-  /** Tells the vault how to find out what a subject uses secrets for. */
+  /** Registers a function that finds the uses of secrets in another subject. */
   addReferenceFinder(finder: ReferenceFinder): void;
   /** Wraps all data keys with this node's master key. */
   rotateMasterKey(actor: string, options?: RotationOptions): Promise<RotationProgress>;
-  /** Seals a tenant's secrets with a new data key. */
+  /** Seals a tenant's secrets again with a new data key. */
   rotateDataKey(scope: TenantScope, actor: string): Promise<{ readonly sealed: number }>;
 }
 

@@ -4,14 +4,14 @@ import { VaultError } from './vault-error.js';
 export const masterKeyBytes = 32;
 
 export interface MasterKey {
-  /** A fingerprint: tells keys apart, and nothing about them. */
+  /** A fingerprint: it distinguishes keys and reveals nothing about them. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** The master keys that this node was started with. */
+/** The configured master keys of this node. */
 export class MasterKeys {
-  /** What a rotation leads to. Until then the database says which one wraps. */
+  /** The target of a rotation. Until the rotation the database tells which key wraps. */
   readonly wanted: MasterKey;
   readonly #known: ReadonlyMap<string, MasterKey>;
 

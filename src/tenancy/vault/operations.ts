@@ -21,7 +21,7 @@ const secretShape = z.object({
   kind: z.enum(secretKinds),
   provider: z.string().nullable(),
   allowed_hosts: z.array(z.string()).nullable(),
-  version: z.int().describe('Rises with each new value.'),
+  version: z.int().describe('Increases with each new value.'),
   created_by: z.string(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
@@ -29,7 +29,7 @@ const secretShape = z.object({
   previous_value_accepted_until: z.iso
     .datetime()
     .nullable()
-    .describe('Until then the value before is still accepted from those who show it.'),
+    .describe('The previous value is accepted from callers until then.'),
   references: z
     .array(z.object({ type: z.string(), id: z.string(), name: z.string() }))
     .describe('What uses the secret.'),
@@ -39,7 +39,7 @@ const oneSecret = z.object({ success: z.literal(true), data: secretShape });
 
 const value = z
   .string()
-  .describe(`1 to ${valueBytesMax} bytes. Never answered by any operation.`)
+  .describe(`1 to ${valueBytesMax} bytes. No operation returns it.`)
   .meta({ writeOnly: true });
 
 const allowedHosts = z
@@ -47,8 +47,8 @@ const allowedHosts = z
   .max(50)
   .nullable()
   .describe(
-    'Where editors may send the secret: hosts, or `*.` and a domain for all names below it. Over TLS, on any port; in ' +
-      'the clear only to this machine.',
+    'The hosts that editors may send the secret to; `*.` and a domain allow all names below it. TLS on any port; without ' +
+      'TLS only to this machine.',
   );
 
 const params = z.object({ id: z.uuid() });
@@ -90,8 +90,8 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       name: 'secrets.list',
       method: 'GET',
       path: '/api/secrets',
-      title: 'Names, kinds, ages and users of secrets',
-      description: 'All secrets, or a page of them where `limit` or `cursor` is given.',
+      title: 'List secrets with names, kinds, ages and references',
+      description: 'All secrets, or one page if `limit` or `cursor` is given.',
       access: tenantUser('secrets:read'),
       query: z.object({
         limit: pageQuery.shape.limit,
@@ -107,7 +107,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
         const whole = query.limit === undefined && query.cursor === undefined;
         const limit = whole ? secretsMax : (query.limit ?? 50);
         const after = query.cursor === undefined ? null : nameOfCursor(query.cursor);
-        // One more than asked for tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         const found = await secrets.list(caller.scope, { after, limit: limit + 1 });
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
@@ -123,7 +123,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       name: 'secrets.get',
       method: 'GET',
       path: '/api/secrets/:id',
-      title: 'Metadata of one secret and where it is referenced',
+      title: 'Show the metadata and the references of a secret',
       access: tenantUser('secrets:read'),
       params,
       output: oneSecret,
@@ -135,9 +135,9 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       name: 'secrets.set-value',
       method: 'PUT',
       path: '/api/secrets/:id/value',
-      title: 'Rotate a value; the old one stays valid for a grace time',
+      title: 'Rotate a value; the previous one stays valid for a grace period',
       description:
-        'From now on the new value is used. Where a caller proves itself with the secret, the old value is accepted too until the grace time has passed.',
+        'The new value is used at once. Where callers authenticate with the secret, the previous value is also accepted until the grace period ends.',
       access: tenantUser('secrets:write'),
       params,
       body: z.object({
@@ -197,7 +197,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
 function providerOf(kind: string, provider: string | null, known: readonly string[]): string | null {
   if (kind !== 'llm_key') {
     if (provider === null) return null;
-    throw invalidField('provider', 'belongs to secrets of kind llm_key only');
+    throw invalidField('provider', 'is only valid for secrets of kind llm_key');
   }
   if (provider === null) {
     throw new PlatformError('missing_required_field', {
@@ -225,7 +225,7 @@ function hostsOf(hosts: readonly string[] | null): readonly string[] | null {
 
 function nameOfCursor(cursor: string): string {
   const name = Buffer.from(cursor, 'base64url').toString('utf8');
-  if (!namePattern.test(name)) throw invalidField('cursor', 'is not one that this list gave');
+  if (!namePattern.test(name)) throw invalidField('cursor', 'is not a valid cursor');
   return name;
 }
 

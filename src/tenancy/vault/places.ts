@@ -1,17 +1,17 @@
 import { isLoopbackAddress } from '../../kernel/address.js';
 import { allowsHost } from './allowed-hosts.js';
 
-/** How something is spoken to. Of the same host each way is another place: it decides who can read what is sent. */
+/** The protocol of a connection. Each scheme of a host is another place: it decides who can read the traffic. */
 export type Scheme = 'https' | 'http' | 'imaps' | 'imap+starttls' | 'postgresql+tls' | 'postgresql';
 
-/** Where a secret is sent. */
+/** A destination of a secret. */
 export interface Place {
   readonly scheme: Scheme;
   readonly host: string;
   readonly port: number;
 }
 
-/** The port that a scheme with TLS has by itself. */
+/** The default port of a scheme with TLS. */
 const usualPorts: Partial<Record<Scheme, number>> = { https: 443, imaps: 993, 'postgresql+tls': 5_432 };
 const inTheClear: ReadonlySet<Scheme> = new Set(['http', 'postgresql']);
 
@@ -20,29 +20,29 @@ export function placeOfUrl({ protocol, hostname, port }: URL): Place {
   return { scheme, host: hostname, port: port === '' ? (scheme === 'https' ? 443 : 80) : Number(port) };
 }
 
-/** `<scheme>://<host>:<port>`, the same for every spelling of the host. */
+/** `<scheme>://<host>:<port>`, equal for every spelling of the host. */
 export function textOfPlace({ scheme, host, port }: Place): string {
   return `${scheme}://${host.toLowerCase().replace(/\.$/, '')}:${port}`;
 }
 
-/** For people. */
+/** The text for messages to people. */
 export function namedPlace({ scheme, host, port }: Place): string {
   return `${host} by ${scheme}, port ${port}`;
 }
 
-/** What an approval stands for that was given when only hosts were named. */
+/** Whether an approval that names only a host covers this place. */
 export function isUsualPlace({ scheme, port }: Place): boolean {
   return usualPorts[scheme] === port;
 }
 
-/** Whether others on the way could read what is sent there. */
+/** Whether others on the network could read what is sent there. */
 export function isReadable({ scheme, host }: Place): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$|\.$/g, '');
   const isThisMachine = isLoopbackAddress(name) || name === 'localhost' || name.endsWith('.localhost');
   return inTheClear.has(scheme) && !isThisMachine;
 }
 
-/** A list names hosts: whoever wrote it meant the host, and not whoever listens on the way to it. */
+/** A list names hosts only, so it allows a place only if no other machine can read the traffic. */
 export function allowsPlace(allowedHosts: readonly string[] | null, place: Place): boolean {
   return allowsHost(allowedHosts, place.host) && !isReadable(place);
 }

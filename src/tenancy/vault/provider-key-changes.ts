@@ -7,13 +7,13 @@ import {
 } from '../../infra/storage/index.js';
 import { providerKeyTopic } from './provider-keys.store.js';
 
-/** Tells of a secret that was changed, where it is a key for a vendor. The last thing that its transaction does. */
+/** Announces a changed secret if it is a vendor key. Must be the last statement of its transaction. */
 export type Told = (secret: { readonly id: string; readonly provider: string | null }) => Promise<void>;
 
-/** A node that cannot hear of changes for as long asks the store itself. */
+/** A node that receives no changes for this time asks the store instead. */
 const heardMsMax = 2_000;
 
-/** Nodes remember which keys for vendors a tenant has. They are told of changes, this one before anybody is answered. */
+/** Nodes cache which vendor keys a tenant has. A change reaches this node before the request that made it is answered. */
 export class ProviderKeyChanges {
   readonly #store: Store;
   readonly #feed: Pick<ChangeFeed, 'reached'> | undefined;

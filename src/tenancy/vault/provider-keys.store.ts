@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { HotReads, HotStatement } from '../../infra/storage/index.js';
 
-/** What nodes hear of the tenants' own keys for vendors; the subject is the secret's id. */
+/** The topic of changes to tenants' own vendor keys; the subject is the secret's id. */
 export const providerKeyTopic = 'provider-key';
 
 const providerKey = z.object({
@@ -20,7 +20,7 @@ const byTenant: HotStatement<ProviderKey> = {
   row: providerKey,
 };
 
-/** The tenant's own keys for vendors, without values, for whoever asks with every call; the latest comes first. */
+/** The tenant's own vendor keys, without values, for callers that ask with every call; the latest comes first. */
 export function readProviderKeys(reads: HotReads, scope: TenantScope): Promise<readonly ProviderKey[]> {
   return reads.inTenant(scope, byTenant, [scope.tenantId]);
 }

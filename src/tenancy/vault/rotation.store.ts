@@ -12,21 +12,21 @@ const wrappedKeyRow = z.object({
 });
 export type WrappedKeyRow = z.output<typeof wrappedKeyRow>;
 
-/** In an empty vault the key becomes the active one. Of several nodes at once the first one wins. */
+/** Makes the key active in an empty vault. Of several nodes at once the first one wins. */
 export async function adoptFirstMasterKey(tx: DirectoryTransaction, id: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     insert into vault_master_keys (id, active)
     select ${id}, true where not exists (select from vault_master_keys) on conflict do nothing`);
 }
 
-/** Those that are still needed, the active one first, each with the number of data keys under it. */
+/** The master keys that are still needed, the active one first, each with its number of data keys. */
 export function listMasterKeys(tx: DirectoryTransaction): Promise<readonly MasterKeyRow[]> {
   return tx.any(sql.type(masterKeyRow)`
     select id, active, (select count(*) from vault_data_keys d where d.wrapped_by = m.id) as data_keys
     from vault_master_keys m where retired_at is null order by active desc, first_seen_at`);
 }
 
-/** Waits for whoever wraps a new data key with the one that is active until now. */
+/** Waits for transactions that wrap a new data key with the key that was active until now. */
 export async function activateMasterKey(tx: DirectoryTransaction, id: string): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`update vault_master_keys set active = false where active and id <> ${id}`,
@@ -36,7 +36,7 @@ export async function activateMasterKey(tx: DirectoryTransaction, id: string): P
     on conflict (id) do update set active = true, retired_at = null`);
 }
 
-/** Whether the key is the active one; it stays so until the transaction ends. */
+/** Whether the key is active; it stays active until the transaction ends. */
 export async function holdIfActive(tx: DirectoryTransaction, id: string): Promise<boolean> {
   const row = await tx.maybeOne(
     sql.type(z.object({ id: z.string() }))`
@@ -45,7 +45,7 @@ export async function holdIfActive(tx: DirectoryTransaction, id: string): Promis
   return row !== null;
 }
 
-/** In one order for everybody, so that two rotations cannot wait for each other in a circle. */
+/** Locks rows in a fixed order, so that two rotations cannot deadlock. */
 export function holdWrappedByOthers(
   tx: DirectoryTransaction,
   masterKeyId: string,
@@ -62,7 +62,7 @@ export async function replaceWrapping(tx: DirectoryTransaction, row: WrappedKeyR
     where tenant_id = ${row.tenant_id} and id = ${row.id}`);
 }
 
-/** Marks those that wrap nothing any more. */
+/** Marks the keys that no longer wrap a data key. */
 export async function retireUnusedMasterKeys(tx: DirectoryTransaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update vault_master_keys m set retired_at = now()

@@ -18,20 +18,20 @@ import { holdVersionsOfOtherKeys, resealVersion } from './secrets.store.js';
 import { VaultError } from './vault-error.js';
 
 /**
- * Changing the master key while everything runs:
+ * Rotation of the master key while the nodes run:
  *
  * 1. Every node is restarted with the new key as TROUPE_MASTER_KEY and the old one in TROUPE_MASTER_KEYS_PREVIOUS. The
- *    database still says that the old one is active, so nodes of both settings read what the other writes.
- * 2. `rotateMasterKey` makes the new key the active one, then wraps the data keys anew, batch by batch. Data keys stay
- *    the same; no secret is touched or read.
- * 3. Once it has ended the old key is retired, and the settings may drop it.
+ *    database still names the old one as active, so nodes with either setting can read each other's data.
+ * 2. `rotateMasterKey` makes the new key active, then wraps the data keys again, batch by batch. Data keys stay the
+ *    same; no secret is read or changed.
+ * 3. At its end the old key is retired, and the settings may drop it.
  *
- * Each batch is a transaction. A rotation that dies is simply begun again, and two at once share the work.
+ * Each batch is a transaction. A rotation that dies can be started again; two at once share the work.
  */
 const batchSizeDefault = 100;
 
 export interface RotationProgress {
-  /** Data keys wrapped anew by this call so far. */
+  /** The number of data keys that this call has wrapped so far. */
   readonly wrapped: number;
 }
 
@@ -73,7 +73,10 @@ function wrapBatch(store: Store, masterKeys: MasterKeys, limit: number): Promise
   const { wanted } = masterKeys;
   return store.directory(async (tx) => {
     if (!(await holdIfActive(tx, wanted.id))) {
-      throw new VaultError('rotation-superseded', 'A rotation to another master key has begun meanwhile.');
+      throw new VaultError(
+        'rotation-superseded',
+        'A rotation to another master key has begun in the meantime.',
+      );
     }
     const rows = await holdWrappedByOthers(tx, wanted.id, limit);
     for (const row of rows) {
@@ -87,8 +90,8 @@ function wrapBatch(store: Store, masterKeys: MasterKeys, limit: number): Promise
 }
 
 /**
- * Before a node serves: in an empty vault its key becomes the active one; else every key that the vault still needs
- * must be among those that the node was started with.
+ * Runs before a node serves. In an empty vault the node's key becomes the active one; otherwise every key that the
+ * vault still needs must be among the configured keys.
  */
 export async function checkMasterKeys(store: Store, masterKeys: MasterKeys): Promise<void> {
   const needed = await store.directory(async (tx) => {

@@ -5,10 +5,10 @@ const shown = '[secret]';
 
 /**
  * A secret that cannot be printed by accident. Text, JSON, `util.inspect`, templates, spreading and cloning all give
- * `[secret]`; only `reveal()` gives the value, and that word can be searched for.
+ * `[secret]`; only `reveal()` returns the value, and that name is easy to search for.
  */
 export class SecretValue {
-  /** The one property that copies of the object take along. */
+  /** The only property that copies of the object include. */
   readonly printed: string = shown;
   readonly #revealed: string;
 
@@ -20,7 +20,7 @@ export class SecretValue {
     return this.#revealed;
   }
 
-  /** Compares in a time that tells nothing of where the two differ. */
+  /** Compares in constant time, so that the duration does not reveal where the two differ. */
   equals(other: string): boolean {
     return timingSafeEqual(digest(this.#revealed), digest(other));
   }

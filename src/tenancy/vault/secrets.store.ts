@@ -29,7 +29,7 @@ const versionRow = z.object({
 });
 export type VersionRow = z.output<typeof versionRow>;
 
-/** A secret as others name it. */
+/** Identifies a secret by name, id or owner. */
 export type SecretIdentity = { readonly name: string } | { readonly id: string } | { readonly owner: string };
 
 const columns = sql.fragment`
@@ -53,7 +53,7 @@ export function findSecret(
     select ${columns} from secrets s where s.tenant_id = ${tenantId} and ${condition(identity)}`);
 }
 
-/** `change`: nobody else changes or deletes it until the transaction ends. `keep`: nobody deletes it. */
+/** Locks until the transaction ends. `change`: against changes and deletion. `keep`: against deletion only. */
 export function lockSecret(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -65,7 +65,7 @@ export function lockSecret(
     select ${columns} from secrets s where s.tenant_id = ${tenantId} and ${condition(identity)} ${lock}`);
 }
 
-/** Named secrets in the order of their names, from the one after `after`. */
+/** Named secrets, by name, starting after `after`. */
 export function listSecrets(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -88,7 +88,7 @@ export function listProviderKeys(
     order by s.value_changed_at desc, s.id`);
 }
 
-/** Those that people made. */
+/** Counts the secrets that people made. */
 export async function countSecrets({ tenantId }: TenantScope, tx: TenantTransaction): Promise<number> {
   const { count } = await tx.one(
     sql.typeAlias(
@@ -121,7 +121,7 @@ export async function updateAllowedHosts(
     where tenant_id = ${tenantId} and id = ${id}`);
 }
 
-/** Makes `version` the current one; the ones before are accepted for `graceMs` more, and those beyond grace go. */
+/** Makes `version` current. Earlier versions stay accepted for `graceMs`; those past their grace time are deleted. */
 export async function advanceVersion(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -149,7 +149,7 @@ export async function insertVersion(
     values (${tenantId}, ${row.secret_id}, ${row.version}, ${row.data_key_id}, ${sql.binary(row.sealed)})`);
 }
 
-/** The current version, and those before it that are still accepted; newest first. */
+/** The current version and the earlier ones that are still accepted; newest first. */
 export function listAcceptedVersions(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -162,7 +162,7 @@ export function listAcceptedVersions(
     order by version desc`);
 }
 
-/** Some of the versions that are sealed with another key than the given one, held until the transaction ends. */
+/** Locks some of the versions that are sealed with a key other than the given one, until the transaction ends. */
 export function holdVersionsOfOtherKeys(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

@@ -29,14 +29,14 @@ import {
 export const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const valueBytesMax = 16 * 1024;
-/** Of one tenant. A list of all is answered in one piece, and a data key is replaced in one go. */
+/** Per tenant. A list of all fits one reply, and one transaction can replace a data key. */
 export const secretsMax = 1_000;
 export const graceMsDefault = 24 * 3_600_000;
 
-/** How other subjects name a secret in what they store: by its name, or by its id. */
+/** A reference to a secret in another subject's data: its name or its id. */
 export type SecretRef = string | { readonly vault_secret_id: string };
 
-/** A scope, or a transaction of that scope that is open already. */
+/** A scope, or an open transaction of that scope. */
 export type Where = TenantScope | TenantTransaction;
 
 export interface NewSecret {
@@ -49,7 +49,7 @@ export interface NewSecret {
 
 export interface SecretInfo {
   readonly id: string;
-  /** Empty for a secret that another subject keeps for itself. */
+  /** Empty for a secret that belongs to a resource of another subject. */
   readonly name: string;
   readonly kind: SecretKind;
   readonly provider: string | null;
@@ -66,7 +66,7 @@ export interface SecretDetails {
   readonly references: readonly SecretReference[];
 }
 
-/** The secrets of tenants: made, read, changed and deleted, with an audit entry for each change by people. */
+/** Creates, reads, changes and deletes secrets of tenants, with an audit entry for each change by a person. */
 export class Secrets {
   readonly #store: Store;
   readonly #keys: DataKeys;
@@ -127,7 +127,7 @@ export class Secrets {
     );
   }
 
-  /** A new value. The one before stays accepted by those who verify, for the grace time. */
+  /** Sets a new value. Callers may authenticate with the previous one for the grace period. */
   setValue(
     scope: TenantScope,
     actor: string,
@@ -162,7 +162,7 @@ export class Secrets {
     });
   }
 
-  /** Refused while something uses the secret, unless forced. */
+  /** Refuses while the secret is referenced, unless forced. */
   delete(scope: TenantScope, actor: string, id: string, force: boolean): Promise<void> {
     return this.#changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
@@ -180,7 +180,7 @@ export class Secrets {
     });
   }
 
-  /** What is known of the secret beside its value; undefined when there is none. */
+  /** The secret's metadata; undefined if it does not exist. */
   find(where: Where, ref: SecretRef): Promise<SecretInfo | undefined> {
     return this.#in(where, async (scope, tx) => {
       const row = await findSecret(scope, tx, identityOf(ref));
@@ -189,15 +189,15 @@ export class Secrets {
   }
 
   /**
-   * Like `find`, for a transaction that stores a reference: the secret cannot be deleted before it ends, and a deletion
-   * that waits for it will see the reference.
+   * Like `find`, for a transaction that stores a reference: the secret cannot be deleted before the transaction ends, and
+   * a deletion that waits for it will see the reference.
    */
   async keep(tx: TenantTransaction, ref: SecretRef): Promise<SecretInfo | undefined> {
     const row = await lockSecret(tx.scope, tx, identityOf(ref), 'keep');
     return row === null ? undefined : infoOf(row);
   }
 
-  /** The secret with its current value. `not_found` when it is not there. */
+  /** The secret with its current value. `not_found` if it does not exist. */
   resolve(where: Where, ref: SecretRef): Promise<ResolvedSecret> {
     return this.#in(where, async (scope, tx) => {
       const row = await this.#present(scope, tx, ref);
@@ -207,7 +207,7 @@ export class Secrets {
     });
   }
 
-  /** Every value that is accepted now, the current one first: for those who verify what somebody else shows. */
+  /** All values that are currently accepted, the current one first: for checking a value that a caller presents. */
   resolveAll(where: Where, ref: SecretRef): Promise<readonly SecretValue[]> {
     return this.#in(where, async (scope, tx) => {
       const row = await this.#present(scope, tx, ref);
@@ -219,14 +219,14 @@ export class Secrets {
     });
   }
 
-  /** The tenant's own keys for vendors, without their values; of several for one vendor the latest comes first. */
+  /** The tenant's own vendor keys, without their values; of several for one vendor the latest comes first. */
   providerKeys(where: Where): Promise<readonly SecretInfo[]> {
     return this.#in(where, async (scope, tx) => (await listProviderKeys(scope, tx)).map(infoOf));
   }
 
   /**
-   * Keeps a secret for a thing of another subject, such as `database:<id>`; a second call replaces the value, which
-   * stays accepted for the grace time. It is in no list and cannot be reached by name. Answers the id.
+   * Stores a secret for a resource of another subject, such as `database:<id>`. A second call replaces the value; the
+   * previous one stays accepted for the grace period. The secret is in no list and has no name. Returns the id.
    */
   async putOwned(
     tx: TenantTransaction,
@@ -296,7 +296,7 @@ export class Secrets {
     return row;
   }
 
-  /** A secret that people made, by its id. Others do not exist for them. */
+  /** A secret that a person made, by id. Secrets of resources count as missing. */
   async #named(
     scope: TenantScope,
     tx: TenantTransaction,
@@ -337,7 +337,7 @@ export class Secrets {
   }
 }
 
-/** What a version's encryption is bound to. */
+/** The place that a version's encryption is bound to. */
 export function placeOf(
   { tenantId }: TenantScope,
   row: Pick<VersionRow, 'secret_id' | 'version' | 'data_key_id'>,
@@ -364,7 +364,7 @@ export function publicReference({ type, id, name }: SecretReference): {
 export function refuseOddValue(value: string): void {
   const bytes = Buffer.byteLength(value, 'utf8');
   if (bytes < 1 || bytes > valueBytesMax) {
-    throw invalidField('value', `must have 1 to ${valueBytesMax} bytes, not ${bytes}`);
+    throw invalidField('value', `must have 1 to ${valueBytesMax} bytes, but has ${bytes}`);
   }
 }
 
@@ -372,7 +372,7 @@ function isNamed(row: SecretRow): row is SecretRow & { readonly name: string } {
   return row.name !== null;
 }
 
-/** A reference that no secret can have names nothing, rather than being an error of the database. */
+/** A malformed reference matches no secret; it must not cause a database error. */
 function identityOf(ref: SecretRef): SecretIdentity {
   if (typeof ref !== 'string' && uuidPattern.test(ref.vault_secret_id)) return { id: ref.vault_secret_id };
   return { name: typeof ref === 'string' && namePattern.test(ref) ? ref : '' };

@@ -1,12 +1,12 @@
 export type VaultFailure =
-  /** The settings' master keys do not fit the database. */
+  /** The configured master keys do not match the database. */
   | 'wrong-master-key'
-  /** A key at hand, but the bytes do not open with it. */
+  /** The key is available, but the bytes cannot be opened with it. */
   | 'unreadable'
-  /** Another rotation, to another key, has begun. */
+  /** A rotation to another key has begun. */
   | 'rotation-superseded';
 
-/** What the vault can fail with, in words for the operator. Never carries a value or a key. */
+/** An error of the vault, in words for the operator. Never contains a value or a key. */
 export class VaultError extends Error {
   override readonly name = 'VaultError';
   readonly failure: VaultFailure;
