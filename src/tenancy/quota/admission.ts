@@ -13,42 +13,42 @@ import { WindowSet } from './window-set.js';
 const userRequestsPerMinute = 300;
 const addressRequestsPerMinute = 120;
 
-/** The clocks of two nodes differ by no more. */
+/** The maximum difference between the clocks of two nodes. */
 const clockSkewMs = 5_000;
 
-/** A store that takes longer to book a block is away for whoever waits. */
+/** A store that takes longer to record a block counts as away. */
 const patienceMs = 3_000;
 
 export interface AdmissionOptions {
   readonly time: Time;
-  /** Each tenant's model work of each day. */
+  /** Each tenant's model work per day. */
   readonly days: Grants;
-  /** Each key's model work over its life. */
+  /** Each key's model work over its lifetime. */
   readonly lives: Grants;
-  /** False where the operator has switched daily limits off. */
+  /** False if the operator has disabled daily limits. */
   readonly dailyLimits: boolean;
-  /** Of each of the four kinds of window. */
+  /** The maximum of each of the four kinds of window. */
   readonly windowsMax: number;
 }
 
-/** A window in words that another process understands. */
+/** A window in the form that another process can merge. */
 export interface WindowHistory {
   readonly keyId: string;
   readonly agesMs: readonly number[];
   readonly counts: readonly number[];
 }
 
-/** The figures that model work is held to. */
+/** The limits of model work. */
 export type WorkLimits = Pick<TenantLimits, 'requestsPerMinute' | 'requestsPerDay'>;
 
-/** Of a caller's key, what is counted. */
+/** The fields of a caller's key that admission counts. */
 export interface CountedKey extends Pick<KeyCaller, 'keyId' | 'requestsPerMinute' | 'quotaLimit'> {
   readonly scope: TenantScope;
 }
 
 /**
- * The counts of one process: of users and addresses, which each process counts for itself, and of the tenants and keys
- * that it counts for all, because their quota actor lives here.
+ * The counts of one process: users and addresses, which each process counts for itself, and the tenants and keys that
+ * it counts for all nodes, because their quota actors are here.
  */
 export class LocalAdmission implements Admission {
   readonly #time: Time;
@@ -83,7 +83,7 @@ export class LocalAdmission implements Admission {
       case 'user':
         return count(this.#users, caller.userId, userRequestsPerMinute, now);
       case 'anonymous':
-        // Model work without a credential is a webhook's, and counts for the tenant that it turns out to be for.
+        // Model work without a credential is a webhook's, and counts for the tenant that the webhook resolves to.
         if (rate === 'model-work') return { figures: this.#addressFigures(caller.address, now) };
         return count(this.#addresses, addressGroup(caller.address), addressRequestsPerMinute, now);
       case 'operator':
@@ -106,12 +106,12 @@ export class LocalAdmission implements Admission {
     return look(this.#tenants, tenantId, limits, now);
   }
 
-  /** Model work that was admitted and did not begin. */
+  /** Takes back admitted model work that did not start. */
   takeBackWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey, agoMs = 0): void {
     const now = this.#now();
     this.#tenants.peek(scope.tenantId)?.takeBack();
     const day = this.#dayOf(scope, limits, now);
-    // Around midnight nobody knows in which day it was counted; it stays counted there.
+    // Around midnight the day of the count is uncertain; the work stays counted.
     const isOfToday = dayOf(now.wallMs - agoMs - clockSkewMs) === day?.subject;
     if (day !== undefined && isOfToday) this.#days.takeBack(day);
     const life = lifeOf(key);
@@ -139,7 +139,7 @@ export class LocalAdmission implements Admission {
     }
   }
 
-  /** Another process counts from now on. */
+  /** Another process counts the tenant from now on. */
   forgetTenant(scope: TenantScope, keyIds: Iterable<string>, rest: 'given back' | 'spent'): void {
     const { wallMs } = this.#now();
     this.#tenants.drop(scope.tenantId);
@@ -150,7 +150,7 @@ export class LocalAdmission implements Admission {
     }
   }
 
-  /** Model work of a tenant, also where nobody signed in asked for it. */
+  /** Model work of a tenant, also without a signed-in caller. */
   admitTenantWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey): Admitted | Promise<Admitted> {
     return this.tryTenantWork(scope, limits, key) ?? this.#afterPreparing(scope, limits, key);
   }
@@ -166,7 +166,7 @@ export class LocalAdmission implements Admission {
     this.#lives.dropIdle();
   }
 
-  /** Judges and counts in one tick, so that nothing comes in between; undefined when a block must be taken first. */
+  /** Checks and counts in one tick, so that nothing happens in between; undefined if a block must be taken first. */
   tryTenantWork(scope: TenantScope, limits: WorkLimits, key: CountedKey | undefined): Admitted | undefined {
     const now = this.#now();
     const window = this.#tenants.window(scope.tenantId);
@@ -197,7 +197,7 @@ export class LocalAdmission implements Admission {
   ): Promise<Admitted> {
     for (;;) {
       await this.#prepare(scope, limits, key);
-      // Whoever resumed earlier may have taken the whole block; each round grants at least one or finds the end.
+      // A request that resumed earlier may have taken the whole block; each round grants at least one or reaches the limit.
       const admitted = this.tryTenantWork(scope, limits, key);
       if (admitted !== undefined) return admitted;
     }
@@ -209,7 +209,7 @@ export class LocalAdmission implements Admission {
     const life = lifeOf(key);
     let patience: Timer | undefined;
     const tooLong = new Promise<never>((_, reject) => {
-      patience = this.#time.after(patienceMs, () => reject(new Error('no block was booked in time')));
+      patience = this.#time.after(patienceMs, () => reject(new Error('no block was recorded in time')));
     });
     try {
       const blocks = Promise.all([
@@ -218,10 +218,10 @@ export class LocalAdmission implements Admission {
           ? this.#lives.prepare(life)
           : undefined,
       ]);
-      // A block that comes later is for those who come later.
+      // A block that arrives later serves later requests.
       await Promise.race([blocks, tooLong]);
     } catch (cause) {
-      // A count that cannot be kept admits nothing.
+      // If the count cannot be kept, nothing is admitted.
       throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
     } finally {
       patience?.cancel();

@@ -1,10 +1,10 @@
-// Days and months of quotas are those of UTC.
+// Days and months of quotas are in UTC.
 
 export const dayMs = 86_400_000;
 
 let latest = { number: Number.NaN, text: '' };
 
-/** `2026-11-21`. Asked for with every model call, so the day that was asked for last is kept. */
+/** Such as `2026-11-21`. Every model call asks for it, so the last day is cached. */
 export function dayOf(wallMs: number): string {
   const number = Math.floor(wallMs / dayMs);
   if (latest.number !== number) latest = { number, text: new Date(wallMs).toISOString().slice(0, 10) };
@@ -12,14 +12,14 @@ export function dayOf(wallMs: number): string {
 }
 
 interface Month {
-  /** The first instant of the next one, in words. */
+  /** The first instant of the next month, as text. */
   readonly ends: string;
   readonly name: string;
   readonly startsMs: number;
   readonly endsMs: number;
 }
 
-/** The month asked for last: nearly every question is about the present one, and dates are slow to make. */
+/** The last requested month: nearly every request is about the current one, and dates are slow to make. */
 let lastMonth: Month = { name: '', ends: '', startsMs: 0, endsMs: 0 };
 
 function monthAt(wallMs: number): Month {
@@ -36,7 +36,7 @@ function monthAt(wallMs: number): Month {
   return lastMonth;
 }
 
-/** The first day of the month, `2026-11-01`. */
+/** The first day of the month, such as `2026-11-01`. */
 export function monthOf(wallMs: number): string {
   return monthAt(wallMs).name;
 }
@@ -49,7 +49,7 @@ export function nextMonthMs(wallMs: number): number {
   return monthAt(wallMs).endsMs;
 }
 
-/** When the tokens of the month start anew. */
+/** When the tokens of the month reset. */
 export function monthResetAt(wallMs: number): string {
   return monthAt(wallMs).ends;
 }

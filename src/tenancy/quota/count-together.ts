@@ -8,7 +8,7 @@ import type { Residents } from './residents.js';
 import { SharedAdmission } from './shared-admission.js';
 import { SharedTokens } from './tokens.js';
 
-/** The parts by which all nodes count as one: the actors of this node, and the way to those of others. */
+/** The parts that let all nodes share one count: the actors of this node, and the requests to those of others. */
 export function countTogether(parts: {
   readonly actors: QuotaActors;
   readonly commits: QuotaCommits;

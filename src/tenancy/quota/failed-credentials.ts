@@ -5,14 +5,14 @@ import type { PlatformError } from '../../kernel/errors.js';
 import { type Now, windowFull } from './refusals.js';
 import { WindowSet } from './window-set.js';
 
-/** Far above what a client with a wrong setting sends, far below what a search for keys needs. */
+/** Far above the rate of a misconfigured client, far below the rate that a search for keys needs. */
 export const failuresPerMinute = 600;
-/** From an address that used up its failures, a credential that costs a check is checked this often. */
+/** After an address has used up its failures, one credential per this interval is checked. */
 const checkEveryMs = 100;
 
 /**
- * Credentials that were wrong, counted by address in a window of their own: the address's window of anonymous requests
- * is not lowered by a 401. A right credential is never refused for the wrong ones that came from the same address.
+ * Counts wrong credentials by address in a separate window: a 401 does not use up the address's window of anonymous
+ * requests. A right credential is never refused because of wrong ones from the same address.
  */
 export class FailedCredentials {
   readonly #time: Time;
@@ -25,13 +25,13 @@ export class FailedCredentials {
     this.#checkedAtMs = new LRUCache({ max: windowsMax });
   }
 
-  /** True for an address that used up its failures: what it sends may wait behind what others send. */
+  /** True if the address has used up its failures: its requests may wait behind those of others. */
   isOver(address: string): boolean {
     const window = this.#windows.peek(addressGroup(address));
     return window !== undefined && window.used(this.#time.monotonicMs()) >= failuresPerMinute;
   }
 
-  /** Counts a failure; the refusal where the address has none left, else undefined. */
+  /** Counts a failure. Returns the refusal if the address has none left. */
   note(address: string): PlatformError | undefined {
     const window = this.#windows.window(addressGroup(address));
     const now = this.#now();
@@ -42,7 +42,7 @@ export class FailedCredentials {
     return undefined;
   }
 
-  /** The refusal of a credential that would cost a check, where the address has had its check of this moment. */
+  /** The refusal of a credential whose check is costly, if the address has used its check of this interval. */
   beforeCheck(address: string): PlatformError | undefined {
     if (!this.isOver(address)) return undefined;
     const group = addressGroup(address);

@@ -3,12 +3,12 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import type { Countable, GrantStore } from './grants.js';
 
-/** So many days back a tenant's daily counts are kept. */
+/** The number of days for which a tenant's daily counts are kept. */
 const daysKept = 40;
 
 const booking = z.object({ block: z.number(), granted: z.number() });
 
-/** Blocks of one kind of count, booked in `work_counts`. */
+/** Blocks of one kind of count, recorded in `work_counts`. */
 export class PostgresGrants implements GrantStore {
   readonly #store: Store;
   readonly #kind: 'day' | 'key';
@@ -21,7 +21,7 @@ export class PostgresGrants implements GrantStore {
   take({ scope, subject, limit }: Countable, wanted: number): Promise<{ block: number; granted: number }> {
     const kind = this.#kind;
     return this.#store.inTenant(scope, async (tx) => {
-      // The conflicting row is locked and read in its newest version, so bookings of several nodes add up.
+      // The conflicting row is locked and read in its newest version, so concurrent blocks of several nodes add up.
       const booked = await tx.one(sql.type(booking)`
         insert into work_counts as counts (tenant_id, kind, subject, granted, last_block)
         values (${scope.tenantId}, ${kind}, ${subject}, least(${wanted}::bigint, ${limit}::bigint),
@@ -30,7 +30,7 @@ export class PostgresGrants implements GrantStore {
           granted = counts.granted + greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted)),
           last_block = greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted))
         returning last_block as block, granted`);
-      // The first block of a day clears away what nobody asks for any more.
+      // The first block of a day deletes the counts of old days.
       if (kind === 'day' && booked.block === booked.granted) await clearDays(tx, subject);
       return booked;
     });
@@ -60,8 +60,8 @@ async function clearDays(tx: TenantTransaction, day: string): Promise<void> {
 }
 
 /**
- * An activation that ended in order, and knew that nothing is under way, lets go of what it held and of what earlier ones
- * had left; one that took over since has a hold of its own.
+ * Removes the hold of an activation that ended in order with nothing under way, and those of earlier ones. An activation
+ * that took over since has its own hold.
  */
 export async function dropHold(store: Store, scope: TenantScope, epoch: number): Promise<void> {
   await store.inTenant(scope, (tx) =>

@@ -5,10 +5,10 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 /**
  * Counts that must outlast the process, without a write per request.
  *
- * A node takes a block of the count ahead: the store books it as spent and commits, then requests are granted from
- * it in memory. A clean stop gives the rest back. After a crash the rest stays spent, so a count may end a block too
+ * A node takes a block of the count in advance: the store records it as spent and commits, then requests are granted
+ * from it in memory. A clean stop returns the rest. After a crash the rest stays spent, so a count may end a block too
  * early and never too late. Blocks are a small share of what is left, down to one near the limit, so that little is
- * lost and several nodes share the end of a count fairly. When the store does not answer, nothing is granted.
+ * lost and several nodes share the end of a count fairly. If the store does not answer, nothing is granted.
  */
 export interface Countable {
   readonly scope: TenantScope;
@@ -17,16 +17,16 @@ export interface Countable {
   readonly limit: number;
 }
 
-/** Where blocks are booked. */
+/** The storage of blocks. */
 export interface GrantStore {
-  /** Books up to `wanted` below `limit`, commits, and says how many; `granted` is all that was ever booked. */
+  /** Records a block of up to `wanted` below `limit`, commits, and returns its size; `granted` is the total ever recorded. */
   take(counted: Countable, wanted: number): Promise<{ readonly block: number; readonly granted: number }>;
   giveBack(scope: TenantScope, subject: string, rest: number): Promise<void>;
 }
 
 const blockShare = 50;
 const blockMax = 1_000;
-/** So long a count known to be used up is not asked for again: another node may have given back some. */
+/** A used-up count is not asked for again for this time; another node may have returned some. */
 const askAgainMs = 1_000;
 const idleMs = 60_000;
 
@@ -35,10 +35,10 @@ class Count {
   readonly subject: string;
   left = 0;
   granted = 0;
-  /** Requests that wait for a block. */
+  /** The number of requests that wait for a block. */
   waiting = 0;
   taking: Promise<void> | undefined;
-  /** Out of the memory of this node; a block that still arrives goes straight back. */
+  /** The count left the memory of this node; a block that still arrives is returned at once. */
   dropped = false;
   usedUpAtMs = Number.NEGATIVE_INFINITY;
   limitThen = 0;
@@ -74,35 +74,35 @@ export class Grants {
     this.#counts = new LRUCache({ max: options.countsMax, dispose: (count) => this.#drop(count) });
   }
 
-  /** Whether one more can be granted now; `unknown` means that `prepare` must be awaited first. */
+  /** Whether one more can be granted now; after `unknown`, await `prepare`. */
   standing(counted: Countable): Standing {
     const count = this.#counts.get(nameOf(counted));
     if (count === undefined) return 'unknown';
     const nowMs = this.#time.monotonicMs();
     count.touchedAtMs = nowMs;
-    // What was taken under a higher limit no longer counts once the limit was lowered below it.
+    // If the limit was lowered, the part of the block above the new limit no longer counts.
     if (count.left > 0) return count.granted - count.left < counted.limit ? 'has-room' : 'used-up';
     const known = nowMs - count.usedUpAtMs < askAgainMs && counted.limit <= count.limitThen;
     return known ? 'used-up' : 'unknown';
   }
 
-  /** Grants one; the caller has seen that there is room in this same tick. */
+  /** Grants one; the caller has checked the room in this same tick. */
   grant(counted: Countable): void {
     const count = this.#counts.get(nameOf(counted));
     if (count === undefined || count.left < 1) throw new Error('granted without room');
     count.left -= 1;
   }
 
-  /** One that was granted did not begin. */
+  /** Takes back a grant whose work did not start. */
   takeBack(counted: Countable): void {
     const count = this.#counts.peek(nameOf(counted));
-    // Granted by an earlier owner, or before the rest went back: the store has it booked, and only the store.
+    // Granted by an earlier owner, or before the rest was returned: only the store has it recorded.
     if (count === undefined) return this.#giveBackTo(counted.scope, counted.subject, 1);
     count.left += 1;
     count.usedUpAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Out of the memory of this node: the rest is given back, or stays spent where nobody may say so any more. */
+  /** Removes the count from memory. The rest is returned, or stays spent if this node may no longer write it. */
   drop(scope: TenantScope, subject: string, rest: 'given back' | 'spent'): void {
     const name = nameOf({ scope, subject });
     const count = this.#counts.peek(name);
@@ -110,13 +110,13 @@ export class Grants {
     this.#counts.delete(name);
   }
 
-  /** How many were granted, as far as this node knows. */
+  /** The number granted, as far as this node knows. */
   used(counted: Countable): number {
     const count = this.#counts.peek(nameOf(counted));
     return count === undefined ? 0 : Math.min(counted.limit, count.granted - count.left);
   }
 
-  /** Takes a block; those who ask while one is being taken wait for it. Fails when the store does. */
+  /** Takes a block; concurrent callers wait for the same block. Fails if the store does. */
   async prepare(counted: Countable): Promise<void> {
     const name = nameOf(counted);
     let count = this.#counts.get(name);
@@ -131,7 +131,7 @@ export class Grants {
 
   async #take(count: Count, counted: Countable): Promise<void> {
     try {
-      // Asked for in the next tick, when it is known how many wait.
+      // Asks in the next tick, when the number of waiting requests is known.
       await Promise.resolve();
       const share = Math.ceil((counted.limit - count.granted) / blockShare);
       const wanted = Math.max(1, count.waiting, Math.min(blockMax, share));
@@ -147,7 +147,7 @@ export class Grants {
     }
   }
 
-  /** Gives back the blocks of counts that nobody has asked about for a while. */
+  /** Returns the blocks of idle counts. */
   dropIdle(): void {
     const nowMs = this.#time.monotonicMs();
     for (const name of this.#counts.rkeys()) {
@@ -157,9 +157,9 @@ export class Grants {
     }
   }
 
-  /** Gives everything back. Nothing may be granted afterwards. */
+  /** Returns everything. Nothing may be granted afterwards. */
   async stop(): Promise<void> {
-    // A block on its way must arrive first; its failure is told to those who wait for it.
+    // A block in progress must arrive first; its waiting requests receive its failure.
     await Promise.allSettled([...this.#counts.values()].map(async (count) => count.taking));
     this.#counts.clear();
     await Promise.all(this.#givingBack);
@@ -177,7 +177,7 @@ export class Grants {
   }
 
   #giveBackTo(scope: TenantScope, subject: string, rest: number): void {
-    // Tried once only: if the outcome is unknown, a second time could give back what others have used.
+    // Tried only once: with an unknown outcome, a second try could return what others have used.
     const done = this.#store
       .giveBack(scope, subject, rest)
       .catch((error: unknown) => this.#report('give back unused grants', error))

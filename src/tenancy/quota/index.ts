@@ -1,4 +1,4 @@
-// Quota's face: admission of requests and model work, and the tokens of the month.
+// The public interface of quota: admission of requests and model work, and the tokens of the month.
 import type { Time } from '../../../cluster/index.js';
 import type { Actors } from '../../infra/runtime/index.js';
 import type { TenantLimits } from '../../kernel/caller.js';
@@ -32,19 +32,19 @@ export type { TokenSettlement, TokenRequest } from './tokens.js';
 interface CountingSettings {
   readonly time: Time;
   readonly dailyLimits: boolean;
-  /** Told of failures that no request waits for. */
+  /** Receives failures of background work. */
   readonly report: (attempted: string, error: unknown) => void;
-  /** The bound of each kind of window and count in memory. */
+  /** The maximum of each kind of window and count in memory. */
   readonly tenantsMax?: number;
 }
 
 export interface QuotaDependencies extends CountingSettings {
   readonly store: Store;
-  /** With them, tenants and keys are counted in one place for all nodes; else this process counts for itself. */
+  /** With actors one node counts each tenant and its keys for all nodes; without them this process counts for itself. */
   readonly actors?: Actors;
 }
 
-/** The same over whatever keeps the rows. */
+/** The same settings with a store of the rows. */
 export interface QuotaParts extends CountingSettings {
   readonly rows: QuotaRows;
   readonly together?: { readonly actors: QuotaActors; readonly commits: QuotaCommits };
@@ -53,23 +53,23 @@ export interface QuotaParts extends CountingSettings {
 export interface Quota {
   readonly operations: readonly Operation[];
   readonly admission: Admission;
-  /** Model work that no caller asked for, such as a webhook's: counts the tenant's windows, and the life of its key. */
+  /** Admits model work without a caller, such as a webhook's: counts the tenant's windows and the key's lifetime quota. */
   admitTenantWork(scope: TenantScope, limits: TenantLimits, key?: CountedKey): Ready<Admitted>;
-  /** The refusal of a tenant whose tokens of the month are used up. Nothing is counted. */
+  /** The refusal if the tenant's tokens of the month are used up. Counts nothing. */
   monthlyRefusal(scope: TenantScope, limits: TenantLimits): Ready<PlatformError | undefined>;
   /**
-   * Reserves tokens of the month before a vendor is asked, and gives the refusal of a tenant that has none left.
-   * Ends by `settleTokens`, at its deadline, or with this process.
+   * Reserves tokens of the month before a vendor is asked. Returns the refusal if the tenant has none left. The
+   * reservation ends with `settleTokens`, at its deadline, or with this process.
    */
   reserveTokens(scope: TenantScope, wish: TokenRequest): Ready<PlatformError | undefined>;
-  /** After the attempt's row was closed and committed. */
+  /** Called after the attempt's row was closed and committed. */
   settleTokens(scope: TenantScope, settlement: TokenSettlement): void;
-  /** Books tokens in the transaction that records what they were used for; `tokensBooked` follows its commit. */
+  /** Adds used tokens in the transaction that records their use; `tokensBooked` is called after its commit. */
   bookTokens(tx: TenantTransaction, at: Date, tokens: number): Promise<void>;
   tokensBooked(scope: TenantScope): void;
-  /** Says what waits to be said to other nodes; to be called while they can still be reached. */
+  /** Sends what is queued for other nodes; call it while they can still be reached. */
   flush(): Promise<void>;
-  /** Gives back what was booked ahead. */
+  /** Returns the unused parts of blocks. */
   stop(): Promise<void>;
 }
 
@@ -149,7 +149,7 @@ export function countOver(parts: QuotaParts): Quota {
   };
 }
 
-/** Of tenants that another node counts: a look at the store, which has what every answer before has used. */
+/** For tenants that another node counts: the maximum age of a read from the store, which has all earlier answers. */
 const freshElsewhereMs = 200;
 
 function restIsReserved(): PlatformError {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
-/** Tokens of the month that begins on `month`, `2026-11-01`. */
+/** Tokens of the month that begins on `month`, such as `2026-11-01`. */
 export async function readMonth(store: Store, scope: TenantScope, month: string): Promise<number> {
   const used = await store.inTenant(scope, (tx) =>
     tx.maybeOneFirst(sql.type(z.object({ used: z.number() }))`
@@ -11,7 +11,7 @@ export async function readMonth(store: Store, scope: TenantScope, month: string)
   return used ?? 0;
 }
 
-/** Adds tokens within the transaction that records what they were used for. */
+/** Adds tokens in the transaction that records their use. */
 export async function addToMonth(tx: TenantTransaction, month: string, tokens: number): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     insert into quota_months as months (tenant_id, month, used)
@@ -21,8 +21,7 @@ export async function addToMonth(tx: TenantTransaction, month: string, tokens: n
 
 /**
  * The same for rows of many tenants at once, as a part of the statement that writes them: `rows` names a relation with
- * `tenant_id`, `month` and `tokens`. In the order of their keys, so that two batches never wait for each other
- * crosswise.
+ * `tenant_id`, `month` and `tokens`. Rows are added in key order, so that two batches do not deadlock.
  */
 export function monthsAddedFrom(rows: string): string {
   return `insert into quota_months as months (tenant_id, month, used)

@@ -9,7 +9,7 @@ interface Known {
   readonly readAtMs: number;
 }
 
-/** What each tenant has used of its monthly tokens. Answers from memory for a moment, so that polling costs nothing. */
+/** Each tenant's use of its monthly tokens. Results are cached briefly, so that polling is cheap. */
 export class MonthlyUsage {
   readonly #read: (scope: TenantScope, month: string) => Promise<number>;
   readonly #time: Time;
@@ -22,7 +22,7 @@ export class MonthlyUsage {
     options: {
       readonly time: Time;
       readonly tenantsMax: number;
-      /** So old may a figure be that other nodes add to. What this node books shows at once. */
+      /** The maximum age of a figure that other nodes add to. Tokens that this node adds show at once. */
       readonly freshMs: number;
     },
   ) {
@@ -41,10 +41,10 @@ export class MonthlyUsage {
     return running?.month === month ? running.used : this.#readAnew(scope, month);
   }
 
-  /** To be called after tokens of the tenant were booked and committed here. */
+  /** Call it after tokens of the tenant were added and committed here. */
   changed(scope: TenantScope): void {
     this.#known.delete(scope.tenantId);
-    // A read that began before the commit may answer those who asked before it, and nobody later.
+    // A read that began before the commit may only serve callers that asked before it.
     this.#reading.delete(scope.tenantId);
   }
 

@@ -14,8 +14,8 @@ const attempt = z.object({
 const attemptsMax = 20_000;
 
 /**
- * What of a tenant's attempts is under way, by the rows that are open. A member's row names its process with a word
- * before, by which other processes are told apart from members.
+ * A tenant's running attempts, by their open rows. The row of a cluster member names its process with a prefix that
+ * distinguishes members from other processes.
  */
 export async function listOpenAttempts(store: Store, scope: TenantScope): Promise<readonly Reservation[]> {
   const rows = await store.inTenant(scope, (tx) =>

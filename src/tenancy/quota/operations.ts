@@ -21,7 +21,7 @@ export function quotaOperations(
       name: 'quota.read',
       method: 'GET',
       path: '/api/quota',
-      title: 'Tokens of this month: the limit, what is used, what remains, and when they start anew.',
+      title: 'Tokens of this month: limit, used, remaining, and the time of the reset.',
       access: tenantCaller('quota:read'),
       output: z.object({ success: z.literal(true), quota }),
       handle({ caller }) {

@@ -1,11 +1,11 @@
 import type { PostgresTables, Statement } from '../../../cluster/index.js';
 
-/** What the quota actor reads when it is loaded, and books under its fence. */
+/** The rows that the quota actor reads when it is loaded and writes under its fence. */
 export interface QuotaLoad {
   readonly tenantId: string;
 }
 
-/** Tokens that an earlier activation may have reserved, and how long the last of its calls can go on. */
+/** Tokens that an earlier activation may have reserved, and the longest remaining time of its calls. */
 export interface QuotaLoaded {
   readonly held: number;
   readonly heldForMs: number;
@@ -30,7 +30,7 @@ export interface HoldTokens {
 
 export type QuotaWrite = TakeBlock | HoldTokens;
 
-/** Of a block; zeros for what is no block. */
+/** The result for a block; zeros for other writes. */
 export interface QuotaWritten {
   readonly block: number;
   readonly granted: number;
@@ -43,7 +43,7 @@ const ensureCounts = {
     on conflict do nothing`,
 };
 
-/** One actor has one write in a batch, so no row is met twice. */
+/** An actor has one write in a batch, so no row occurs twice. */
 const takeBlocks = {
   name: 'quota_take_blocks',
   text: `update work_counts c

@@ -8,7 +8,7 @@ import type { QuotaRows } from './quota-rows.store.js';
 import { type QuotaActivation, Resident, type Residents } from './residents.js';
 import { TokenLedger } from './token-ledger.js';
 
-/** What of a node's actors quota needs. */
+/** The functions of a node's actors that quota needs. */
 export type QuotaActors = Pick<Actors, 'register' | 'references' | 'process' | 'surelyGone' | 'owns'>;
 
 export interface QuotaHostParts {
@@ -27,7 +27,7 @@ const handOverMs = 5_000;
 /** How often reservations are looked at whose deadline has passed or whose process is gone. */
 const sweepEveryMs = 2_000;
 
-/** The quota actors of this node: how they come into its memory, and what becomes of their figures when they go. */
+/** The quota actors of this node: loads them, and hands their figures over when they leave. */
 export class NodeQuotas implements QuotaHost {
   readonly kind: QuotaKind;
   readonly counts: LocalAdmission;
@@ -74,12 +74,12 @@ export class NodeQuotas implements QuotaHost {
     const isElsewhere = !this.#parts.actors.owns(activation.slot);
     if (isOrderly && isElsewhere) this.#handOver(resident);
     if (isOrderly && tokens.isIdle) {
-      this.#follow('letting go of a hold', this.#parts.rows.dropHold(scope, activation.epoch));
+      this.#follow('releasing a hold', this.#parts.rows.dropHold(scope, activation.epoch));
     }
     counts.forgetTenant(scope, keyIds, isOrderly ? 'given back' : 'spent');
   }
 
-  /** Waits until what was given back and handed over has arrived. */
+  /** Waits until returned work and handed-over figures have arrived. */
   async flush(): Promise<void> {
     await Promise.all(this.#leaving);
   }
@@ -89,7 +89,7 @@ export class NodeQuotas implements QuotaHost {
     await this.flush();
   }
 
-  /** To the next owner, which the view names already. Unheard, the windows begin anew, and a bound stands for calls. */
+  /** Sends the figures to the next owner, which the view already names. If it fails, windows start empty and a bound replaces the calls. */
   #handOver({ scope, activation, keyIds, tokens }: Resident): void {
     const windows = this.counts.windowsOf(scope, keyIds).map(({ keyId, agesMs, counts }) => ({
       keyId,
@@ -103,7 +103,7 @@ export class NodeQuotas implements QuotaHost {
       { epoch: activation.epoch, windows, reservations, knowsAll },
       { deadlineMs: handOverMs },
     );
-    this.#follow('handing a quota over', told);
+    this.#follow('handing over a quota', told);
   }
 
   #follow(attempted: string, done: Promise<unknown>): void {
@@ -114,10 +114,10 @@ export class NodeQuotas implements QuotaHost {
     this.#leaving.add(over);
   }
 
-  /** A bound that a lost owner has left gives way to the rows of what is really under way. */
+  /** Replaces the bound that a lost owner left by the rows of the attempts that are really under way. */
   #recover({ scope, tokens }: Resident): void {
     const read = this.#parts.rows.openAttempts(scope).then((open) => tokens.takeOver(open, true));
-    this.#follow('reading which attempts a lost owner has left', read);
+    this.#follow('reading the open attempts of a lost owner', read);
   }
 
   #sweep(): void {

@@ -23,25 +23,25 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** What this node asks and tells one tenant's actor. */
+/** The messages from this node to one tenant's actor. */
 interface Desk {
   asked: Asked[];
   underWay: number;
   takenBack: { readonly entry: AdmitEntry; readonly askedAtMs: number }[];
   settled: Settlement[];
-  /** In the queue of desks that send when this turn of the event loop is done. */
+  /** Queued to send at the end of this turn of the event loop. */
   due: boolean;
 }
 
-/** Of one tenant: a second call need not wait for a first that waits for a block. */
+/** Per tenant: a second call need not wait for a first one that waits for a block. */
 const underWayMax = 4;
 const entriesMax = 512;
-/** Of all tenants; more than this means that owners do not answer. */
+/** For all tenants; more means that owners do not answer. */
 const waitingMax = 20_000;
-/** A dead owner is replaced within this. */
+/** A dead owner is replaced within this time. */
 const deadlineMs = 9_000;
 
-/** Brings the questions of one turn of the event loop to each tenant's actor in one call. */
+/** Sends the questions of one turn of the event loop to each tenant's actor in one call. */
 export class QuotaRequests {
   readonly #parts: QuotaRequestParts;
   readonly #desks = new Map<string, Desk>();
@@ -76,7 +76,7 @@ export class QuotaRequests {
     this.#deskOf(tenantId).settled.push(settlement);
   }
 
-  /** Sends what waits, and waits until it was heard. */
+  /** Sends the queued messages and waits for the answers. */
   async flush(): Promise<void> {
     this.#send();
     await Promise.all(this.#telling);
@@ -112,7 +112,7 @@ export class QuotaRequests {
     }
   }
 
-  /** Never rejects: each question has its own end. */
+  /** Never rejects: each question resolves or rejects on its own. */
   async #askNow(tenantId: string, desk: Desk): Promise<void> {
     const batch = desk.asked.splice(0, entriesMax);
     desk.underWay += 1;
@@ -135,7 +135,7 @@ export class QuotaRequests {
     }
   }
 
-  /** Told once: what is not heard stays counted, and a reservation then ends at its deadline. */
+  /** Sent once: after a failure the count stays, and a reservation ends at its deadline. */
   #tell(tenantId: string, desk: Desk): void {
     const quota = this.#parts.quotaOf(tenantId);
     const { takenBack, settled } = desk;

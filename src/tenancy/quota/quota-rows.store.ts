@@ -6,13 +6,13 @@ import { readMonth } from './monthly-usage.store.js';
 import { listOpenAttempts } from './open-attempts.store.js';
 import type { Reservation } from './token-ledger.js';
 
-/** What quota reads and books beside its fence. */
+/** The rows that quota reads and writes without its fence. */
 export interface QuotaRows {
   grants(kind: 'day' | 'key'): GrantRows;
-  /** Used in the month that begins on `month`. */
+  /** Used tokens of the month that begins on `month`. */
   readMonth(scope: TenantScope, month: string): Promise<number>;
   dropHold(scope: TenantScope, epoch: number): Promise<void>;
-  /** Attempts under way that the platform pays, each with what was reserved for it. */
+  /** Running attempts that the platform pays for, with their reservations. */
   openAttempts(scope: TenantScope): Promise<readonly Reservation[]>;
 }
 

@@ -26,18 +26,18 @@ import type { Reserved } from './token-ledger.js';
 import { keyOf, limitsOf, unavailable, verdictOf } from './verdicts.js';
 
 /**
- * What a tenant may do, counted in one place for all nodes. The figures are in the memory of the node that the actor
- * lives on (`LocalAdmission`, `TokenBook`); the actor brings the questions of other nodes to them, owns the right to
- * book blocks and holds ahead (its fence), and takes the figures along when it moves.
+ * The limits of one tenant, counted in one place for all nodes. The figures are in the memory of the actor's node
+ * (`LocalAdmission`, `TokenBook`). The actor answers the questions of other nodes, owns the right to write blocks and
+ * holds in advance (its fence), and hands the figures over when it moves.
  */
 export type QuotaCommits = GroupCommit<QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten>;
 export type QuotaKind = ReturnType<typeof quotaActor>;
 
 export interface QuotaHost {
   readonly counts: LocalAdmission;
-  /** Makes the tenant one that this node counts. */
+  /** Starts counting the tenant on this node. */
   enter(scope: TenantScope, activation: DurableActivation<QuotaLoaded, QuotaWrite, QuotaWritten>): Resident;
-  /** The actor has left memory: nothing is counted for it here any more. */
+  /** The actor has left memory: this node no longer counts its tenant. */
   leave(resident: Resident, reason: EndReason): void;
 }
 
@@ -45,9 +45,9 @@ export function quotaActor(commits: QuotaCommits, host: QuotaHost) {
   return durableActor({
     service: QuotaServiceDefinition,
     commits,
-    // Not idle where requests of its node pass the mailbox by, nor before a lost owner's bound has given way.
+    // Not idle while requests of its node bypass the mailbox, nor before a lost owner's bound is replaced.
     idleMs: 4 * directForMs,
-    // Counted twice after a lost link is a little early, and never too late.
+    // A message that is repeated after a lost link counts twice, which ends a count early but never late.
     methods: {
       admit: { idempotent: true },
       reserve: { idempotent: true },
@@ -56,7 +56,7 @@ export function quotaActor(commits: QuotaCommits, host: QuotaHost) {
       handOver: {},
     },
     load: ({ group }) => ({ tenantId: group }),
-    // The group is the tenant of whoever called, whose credential the calling node has verified.
+    // The group is the tenant of the caller, whose credential the calling node has verified.
     create: (activation) =>
       new QuotaActor(host, host.enter(tenantScope(activation.address.group), activation)),
   });
@@ -75,7 +75,7 @@ class QuotaActor {
     this.#resident.called();
     const answers = entries.map((entry) => this.#judge(entry));
     if (areThere(answers)) return { answers };
-    // A block is on its way; others may find room without it.
+    // While a block is on its way, other calls may find room without it.
     call.letNextIn();
     return Promise.all(answers.map((answer) => Promise.resolve(answer))).then((settled) => ({
       answers: settled,
@@ -132,7 +132,7 @@ class QuotaActor {
     if (!(work instanceof Promise)) return { entry: shown, work: verdictOf(work) };
     return work.then(
       (admitted) => ({ entry: shown, work: verdictOf(admitted) }),
-      // Counts that cannot be kept admit nothing; the node that asked says so.
+      // If the count cannot be kept, nothing is admitted; the asking node reports it.
       () => ({ entry: shown, work: unavailable }),
     );
   }

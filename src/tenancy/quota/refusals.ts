@@ -2,13 +2,13 @@ import { PlatformError, tooMany } from '../../kernel/errors.js';
 import type { Admitted, RateFigures } from '../../http/operations/index.js';
 import { type SlidingWindow, windowMs } from './sliding-window.js';
 
-/** One moment, by the clock that windows run on and by the one that callers read. */
+/** One moment, by the clock of the windows and by the clock that callers read. */
 export interface Now {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
 
-/** Sent where waiting alone gives no room. */
+/** Sent if waiting alone does not help. */
 const neverSeconds = 86_400;
 
 export function figuresOf(window: SlidingWindow | undefined, limit: number, now: Now): RateFigures {
@@ -27,13 +27,13 @@ export function windowFull(window: SlidingWindow, limit: number, now: Now): Admi
   return rateLimited(limit, now.wallMs + waitMs, now);
 }
 
-/** The refusal of a count that gives room again at a given moment. */
+/** The refusal of a count that has room again at a known time. */
 export function rateLimited(limit: number, roomAtWallMs: number, now: Now): Admitted {
   const figures = { limit, remaining: 0, reset: Math.ceil(roomAtWallMs / 1_000) };
   return { figures, refusal: tooMany(limit, { atMs: roomAtWallMs, nowMs: now.wallMs }) };
 }
 
-/** The refusal of a quota that is used up; `resetWallMs` is null where it never comes back. */
+/** The refusal of a used-up quota; `resetWallMs` is null if it never resets. */
 export function quotaExceeded(
   quota: { readonly limit: number; readonly used: number },
   resetWallMs: number | null,

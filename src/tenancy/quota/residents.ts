@@ -7,15 +7,15 @@ import type { TokenLedger } from './token-ledger.js';
 
 export type QuotaActivation = DurableActivation<QuotaLoaded, QuotaWrite, QuotaWritten>;
 
-/** So long requests of this node pass the mailbox by; then one goes through it, and the actor counts as used. */
+/** Requests of this node bypass the mailbox for this time; then one goes through it, and the actor counts as used. */
 export const directForMs = 30_000;
 
-/** A tenant whose quota actor is in the memory of this node: this process counts it for all. */
+/** A tenant whose quota actor is in this node's memory: this process counts it for all nodes. */
 export class Resident {
   readonly scope: TenantScope;
   readonly activation: QuotaActivation;
   readonly tokens: TokenLedger;
-  /** Keys that were counted; their windows go with the actor. */
+  /** Keys that were counted; their windows move with the actor. */
   readonly keyIds = new Set<string>();
   readonly #time: Time;
   #calledAtMs: number;
@@ -29,24 +29,24 @@ export class Resident {
     this.#calledAtMs = time.monotonicMs();
   }
 
-  /** A call came through the mailbox. */
+  /** Called when a call came through the mailbox. */
   called(): void {
     this.#calledAtMs = this.#time.monotonicMs();
   }
 
-  /** Whether a request of this node may be counted without a message to the actor: within one tick it is the same. */
+  /** Whether a request of this node may be counted without a message to the actor; within one tick both are equal. */
   get mayCount(): boolean {
     return (
       !this.ended && this.#time.monotonicMs() - this.#calledAtMs < directForMs && this.activation.mayAct()
     );
   }
 
-  /** A write whose outcome cannot be known ends the activation: what it booked stays spent. */
+  /** A write with an unknown outcome ends the activation: the recorded block stays spent. */
   async write(write: QuotaWrite): Promise<QuotaWritten> {
     const written = await this.activation.write(write);
     if (written !== undefined) return written;
     this.activation.end('failed');
-    throw new ClusterError('outcome_unknown', 'whether a block was booked is not known');
+    throw new ClusterError('outcome_unknown', 'it is unknown whether a block was recorded');
   }
 }
 
@@ -71,7 +71,7 @@ export class Residents {
   }
 }
 
-/** Books blocks under the fence of the tenant's actor; what is left of one goes back without it. */
+/** Records blocks under the fence of the tenant's actor; the rest of a block is returned without the fence. */
 export class FencedGrants implements GrantStore {
   readonly #residents: Residents;
   readonly #rows: GrantRows;
@@ -85,7 +85,7 @@ export class FencedGrants implements GrantStore {
 
   async take({ scope, subject, limit }: Countable, wanted: number): Promise<QuotaWritten> {
     const resident = this.#residents.get(scope);
-    if (resident === undefined) throw new ClusterError('not_serving', 'the tenant is counted elsewhere');
+    if (resident === undefined) throw new ClusterError('not_serving', 'another node counts the tenant');
     const { tenantId } = scope;
     const taken = await resident.write({
       what: 'block',
@@ -101,7 +101,7 @@ export class FencedGrants implements GrantStore {
     return taken;
   }
 
-  /** Only the activation that took it can grant it, and that one has ended or let go of it. */
+  /** Only the activation that took the block can grant it, and that one has ended or released it. */
   giveBack(scope: TenantScope, subject: string, rest: number): Promise<void> {
     return this.#rows.giveBack(scope, subject, rest);
   }

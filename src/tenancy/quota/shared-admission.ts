@@ -8,9 +8,9 @@ import type { Resident, Residents } from './residents.js';
 import { admittedOf, entryOf } from './verdicts.js';
 
 /**
- * Admission with one truth for all nodes: tenants and their keys are counted where their quota actor lives, users and
- * addresses by each node for itself. On the owner's node a request is judged within its tick; elsewhere one question
- * answers for the request and for its model work, whose count is taken back if the request turns out to be bad.
+ * Admission with one count for all nodes: the tenant's quota actor counts the tenant and its keys; each node counts
+ * users and addresses for itself. The owner's node admits a request within its tick. Other nodes send one question for
+ * the request and its model work; the count of the work is taken back if the request turns out to be invalid.
  */
 export class SharedAdmission implements Admission {
   readonly #counts: LocalAdmission;
@@ -40,13 +40,13 @@ export class SharedAdmission implements Admission {
     return this.admitTenantWork(caller.scope, caller.limits, keyOf(caller));
   }
 
-  /** Model work of a tenant, also where nobody signed in asked for it. */
+  /** Model work of a tenant, also without a signed-in caller. */
   admitTenantWork(scope: TenantScope, limits: TenantLimits, key?: CountedKey): Ready<Admitted> {
     const resident = this.#residents.get(scope);
     if (resident?.mayCount !== true) return this.#askForWork(scope, limits, key);
     if (key !== undefined) resident.keyIds.add(key.keyId);
-    // Where a block must be taken first the actor itself is asked: while it waits for one it does not leave, and what a
-    // block has brought is not lost with it.
+    // If a block must be taken first, the actor itself is asked: it does not leave while it waits for a block, so the block
+    // is not lost.
     return this.#counts.tryTenantWork(scope, limits, key) ?? this.#askForWork(scope, limits, key);
   }
 

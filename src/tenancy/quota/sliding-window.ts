@@ -1,9 +1,9 @@
 /**
- * How often something happened within the last minute.
+ * Counts the events of the last minute.
  *
- * What happens within one whole second is one entry, which leaves a minute after the last of it happened. So the
- * count is never below the true one: no span of 60 s ever holds more than was allowed. It is exact for events that
- * are seconds apart, at most a second late for the first of a burst, and never needs more than 61 entries.
+ * The events of one whole second share an entry, which leaves a minute after the last of them. So the count is never
+ * below the true one: no span of 60 s ever holds more than was allowed. It is exact for events that are seconds apart,
+ * at most a second late for the first of a burst, and never needs more than 61 entries.
  */
 export const windowMs = 60_000;
 const entryMs = 1_000;
@@ -13,7 +13,7 @@ export class SlidingWindow {
   #counts: number[] = [];
   #used = 0;
 
-  /** Events of the minute before `nowMs`. Times are of a clock that only rises. */
+  /** The number of events in the minute before `nowMs`. Times come from a monotonic clock. */
   used(nowMs: number): number {
     let first = this.#lastMs[0];
     while (first !== undefined && first + windowMs <= nowMs) {
@@ -37,7 +37,7 @@ export class SlidingWindow {
     this.#used += 1;
   }
 
-  /** One event less: of the newest, as if it had not been counted. */
+  /** Removes the newest event, as if it had not been counted. */
   takeBack(): void {
     const newest = this.#counts.length - 1;
     const count = this.#counts[newest];
@@ -52,13 +52,13 @@ export class SlidingWindow {
     this.#lastMs.pop();
   }
 
-  /** What another process needs to go on counting: how long ago, and how many. */
+  /** The state that another process needs to continue the count: the ages of entries and their counts. */
   history(nowMs: number): { readonly agesMs: number[]; readonly counts: number[] } {
     this.used(nowMs);
     return { agesMs: this.#lastMs.map((lastMs) => nowMs - lastMs), counts: [...this.#counts] };
   }
 
-  /** Adds what another process counted. Entries may be older than those that are here. */
+  /** Adds the count of another process. Its entries may be older than the local ones. */
   merge(nowMs: number, agesMs: readonly number[], counts: readonly number[]): void {
     const entries = [
       ...this.#lastMs.map((lastMs, index) => ({ lastMs, count: this.#counts[index] ?? 0 })),
@@ -70,8 +70,8 @@ export class SlidingWindow {
   }
 
   /**
-   * When the window next gives room: for a full one when it falls below `limit`, else when its oldest entry leaves.
-   * For an empty one, when an event of now would leave.
+   * When the window next has room: for a full one when it falls below `limit`, else when its oldest entry leaves. For an
+   * empty one, when an event of now would leave.
    */
   roomAtMs(nowMs: number, limit: number): number {
     let above = Math.max(0, this.used(nowMs) - limit);

@@ -3,13 +3,13 @@ import type { Time, Timer } from '../../../cluster/index.js';
 import { monthOf } from './calendar.js';
 
 /**
- * The tokens of one tenant's month. What was used is in the usage rows; this book adds what calls under way have
- * reserved, so that a hundred calls at once cannot each find the same room.
+ * The tokens of one tenant's month. The usage rows hold the used tokens; this ledger adds the tokens that running calls
+ * have reserved, so that a hundred concurrent calls cannot each find the same room.
  *
- * A call is let in while used and reserved are below the limit, and is served whole. Where only reservations stand in
- * the way, it waits for one of them to end: a refusal is for a month that is really used up. Whatever is reserved was
- * committed ahead as a hold, so that an owner that dies leaves its successor a bound of what may still be under way;
- * once every reservation must have its row, the rows that are open tell it exactly.
+ * A call is admitted while used and reserved tokens are below the limit, and may then exceed it. If only reservations
+ * stand in the way, it waits for one of them to end: a refusal means that the month is really used up. Reservations are
+ * covered by a hold that was committed before them, so that a dead owner leaves its successor an upper bound of what may
+ * still be under way. Once every reservation must have its row, the open rows tell the exact number.
  */
 export interface Reservation {
   readonly attemptId: string;
@@ -20,27 +20,27 @@ export interface Reservation {
 
 export interface TokenClaim extends Reservation {
   readonly monthlyLimit: number;
-  /** Part of work that was let in before. */
+  /** Part of admitted work. */
   readonly letIn: boolean;
 }
 
 export type Reserved =
   | { readonly outcome: 'reserved' }
   | { readonly outcome: 'used up'; readonly used: number }
-  /** Reservations of others take all that is left, and none ended in time. */
+  /** Other reservations take all that is left, and none ended in time. */
   | { readonly outcome: 'busy' };
 
 export interface TokenLedgerParts {
   readonly time: Time;
-  /** Used in a month, from the store. */
+  /** Reads a month's used tokens from the store. */
   readonly read: (month: string) => Promise<number>;
-  /** Commits that so many tokens may be reserved for so long. */
+  /** Commits that up to `tokens` may be reserved for `forMs`. */
   readonly hold: (tokens: number, forMs: number) => Promise<void>;
-  /** What an earlier owner may have reserved. */
+  /** The upper bound of an earlier owner's reservations. */
   readonly inherited: Bound;
 }
 
-/** So many tokens may be reserved, by whomever, for so long. */
+/** An upper bound of reserved tokens, and its duration. */
 export interface Bound {
   readonly tokens: number;
   readonly forMs: number;
@@ -56,17 +56,17 @@ interface Waiter {
   readonly timer: Timer;
 }
 
-/** So old may the figure be that the store gave: others add to it only where a process died. */
+/** The maximum age of the store's figure: other processes add to it only after a process died. */
 const freshMs = 1_000;
-/** What ended without a word is still counted until its row is surely closed. */
+/** A call that ended without settling still counts until its row is certainly closed. */
 const closingMs = 60_000;
 const patienceMs = 10_000;
 const waitersMax = 1_000;
-/** A hold is rarely renewed: a share of the limit, and minutes, beyond what is needed now. */
+/** Makes renewals of a hold rare: it exceeds the current need by a share of the limit, and by minutes. */
 const holdShare = 50;
 const holdSlackMs = 600_000;
 const settledForMs = 10_000;
-/** So long after it was reserved an attempt has its row, or is not made: a wait, a commit, and a machine that is slow. */
+/** Within this time an attempt has its row or is not made: a wait, a commit, and the delay of a slow machine. */
 const openingMs = 30_000;
 
 const reserved: Reserved = { outcome: 'reserved' };
@@ -75,12 +75,12 @@ export class TokenLedger {
   readonly #parts: TokenLedgerParts;
   readonly #kept = new Map<string, Kept>();
   #reserved = 0;
-  /** What an earlier owner may have reserved, as long as nobody here knows it one by one. */
+  /** The upper bound of an earlier owner's reservations, until each of them is known. */
   #bound: { tokens: number; readonly untilMs: number } | undefined;
   readonly #sinceMs: number;
-  /** Of calls that ended without a word, until their rows are closed. */
+  /** Calls that ended without settling, until their rows are closed. */
   #closing: { readonly tokens: number; readonly untilMs: number }[] = [];
-  /** Answers that are not there yet, by attempt: whoever asks again joins. */
+  /** Pending answers, by attempt: a repeated request joins. */
   readonly #asked = new Map<string, Promise<Reserved>>();
   #held = 0;
   #heldUntilMs = Number.NEGATIVE_INFINITY;
@@ -88,12 +88,12 @@ export class TokenLedger {
   #month = '';
   #used: number | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  /** All that were told of, and those of them that the figure of the store had surely counted. */
+  /** All settlements, and those of them that the store's figure certainly includes. */
   #settlements = 0;
   #settlementsRead = 0;
   #reading: { readonly month: string; readonly done: Promise<number> } | undefined;
   #waiters: Waiter[] = [];
-  /** Settled lately, and before that: a repeat counts nothing. */
+  /** Recently settled attempts, in two generations: a repeat counts nothing. */
   #settled = new Set<string>();
   #settledBefore = new Set<string>();
   #settledSinceMs = 0;
@@ -105,22 +105,22 @@ export class TokenLedger {
     if (tokens > 0 && forMs > 0) this.#bound = { tokens, untilMs: this.#sinceMs + forMs };
   }
 
-  /** Nothing is reserved or waits, and nothing may be that nobody here knows of. */
+  /** Nothing is reserved or waits, and no unknown reservation can exist. */
   get isIdle(): boolean {
     return this.#kept.size === 0 && this.#waiters.length === 0 && this.knowsAll && this.#closing.length === 0;
   }
 
-  /** Every reservation of this tenant is known one by one. */
+  /** Every reservation of this tenant is known. */
   get knowsAll(): boolean {
     return this.#boundTokens() === 0;
   }
 
-  /** The rows that are open now hold all that an earlier owner had reserved. */
+  /** The open rows now include everything that an earlier owner had reserved. */
   get mayRecover(): boolean {
     return !this.knowsAll && this.#parts.time.monotonicMs() - this.#sinceMs >= openingMs;
   }
 
-  /** All that counts beside what was used. */
+  /** All tokens that count beside the used ones. */
   get reservedTokens(): number {
     const nowMs = this.#parts.time.monotonicMs();
     const closing = this.#closing.reduce(
@@ -153,7 +153,7 @@ export class TokenLedger {
     const { attemptId } = wish;
     const asked = this.#asked.get(attemptId);
     if (asked !== undefined) return asked;
-    // One that has ended needs nothing any more: its question is a late repeat.
+    // The attempt is reserved already, or has ended: this is a repeated request.
     if (this.#kept.has(attemptId) || this.#wasSettled(attemptId)) return reserved;
     const answer = this.#decide(wish);
     if (!(answer instanceof Promise)) return answer;
@@ -167,7 +167,7 @@ export class TokenLedger {
     if (wish.letIn) return this.#keep(wish);
     return whenReady(this.used(), (used) => {
       if (used < wish.monthlyLimit) return this.#take(wish, used);
-      // What was added up here may be in the figure twice; a refusal is for a month that the store calls used up.
+      // Settlements since the read may be counted twice; a refusal must rest on the store's own figure.
       if (this.#settlementsRead === this.#settlements) return { outcome: 'used up', used };
       this.#readAtMs = Number.NEGATIVE_INFINITY;
       return whenReady(this.used(), (surely) =>
@@ -181,7 +181,7 @@ export class TokenLedger {
     return this.#wait(wish);
   }
 
-  /** The attempt has ended and its row is closed: its reservation ends, what it used counts at once. */
+  /** The attempt has ended and its row is closed: its reservation ends, and its used tokens count at once. */
   settle(attemptId: string, reservedBefore: number, tokens: number): void {
     if (this.#isRepeat(attemptId)) return;
     this.#settlements += 1;
@@ -192,12 +192,12 @@ export class TokenLedger {
     this.#wake();
   }
 
-  /** Ends what is over: its deadline has passed, or the process that made it is gone. */
+  /** Ends reservations whose deadline has passed or whose process is gone. */
   sweep(isGone: (process: string) => boolean): void {
     const nowMs = this.#parts.time.monotonicMs();
     for (const kept of this.#kept.values()) {
       if (kept.untilMs > nowMs && !isGone(kept.process)) continue;
-      // Its row is closed with the estimate in a while, by whoever finds it.
+      // A sweep of the usage rows closes its row with the estimate later.
       this.#drop(kept);
       this.#closing.push({ tokens: kept.tokens, untilMs: nowMs + closingMs });
     }
@@ -205,7 +205,7 @@ export class TokenLedger {
     this.#wake();
   }
 
-  /** For the next owner. */
+  /** The reservations for the next owner. */
   leftovers(): readonly Reservation[] {
     const nowMs = this.#parts.time.monotonicMs();
     return [...this.#kept.values()].map(({ untilMs, ...kept }) => ({
@@ -214,7 +214,7 @@ export class TokenLedger {
     }));
   }
 
-  /** Told by the earlier owner, or by the rows that are open: where that is all there is, no bound is needed. */
+  /** Adds reservations from the earlier owner or the open rows. If these are `all`, the bound is no longer needed. */
   takeOver(leftovers: readonly Reservation[], all: boolean): void {
     if (all) this.#bound = undefined;
     for (const one of leftovers) {
@@ -223,7 +223,7 @@ export class TokenLedger {
     this.#wake();
   }
 
-  /** Nobody is let in any more. */
+  /** Admits nothing any more. */
   close(): void {
     for (const { timer, resolve } of this.#waiters.splice(0)) {
       timer.cancel();
@@ -237,7 +237,7 @@ export class TokenLedger {
     const settlementsBefore = this.#settlements;
     const used = await read(month);
     if (month !== this.#month) return used;
-    // A settlement on the way may be in the figure or not; what was added up here is whole.
+    // The figure may or may not include a settlement during the read; the local sum is complete.
     if (this.#used === undefined || this.#settlements === settlementsBefore) {
       this.#used = used;
       this.#settlementsRead = settlementsBefore;
@@ -256,7 +256,7 @@ export class TokenLedger {
     return this.#hold(wish.monthlyLimit, kept.untilMs).then(
       () => reserved,
       (error: unknown) => {
-        // What is not held ahead is not let in.
+        // Without a hold the reservation is not admitted.
         this.#drop(kept);
         this.#wake();
         throw error;
@@ -281,7 +281,7 @@ export class TokenLedger {
     if (this.#kept.delete(kept.attemptId)) this.#reserved -= kept.tokens;
   }
 
-  /** One commit at a time covers all that came in meanwhile. */
+  /** One commit at a time covers all reservations that arrived in the meantime. */
   async #hold(limit: number, untilMs: number): Promise<void> {
     while (this.#reserved > this.#held || untilMs > this.#heldUntilMs) {
       this.#holding ??= this.#holdMore(limit, untilMs).finally(() => (this.#holding = undefined));
@@ -290,7 +290,7 @@ export class TokenLedger {
   }
 
   async #holdMore(limit: number, untilMs: number): Promise<void> {
-    // Asked for in the next tick, when it is known how many wait.
+    // Asks in the next tick, when the number of waiting reservations is known.
     await Promise.resolve();
     const tokens = Math.ceil(this.#reserved * 1.5 + limit / holdShare);
     const inherited = this.#boundTokens() + this.#closing.reduce((sum, one) => sum + one.tokens, 0);
@@ -313,7 +313,7 @@ export class TokenLedger {
     });
   }
 
-  /** In their order of coming, as far as there is room. */
+  /** Wakes waiting calls in their order of arrival, as far as there is room. */
   #wake(): void {
     for (let next = this.#waiters[0]; next !== undefined; next = this.#waiters[0]) {
       const used = this.#used ?? 0;

@@ -11,27 +11,27 @@ import type { QuotaRows } from './quota-rows.store.js';
 import type { Residents } from './residents.js';
 import { type Reserved, TokenLedger, type TokenClaim } from './token-ledger.js';
 
-/** An attempt at a vendor that the platform pays. */
+/** An attempt at a vendor that the platform pays for. */
 export interface TokenRequest {
   readonly attemptId: string;
-  /** What it may use, at most as far as anybody can tell. */
+  /** The estimated maximum of its tokens. */
   readonly tokens: number;
-  /** It lasts no longer. */
+  /** Its maximum duration. */
   readonly withinMs: number;
   readonly limits: TenantLimits;
-  /** Part of work that was let in before, which is served whole. */
+  /** Part of admitted work, which may exceed the limit. */
   readonly letIn: boolean;
 }
 
 export interface TokenSettlement {
   readonly attemptId: string;
-  /** What was reserved for it. */
+  /** The reserved tokens. */
   readonly reserved: number;
-  /** What its closed row says. */
+  /** The tokens of its closed row. */
   readonly tokens: number;
 }
 
-/** Reservations of the tokens of a month, wherever they are counted. */
+/** Reservations of the tokens of a month, regardless of the counting node. */
 export interface Tokens {
   reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved>;
   settle(scope: TenantScope, settlement: TokenSettlement): void;
@@ -72,10 +72,10 @@ export class OwnTokens implements Tokens {
   }
 }
 
-/** Longer than a call waits for another one's end. */
+/** Longer than a call waits for the end of another one. */
 const reserveMs = 15_000;
 
-/** Counted where the tenant's quota actor lives. */
+/** Counted by the tenant's quota actor. */
 export class SharedTokens implements Tokens {
   readonly #quotas: NodeQuotas;
   readonly #residents: Residents;
@@ -114,7 +114,7 @@ export class SharedTokens implements Tokens {
       if (refused) return { outcome: 'used up', used };
       return { outcome: busy ? 'busy' : 'reserved' };
     } catch (error) {
-      // It may have been reserved all the same, for an attempt that is not made now.
+      // The reservation may have been made all the same, for an attempt that will not run.
       this.#questions.settle(scope, { attemptId: wish.attemptId, reserved: 0, tokens: 0 });
       throw toPlatformError(error) ?? error;
     }

@@ -9,7 +9,7 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { Admitted } from '../../http/operations/index.js';
 import type { CountedKey, WorkLimits } from './admission.js';
 
-/** Questions of admission and their answers as nodes send them to each other. */
+/** The messages between nodes for questions of admission and their answers. */
 
 const figureMax = 0xff_ff_ff_ff;
 
@@ -65,7 +65,7 @@ export const unavailable: Verdict = {
   used: 0,
 };
 
-/** Throws where the count could not be kept. */
+/** Throws if the count could not be kept. */
 export function admittedOf(verdict: Verdict | undefined): Admitted {
   if (verdict === undefined || verdict.refusal === Refusal.UNAVAILABLE) {
     throw new PlatformError('service_unavailable', { retryAfterSeconds: verdict?.retryAfterSeconds ?? 1 });

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { SlidingWindow } from './sliding-window.js';
 
-/** Windows by name, made when first asked for, dropped when idle, and never more than a fixed number. */
+/** Windows by name: created on first use, dropped when idle, bounded in number. */
 export class WindowSet {
   readonly #windows: LRUCache<string, SlidingWindow>;
 
-  /** Beyond `windowsMax`, the window that was not used for longest is forgotten, and with it what it counted. */
+  /** Beyond `windowsMax`, the least recently used window is dropped with its count. */
   constructor(windowsMax: number) {
     this.#windows = new LRUCache({ max: windowsMax });
   }
@@ -20,7 +20,7 @@ export class WindowSet {
     return window;
   }
 
-  /** To look at only: neither makes the window nor keeps it. */
+  /** Reads a window without creating it or marking it as used. */
   peek(name: string): SlidingWindow | undefined {
     return this.#windows.peek(name);
   }
@@ -29,7 +29,7 @@ export class WindowSet {
     this.#windows.delete(name);
   }
 
-  /** Drops idle windows. They stand at the end that was not used for longest, so this stops at the first busy one. */
+  /** Drops idle windows. The least recently used come first, so this stops at the first busy one. */
   dropIdle(nowMs: number): void {
     for (const name of this.#windows.rkeys()) {
       if (this.#windows.peek(name)?.isIdle(nowMs) === false) return;
