@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// `npm run cluster -- --nodes 3`: whole nodes as real processes over one PostgreSQL and one Redis. Prints where they
-// are, restarts none, stops all on Ctrl-C. DATABASE_URL and REDIS_URL are used where set; else both are started here.
-// With `--example` the processes are those of the runtime alone, with its example actor.
+// `npm run cluster -- --nodes 3`: complete nodes as real processes that share one PostgreSQL and one Redis. Prints their
+// addresses, restarts none, and stops all on Ctrl-C. Uses DATABASE_URL and REDIS_URL where set; otherwise it starts its
+// own. With `--example`, the processes run only the runtime with its example actor.
 import './supported-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -54,15 +54,15 @@ function words() {
   });
   const count = Number(values.nodes);
   if (!Number.isInteger(count) || count < 1 || count > 32) {
-    process.stderr.write('cluster: --nodes takes a number from 1 to 32\n');
+    process.stderr.write('cluster: --nodes must be a whole number from 1 to 32\n');
     process.exit(2);
   }
   return { nodes: count, example: values.example };
 }
 
-/** One after the other, as in a rolling restart: each gives what it holds to those that are left. */
+/** Stops one node after the other, as in a rolling restart: each hands its actors to the remaining nodes. */
 async function stop() {
-  // A second wish means that somebody does not want to wait.
+  // A second signal kills all nodes at once.
   if (stopping) for (const { child } of running) child.kill('SIGKILL');
   if (stopping) return;
   stopping = true;
@@ -74,7 +74,7 @@ async function stop() {
 }
 
 /**
- * The first makes the demo tenant, or finds that of `npm start`, whose data folder this is.
+ * The first node creates the demo tenant, or reuses that of `npm start`, which has the same data folder.
  * @param {string} databaseUrl
  * @param {string} redisUrl
  */
@@ -99,7 +99,7 @@ async function startNodes(databaseUrl, redisUrl) {
       TROUPE_LOG_LEVEL: 'info',
     };
     const program = fileURLToPath(new URL('node.mjs', import.meta.url));
-    // A process group of its own: Ctrl-C reaches this process alone, which stops the nodes in order.
+    // A separate process group: Ctrl-C reaches only this process, which then stops the nodes in order.
     const child = spawn(process.execPath, [program, 'serve'], {
       env: environment,
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -116,13 +116,13 @@ async function startNodes(databaseUrl, redisUrl) {
   if (bootstrap !== undefined) {
     say(`  sign in    ${bootstrap.owner.email} / ${bootstrap.owner.password}`);
     say(`  API key    ${bootstrap.api_key}`);
-    say(`  all of it  ${join(dataDir, 'bootstrap.json')}`);
+    say(`  all data   ${join(dataDir, 'bootstrap.json')}`);
   }
   say('\nThe cluster is ready. Ctrl-C stops.\n');
 }
 
 /**
- * The address in the line by which a node says that it serves; problems among its other lines are passed on.
+ * Reads the URL from the node's "serving" log line; shows the warnings and errors among its other lines.
  * @param {import('node:child_process').ChildProcess} child
  * @param {string} name
  * @returns {Promise<string>}
@@ -145,7 +145,7 @@ function eventOf(line) {
   try {
     return JSON.parse(line);
   } catch {
-    // Not a line of the log: shown as it is.
+    // Not a JSON log line: the caller shows it unchanged.
     return undefined;
   }
 }
@@ -180,9 +180,9 @@ async function startExample(databaseUrl, redisUrl) {
 function follow(child, name) {
   const ended = new Promise((resolveEnded) => {
     child.once('exit', (code, signal) => {
-      if (!stopping && !failed) say(`${name} ended (${signal ?? code}); it is not started again`);
-      // A stop that went well needs no word.
-      else if (stopping && code !== 0) say(`${name} ended badly (${signal ?? code})`);
+      if (!stopping && !failed) say(`${name} exited (${signal ?? code}); it will not be restarted`);
+      // A clean stop is not reported.
+      else if (stopping && code !== 0) say(`${name} did not stop cleanly (${signal ?? code})`);
       resolveEnded(undefined);
     });
   });
@@ -199,7 +199,7 @@ async function ownRedis() {
   const server = ['redis-server', 'valkey-server'].find(
     (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0,
   );
-  if (server === undefined) throw new Error('no redis-server on the PATH; install it, or set REDIS_URL');
+  if (server === undefined) throw new Error('redis-server is not on the PATH; install it, or set REDIS_URL');
   const port = await freePort();
   const child = spawn(
     server,

@@ -1,12 +1,12 @@
-// One node of `npm run cluster`, which has built before. It ends with whoever holds the other end of its input, in
-// whatever way that one ended.
+// One node of `npm run cluster`, which has built the code already. The node stops when its standard input closes, so
+// it never outlives the process that started it.
 import './supported-node.mjs';
 
 process.env.UWS_HTTP_MAX_HEADERS_SIZE = process.env.UWS_HTTP_MAX_HEADERS_SIZE || '16384';
 process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.on('error', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.resume();
-// Waiting for that must not keep a node alive that has stopped.
+// The open input must not keep a stopped node alive.
 process.stdin.unref();
 const { run } = await import('../dist/src/app/command/main.js');
 await run(process.argv.slice(2));

@@ -1,4 +1,4 @@
-// `npm start`: one node that brings along all it needs.
+// `npm start`: one node that starts its own database.
 import './supported-node.mjs';
 
 process.argv.splice(2, 0, 'start');

@@ -1,5 +1,5 @@
-// Imported before anything else by every command: ends the process where package.json does not name this Node release
-// under `engines`. Its syntax is old on purpose, so that the releases it refuses can read it.
+// Every command imports this file first: it ends the process if package.json does not list this Node release under
+// `engines`. The syntax is old on purpose, so that refused releases can parse it.
 import { readFileSync } from 'fs';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

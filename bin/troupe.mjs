@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// The command line. In a checkout it builds first what is out of date; an installed package is built already.
+// The command line. In a checkout it first builds what is out of date; an installed package is already built.
 import './supported-node.mjs';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// The HTTP server reads this when it is loaded: room for long access tokens, where its own default is 4 KB.
+// The HTTP server reads this when it loads. Its default of 4 KB is too small for long access tokens.
 process.env.UWS_HTTP_MAX_HEADERS_SIZE = process.env.UWS_HTTP_MAX_HEADERS_SIZE || '16384';
 
 if (existsSync(fileURLToPath(new URL('../node_modules/typescript', import.meta.url)))) {

@@ -9,7 +9,7 @@ const nodeShape = z.object({
   process: z.string(),
   address: z.string(),
   roles: z.array(z.string()),
-  /** `unreachable` where the node did not answer in time. */
+  /** `unreachable` if the node did not answer in time. */
   standing: z.string(),
   slots: figure,
   view: z.object({ number: figure, hash: z.string() }).nullable(),
@@ -45,13 +45,13 @@ export function clusterOperations(actors: Actors): readonly Operation[] {
       method: 'GET',
       path: '/api/v1/cluster',
       title: 'Nodes, their slots, actors, mailboxes and epochs',
-      description: 'Every node that holds actors is asked; one that does not answer is shown as unreachable.',
+      description: 'Asks every node that hosts actors. A node that does not answer is listed as unreachable.',
       access: operator(),
       output: clusterShape,
       async handle() {
         const own = actors.describe();
         const reports = await actors.reports();
-        const nodes = reports.map((report) => shown(report, own));
+        const nodes = reports.map((report) => nodeEntry(report, own));
         return {
           success: true as const,
           data: {
@@ -66,27 +66,27 @@ export function clusterOperations(actors: Actors): readonly Operation[] {
   ];
 }
 
-function shown({ member, description: told }: NodeReport, own: NodeDescription | undefined) {
+function nodeEntry({ member, description }: NodeReport, own: NodeDescription | undefined) {
   const { process, address, roles } = member;
   return {
     process,
     address,
     roles: [...roles],
-    standing: told?.standing ?? 'unreachable',
+    standing: description?.standing ?? 'unreachable',
     slots: own?.members.find((one) => one.process === process)?.slots ?? 0,
-    view: told === undefined ? null : { number: told.view.number, hash: told.view.hash },
-    actors: { ...told?.actors },
-    residents: told?.residents ?? 0,
+    view: description === undefined ? null : { number: description.view.number, hash: description.view.hash },
+    actors: { ...description?.actors },
+    residents: description?.residents ?? 0,
     mailboxes: {
-      busy: told?.busy ?? 0,
-      loading: told?.loading ?? 0,
-      waiting: told?.waiting ?? 0,
-      // A node of an earlier version does not tell it.
-      oldest_waiting_ms: told?.oldestWaitingMs ?? 0,
-      waiting_for_owner: told?.waitingForOwner ?? 0,
+      busy: description?.busy ?? 0,
+      loading: description?.loading ?? 0,
+      waiting: description?.waiting ?? 0,
+      // Nodes of earlier versions do not send it.
+      oldest_waiting_ms: description?.oldestWaitingMs ?? 0,
+      waiting_for_owner: description?.waitingForOwner ?? 0,
     },
-    links: { open: told?.links.open ?? 0, in_flight: told?.links.inFlight ?? 0 },
-    counts: told === undefined ? {} : countsOf(told),
-    epochs: (told?.epochs ?? []).map((one) => ({ ...one })),
+    links: { open: description?.links.open ?? 0, in_flight: description?.links.inFlight ?? 0 },
+    counts: description === undefined ? {} : countsOf(description),
+    epochs: (description?.epochs ?? []).map((one) => ({ ...one })),
   };
 }

@@ -7,7 +7,7 @@ import type { RecentErrors } from '../infra/diagnostics/recent-errors.js';
 
 export interface DiagnosticsParts {
   readonly checks: readonly ReadinessCheck[];
-  /** True from the moment on that the node is told to stop. */
+  /** True from the moment the node is told to stop. */
   readonly stopping: () => boolean;
   readonly metrics: Metrics;
   readonly recentErrors: RecentErrors;
@@ -37,7 +37,7 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       method: 'GET',
       path: '/health/ready',
       title: 'The node can take requests',
-      description: 'Asks each part that requests need. 503 names the parts that fail.',
+      description: 'Checks every dependency of requests. A 503 lists those that fail.',
       access: anyone(),
       rate: 'uncounted',
       errors: ['service_unavailable'],
@@ -52,9 +52,9 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       name: 'metrics.read',
       method: 'GET',
       path: '/metrics',
-      title: "Metrics in Prometheus' form",
+      title: 'Metrics in the Prometheus format',
       description:
-        'From the machine itself, or with the operator token. A request with forwarding headers is never from the machine itself.',
+        'For requests from this machine, or with the operator token. A request with forwarding headers never counts as coming from this machine.',
       access: operatorOrLocal(),
       rate: 'uncounted',
       contentType: 'text/plain',
@@ -78,7 +78,7 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       name: 'errors.metrics',
       method: 'GET',
       path: '/api/errors/metrics',
-      title: 'Errors counted by code, and their share of the requests of the last hour',
+      title: 'Number of errors by code, and their share of the requests of the last hour',
       access: anyone(),
       output: z.object({
         success: z.literal(true),

@@ -8,7 +8,7 @@ import {
   type AtEnd,
   type Close,
   type NodeEnvironment,
-  makeDoor,
+  makeHttpServer,
   makeSubjects,
   openStores,
 } from './node/index.js';
@@ -20,35 +20,35 @@ export interface NodeParts {
   readonly settings: Settings;
   readonly nodeId: string;
   readonly log: Log;
-  /** The machine's clock when left out. */
+  /** Default: the machine's clock. */
   readonly time?: Time;
   /**
-   * Whether requests are refused while the event loop runs late; so it is when left out. Not for a process that does
-   * other work besides: what is late there need not be the node.
+   * Whether requests are refused while the event loop runs late; default true. Set false in a process that also does
+   * other work, where lag does not mean that the node is overloaded.
    */
   readonly sheds?: boolean;
-  /** How long an answer of Redis to what would not be missed is waited for; its own bound when left out. */
+  /** How long optional reads from Redis may wait for an answer; default: the limit of the shared values. */
   readonly sharedAnswerMsMax?: number;
-  /** Timings of the runtime in place of its own: for a process that nodes share with what holds them up. */
+  /** Timings of the runtime, for a process that shares its event loop with other work. */
   readonly cluster?: Partial<ClusterConfig>;
-  /** Who is asked for DNS records; the machine's name servers when left out. */
+  /** Answers DNS queries; default: the machine's name servers. */
   readonly lookUp?: LookUpRecords;
 }
 
 export interface RunningNode {
   readonly baseUrl: string;
   readonly table: OperationTable;
-  /** Where the installation began with a demo tenant. */
+  /** Set if the installation has a demo tenant. */
   readonly bootstrap: Bootstrap | undefined;
-  /** Resolves when this process lost its place among the nodes for good: stop it, then end the process. */
+  /** Resolves when this process has lost its lease for good: stop it, then end the process. */
   readonly lost: Promise<void>;
-  /** Lets running requests finish until the signal aborts, writes what waits, closes everything. */
+  /** Lets running requests finish until the signal aborts, writes what is queued, closes everything. */
   stop(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * The composition: every part is made here and handed what it needs. Parts are closed in the reverse order of their
- * making, also when a later one could not be made.
+ * The composition root: creates every part and passes it its dependencies. Parts are closed in the reverse order of
+ * their creation, also when a later part fails to start.
  */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const closing: Close[] = [];
@@ -76,7 +76,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
   let baseUrl = '';
   let lose = (): void => undefined;
   const lost = new Promise<void>((resolve) => (lose = resolve));
-  const ground: NodeEnvironment = {
+  const environment: NodeEnvironment = {
     settings,
     nodeId,
     log: parts.log,
@@ -92,18 +92,18 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     note: (what, facts) => parts.log.logger.info(facts, what),
     atEnd,
   };
-  const stores = await openStores(ground);
-  const subjects = await makeSubjects(ground, stores);
+  const stores = await openStores(environment);
+  const subjects = await makeSubjects(environment, stores);
   atEnd(async (signal) => {
     await subjects.quota.flush();
     await subjects.actors.stop(signal);
   });
-  const { edge, table } = makeDoor(ground, stores, subjects);
-  // Every subject has said what lives on this node; the first request must find the actors there.
+  const { edge, table } = makeHttpServer(environment, stores, subjects);
+  // Every actor kind is registered now; the first request must find the actors.
   await subjects.actors.start();
   const port = await edge.listen();
   baseUrl = settings.publicUrl ?? `http://${hostInAddress(settings.httpHost)}:${port}`;
-  // Only now is it known where the product is reached, which mails say.
+  // Mails contain the base URL, which is known only now.
   subjects.mail.start();
   subjects.ledger.start();
   await subjects.triggers.start();
@@ -128,7 +128,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
   return { baseUrl, table, bootstrap, lost };
 }
 
-/** What a local caller writes for the address that the server listens on. */
+/** The host in the URL that a local client uses for the listening address. */
 function hostInAddress(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

@@ -1,13 +1,13 @@
 import ipaddr from 'ipaddr.js';
 
-/** One spelling per address: IPv4 also where it came mapped into IPv6. */
+/** One spelling per address: an IPv4 address mapped into IPv6 becomes plain IPv4. */
 export function plainAddress(address: string): string {
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : address;
 }
 
 /**
- * What stands for one client wherever addresses are counted: an IPv4 address, or the /64 of an IPv6 address. A provider
- * gives one customer a whole /64, who may send each request from another of its addresses.
+ * The unit in which addresses are counted: an IPv4 address, or the /64 of an IPv6 address. A provider gives one customer
+ * a whole /64, and the customer may send each request from another address of it.
  */
 export function addressGroup(address: string): string {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address;

@@ -3,7 +3,7 @@ import type { TenantScope } from './tenant-scope.js';
 export const roles = ['owner', 'admin', 'editor', 'member'] as const;
 export type Role = (typeof roles)[number];
 
-/** 0 is the highest. */
+/** 0 is the highest rank. */
 export function rankOf(role: Role): number {
   return roles.indexOf(role);
 }
@@ -14,7 +14,7 @@ export function isAbove(role: Role, other: Role): boolean {
 
 export type Plan = 'free' | 'basic' | 'pro' | 'enterprise';
 
-/** What admission needs to know of a tenant; the figures are the plan's unless the tenant has its own. */
+/** The limits of a tenant that admission checks: those of the plan unless the tenant has its own. */
 export interface TenantLimits {
   readonly plan: Plan;
   readonly requestsPerMinute: number;
@@ -28,13 +28,13 @@ export interface AnonymousCaller {
   readonly address: string;
 }
 
-/** A signed-in user where no tenant is meant. */
+/** A signed-in user in a request that names no tenant. */
 export interface UserCaller {
   readonly kind: 'user';
   readonly userId: string;
   /** The chain of refresh tokens that the access token belongs to; absent for a token of an outside issuer. */
   readonly familyId: string | undefined;
-  /** When the access token ends. */
+  /** When the access token expires. */
   readonly expiresAtMs: number;
   readonly address: string;
 }
@@ -57,7 +57,7 @@ export interface KeyCaller {
   readonly scope: TenantScope;
   readonly role: Role;
   readonly limits: TenantLimits;
-  /** Effective: never above what the plan allows today. */
+  /** The effective limit: never above what the plan currently allows. */
   readonly requestsPerMinute: number;
   readonly quotaLimit: number | null;
 }
@@ -70,7 +70,7 @@ export interface OperatorCaller {
 export type TenantCaller = TenantUserCaller | KeyCaller;
 export type Caller = AnonymousCaller | UserCaller | TenantUserCaller | KeyCaller | OperatorCaller;
 
-/** Who did it, for audit rows and events. */
+/** Names the caller in audit rows and events. */
 export function actorOf(caller: Caller): string {
   switch (caller.kind) {
     case 'anonymous':

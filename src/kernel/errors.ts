@@ -1,7 +1,7 @@
 /**
- * Every refusal that the platform can give, in one table: status, whether the same request may succeed when it is
- * repeated, and a message that holds for every occurrence. The fixed message is also all that the public errors
- * endpoint shows, so no entry may ever name a tenant's thing.
+ * Every error of the platform in one table: status, whether the same request may succeed when repeated, and a fixed
+ * message that holds for every occurrence. The public errors endpoint shows only the fixed message, so no entry may
+ * contain data of a tenant.
  */
 interface ErrorKind {
   readonly status: number;
@@ -87,7 +87,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds;
 
-/** What a refusal may carry besides its code. */
+/** Optional parts of an error besides its code. */
 export interface ErrorContext {
   /** Replaces the fixed message in the answer to the caller; never shown by the public errors endpoint. */
   readonly message?: string;
@@ -121,14 +121,14 @@ export class PlatformError extends Error {
   }
 }
 
-/** A refusal of one field, in the form that the specification gives `validation_error`. */
+/** An error about one field, in the form that the specification gives `validation_error`. */
 export function invalidField(field: string, issue: string): PlatformError {
   return new PlatformError('validation_error', { message: `${field}: ${issue}`, details: { field, issue } });
 }
 
 /**
- * A refusal of what is too many, in the form that the specification gives `rate_limit_exceeded`: how many there may be,
- * and when there is room again.
+ * An error about a limit, in the form that the specification gives `rate_limit_exceeded`: the limit, and when the next
+ * request is allowed.
  */
 export function tooMany(
   limit: number,

@@ -1,10 +1,10 @@
-/** Deeper nesting than any honest body has, far below what recursion over it could stand. */
+/** No honest body is nested deeper, and recursion can handle far more. */
 export const depthMax = 64;
 
 /**
- * Keys, list elements and containers of one body. `JSON.parse`, the walk for forbidden names and the schema's check
- * take about 60 ms together for this many on a slow core, and 1.5 s and more for a million: all of it blocks the event
- * loop. The largest honest bodies (long conversations with many tools) have a few thousand.
+ * Maximum of keys, list elements and containers in one body. `JSON.parse`, the walk for forbidden names and the schema
+ * check together take about 60 ms for this many on a slow core, and 1.5 s and more for a million; all of it blocks the
+ * event loop. The largest honest bodies (long conversations with many tools) have a few thousand.
  */
 export const valuesMax = 50_000;
 
@@ -13,8 +13,8 @@ const comma = 0x2c;
 const backslash = 0x5c;
 
 /**
- * Counts depth and values of a JSON text over its bytes, as they arrive, in one pass without memory: what is too much
- * is refused before anything is built of it. The text need not be valid; that is for `JSON.parse` to say.
+ * Counts depth and values of a JSON text over its bytes as they arrive, in one pass without memory, so that an oversized
+ * body is refused before anything is built from it. The text need not be valid JSON; `JSON.parse` checks that.
  */
 export class JsonSize {
   #depth = 0;
@@ -22,7 +22,7 @@ export class JsonSize {
   #inString = false;
   #escaped = false;
 
-  /** Takes a text of its own: what another one left open is no part of it, and its values count on. */
+  /** Counts a separate text: depth and string state start anew, the count of values continues. */
   addText(text: string): string | undefined {
     this.#depth = 0;
     this.#inString = false;
@@ -30,7 +30,7 @@ export class JsonSize {
     return this.add(Buffer.from(text));
   }
 
-  /** Takes the next bytes; gives what is wrong with the text so far, if anything. */
+  /** Counts the next bytes; returns the problem of the text so far, if any. */
   add(bytes: Uint8Array): string | undefined {
     let depth = this.#depth;
     let values = this.#values;

@@ -1,11 +1,11 @@
-/** How a call hears that its caller has left. An `AbortSignal` is one; `Leaving` costs a tenth of it per request. */
+/** Tells a call that its caller has left. An `AbortSignal` fits; `Leaving` costs a tenth of one per request. */
 export interface LeaveSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** For doors that see thousands of calls a second: made per request, with one listener most of the time. */
+/** For handlers of thousands of calls per second: created per request, mostly with one listener. */
 export class Leaving implements LeaveSignal {
   #left = false;
   #listeners: (() => void)[] = [];

@@ -1,9 +1,9 @@
-/** A value that is there already, or will be. */
+/** A value that is available now or later. */
 export type Ready<Value> = Value | Promise<Value>;
 
 /**
- * Goes on at once where the value is there. On the way of a request nearly every step has its answer in memory; a
- * promise for each would cost as much as the work itself.
+ * Continues synchronously if the value is available. Nearly every step of a request has its value in memory; a promise
+ * for each step would cost as much as the work itself.
  */
 export function whenReady<Value, Result>(
   value: Ready<Value>,

@@ -1,7 +1,7 @@
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 class Scope {
-  // Private, so that no object literal passes for a scope, and no cast is needed to make one.
+  // A private field: no object literal can stand in for a scope.
   readonly #tenantId: string;
 
   constructor(tenantId: string) {
@@ -14,16 +14,16 @@ class Scope {
 }
 
 /**
- * The right to read and write one tenant's data, as a value. Every function of a `*.store.ts` takes it first, so a
- * query that forgot its tenant does not compile.
+ * The right to read and write the data of one tenant, as a value. Every function of a `*.store.ts` takes it as the first
+ * parameter, so a query without a tenant does not compile.
  */
 export type TenantScope = Scope;
 
 /**
- * Only `identity/`, `keys/` and the composition root make one, from a credential that was verified; everybody else is
- * handed it.
+ * Only `identity/`, `keys/` and the composition root create scopes, from a verified credential; all other code receives
+ * them.
  */
 export function tenantScope(tenantId: string): TenantScope {
-  if (!uuid.test(tenantId)) throw new TypeError('A tenant id is a UUID');
+  if (!uuid.test(tenantId)) throw new TypeError('The tenant id must be a UUID');
   return new Scope(tenantId.toLowerCase());
 }

@@ -11,7 +11,7 @@ const streams = Number(process.env['TROUPE_TEST_STREAMS'] ?? 60);
 /** What supervisors are told to give: 25 s for turns that run, and the rest of the way. */
 const patienceMs = 30_000;
 
-const overload = /"service_unavailable","message":"The server has more work than it can do at once\."/;
+const overload = /"service_unavailable","message":"The server is overloaded\. Retry in a moment\."/;
 
 test.serial('a rolling restart of every node under live streams fails no turn', async (t) => {
   t.timeout(900_000);

@@ -79,7 +79,7 @@ test.serial(
     process.kill(second.pid, 'SIGCONT');
     t.is(await second.program.ended, 3, second.program.output());
     t.regex(second.program.output(), /"level":"error".*this process lost its lease/);
-    t.regex(second.program.output(), /"level":"fatal".*the process ends once its open requests have/);
+    t.regex(second.program.output(), /"level":"fatal".*it exits when its open requests have ended/);
   },
 );
 

@@ -23,7 +23,7 @@ test('the doctor says which outside services do not answer, and names the settin
   t.is(code, 1);
   t.regex(says, /WRONG +mail: .*ECONNREFUSED.*TROUPE_SMTP_URL/);
   t.regex(says, /WRONG +outside issuer: .*TROUPE_OIDC_ISSUER/);
-  t.regex(says, /WRONG +models: TROUPE_MODELS_FILE names .*cannot be read/);
+  t.regex(says, /WRONG +models: the file in TROUPE_MODELS_FILE .*cannot be read/);
   t.false(says.includes('hunter2'));
 });
 

@@ -168,5 +168,5 @@ test('a serving node that takes mail needs a domain for it', async (t) => {
   const error = await t.throwsAsync(async () => serveCommand.run([], environment), {
     instanceOf: SettingsError,
   });
-  t.true(error?.message.includes('TROUPE_MAIL_DOMAIN is missing, which TROUPE_SMTP_IN_PORT needs'));
+  t.true(error?.message.includes('TROUPE_MAIL_DOMAIN is missing; TROUPE_SMTP_IN_PORT needs it'));
 });

@@ -24,7 +24,7 @@ const wide = { requests_per_minute: 100_000, key_rpm_max: 100_000 };
 let people = 0;
 
 /** What a node says that has more work than it can do: before it has judged or counted anything. */
-const overload = 'The server has more work than it can do at once.';
+const overload = 'The server is overloaded. Retry in a moment.';
 
 /** The node says when to come again, and clients do: on a busy machine a thousand calls at once are that much. */
 async function ask(

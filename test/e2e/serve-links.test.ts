@@ -22,7 +22,7 @@ test('by the word of its operator serve goes on, and the doctor says that links 
   const environment = { ...parts, ...exposed, TROUPE_GRPC_INSECURE: 'on' };
   const serve = runProgram('bin/troupe.mjs', ['serve'], environment);
   t.is(await serve.ended, 1);
-  t.regex(serve.output(), /what DATABASE_URL names cannot be used/);
+  t.regex(serve.output(), /the server in DATABASE_URL cannot be used/);
   const doctor = runProgram('bin/troupe.mjs', ['doctor'], environment);
   await doctor.ended;
   t.regex(doctor.output(), /look +links between nodes: TROUPE_GRPC_INSECURE is on/);

@@ -179,7 +179,7 @@ test.serial('no command that runs a node starts with a short operator token', as
       TROUPE_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
     });
     t.is(await program.ended, 1, program.output());
-    t.regex(program.output(), /TROUPE_OPERATOR_TOKEN must have at least 32 characters and has 19/);
+    t.regex(program.output(), /TROUPE_OPERATOR_TOKEN must have at least 32 characters, but has 19/);
     t.regex(program.output(), /openssl rand -hex 32/);
     t.false(program.output().includes('planted'));
   }
@@ -192,7 +192,7 @@ test.serial('serve says which of its parts cannot be reached', async (t) => {
     TROUPE_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
   });
   t.is(await serve.ended, 1);
-  t.regex(serve.output(), /what DATABASE_URL names cannot be used: .*ECONNREFUSED/);
+  t.regex(serve.output(), /the server in DATABASE_URL cannot be used: .*ECONNREFUSED/);
   t.false(serve.output().includes('nothing@'));
 });
 

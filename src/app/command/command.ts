@@ -6,7 +6,7 @@ export interface Command {
   readonly run: (rest: readonly string[], environment: Environment) => Promise<void>;
 }
 
-/** A failure in words for whoever typed the command. */
+/** A failure with a message for the person who ran the command. */
 export class CommandError extends Error {
   readonly exitCode: number;
 
@@ -17,21 +17,25 @@ export class CommandError extends Error {
   }
 }
 
-export function wrongWords(message: string, usage: string): CommandError {
+export function usageError(message: string, usage: string): CommandError {
   return new CommandError(`${message}\nUsage: troupe ${usage}`, { exitCode: 2 });
 }
 
-export interface Words {
+export function unknownAction(action: string | undefined): string {
+  return action === undefined ? 'an action is missing' : `there is no action ${action}`;
+}
+
+export interface Arguments {
   readonly values: Readonly<Record<string, string | undefined>>;
   readonly positionals: readonly string[];
 }
 
-/** The words of a command, or the refusal that shows how it is called. Every option takes one text. */
-export function readWords(
+/** Parses the arguments of a command; throws an error with the usage. Every option takes one text. */
+export function readArguments(
   rest: readonly string[],
   options: Readonly<Record<string, string | undefined>>,
   usage: string,
-): Words {
+): Arguments {
   const described = Object.fromEntries(
     Object.entries(options).map(([name, fallback]) => [
       name,
@@ -49,11 +53,11 @@ export function readWords(
       positionals,
     };
   } catch (error) {
-    throw wrongWords(error instanceof Error ? error.message : String(error), usage);
+    throw usageError(error instanceof Error ? error.message : String(error), usage);
   }
 }
 
-/** Whether the word could be the id of anything. */
+/** Whether the text has the form of an id. */
 export function isId(word: string): boolean {
   return z.uuid().safeParse(word).success;
 }
@@ -73,7 +77,7 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** The messages of an error and of all that caused it. */
+/** The messages of an error and of its chain of causes. */
 export function reasonsOf(error: unknown): readonly string[] {
   const reasons: string[] = [];
   for (let one: unknown = error; one instanceof Error; one = one.cause) {

@@ -5,31 +5,31 @@ import { join, resolve } from 'node:path';
 import { makeFolder } from '../../infra/storage/index.js';
 import { CommandError, reasonsOf } from './command.js';
 
-/** With less room a start ends in a write that fails half-way: a new database and its first log files take 100 MB. */
+/** A new database and its first log files take 100 MB; a start with less space fails in the middle of a write. */
 const newDatabaseBytes = 200 * 1024 * 1024;
-/** Two log files of a database that is there. */
+/** Two log files of an existing database. */
 const writtenBytesMin = 32 * 1024 * 1024;
 
-/** How much a node that brings its own database needs on the disk. */
+/** The disk space that a node with its own database needs. */
 export function bytesNeededBy(databaseFolder: string): number {
   return existsSync(join(databaseFolder, 'data')) ? writtenBytesMin : newDatabaseBytes;
 }
 
-/** What the system says of a folder, and what to do about it. */
+/** Error codes of the file system, each with the cause and the fix. */
 const remedies: Readonly<Record<string, string>> = {
   EACCES: 'this account may not write there. Give it the folder (chown)',
   EPERM: 'this account may not write there. Give it the folder (chown)',
   EROFS: 'the file system is read-only. Mount it for writing',
   ENOSPC: 'the disk is full. Free some space',
-  EDQUOT: 'the quota of the disk is used up. Free some space',
-  ENOTDIR: 'a file is in its place. Move the file away',
-  ENOENT: 'no folder can be made there. Name a place where one can',
-  EIO: 'the disk does not work. Look at it',
+  EDQUOT: 'the disk quota is used up. Free some space',
+  ENOTDIR: 'a file of that name is in the way. Move the file',
+  ENOENT: 'no folder can be created there. Create its parent folder',
+  EIO: 'the disk reports an input/output error. Check the disk',
 };
 
 const fullDisk = new Set(['ENOSPC', 'EDQUOT']);
 
-/** What an operator is told of a folder that cannot be used; undefined for what is no failure of a file system. */
+/** Explains to the operator why the folder cannot be used; undefined if the error is not of the file system. */
 export function folderProblem(folder: string, error: unknown): CommandError | undefined {
   for (let one: unknown = error; one instanceof Error; one = one.cause) {
     const code = codeOf(one, folder);
@@ -44,9 +44,9 @@ export function folderProblem(folder: string, error: unknown): CommandError | un
   return undefined;
 }
 
-/** A full disk is told without a path; other failures count only where they are about something in this folder. */
+/** A full-disk error names no path; other errors count only if their path concerns this folder. */
 function codeOf(error: Error, folder: string): string | undefined {
-  // The programs of PostgreSQL have words for it in place of a code.
+  // The programs of PostgreSQL report a full disk as text, without a code.
   if (/no space left|free disk space/i.test(error.message)) return 'ENOSPC';
   const code: unknown = Reflect.get(error, 'code');
   const path: unknown = Reflect.get(error, 'path');
@@ -56,7 +56,7 @@ function codeOf(error: Error, folder: string): string | undefined {
   return fullDisk.has(code) || isHere || isAbove ? code : undefined;
 }
 
-/** Makes the data folder and writes into it once, so that a start that cannot keep anything ends before it begins. */
+/** Creates the data folder and writes a file there once, so that a start that cannot store data fails early. */
 export async function openDataFolder(dataDir: string, bytesNeeded = 0): Promise<string> {
   const folder = resolve(dataDir);
   try {

@@ -14,7 +14,7 @@ export const doctorCommand: Command = {
     let settings: Settings | undefined;
     try {
       settings = readSettings(environment);
-      findings.push({ what: 'settings', state: 'ok', says: 'all are well formed' });
+      findings.push({ what: 'settings', state: 'ok', says: 'all are valid' });
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error;
       for (const says of error.problems) findings.push({ what: 'settings', state: 'wrong', says });
@@ -28,7 +28,7 @@ export const doctorCommand: Command = {
       findings.push(await checkLinks(settings));
       findings.push(checkMasterKey(settings), ...(await checkOutsideServices(settings)));
     }
-    const marks = { ok: '  ok     ', warning: '  look   ', wrong: '  WRONG  ' };
+    const marks = { ok: '  ok     ', warning: '  warn   ', wrong: '  WRONG  ' };
     process.stdout.write(
       `${findings.map(({ what, state, says }) => `${marks[state]}${what}: ${says}`).join('\n')}\n`,
     );
@@ -65,20 +65,20 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
       {
         what,
         state: 'warning',
-        says: 'DATABASE_URL is unset; `troupe start` brings its own, `troupe serve` needs one',
+        says: 'DATABASE_URL is unset; `troupe start` runs its own database, `troupe serve` needs this setting',
       },
     ];
   }
   try {
     const facts = await examineDatabase(url);
-    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} answers` }];
+    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} responds` }];
     const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
     if (facts.versionNumber < databaseVersionMin)
       add('wrong', `${facts.version} is too old; 15 or later is needed`);
     if (!facts.mayCreateRoles) {
       add(
         'warning',
-        'its account may not create roles; the first migration needs that: ALTER ROLE … CREATEROLE',
+        'the account may not create roles, which the first migration needs; run ALTER ROLE … CREATEROLE',
       );
     }
     if (facts.migrationProblem !== undefined) add('wrong', facts.migrationProblem);
@@ -93,13 +93,13 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
     if (!facts.synchronousStandbys) {
       add(
         'warning',
-        'no synchronous standby: a failover may lose the last commits; see synchronous_standby_names',
+        'no synchronous standby: a failover may lose the last commits; set synchronous_standby_names',
       );
     }
     if (Math.abs(facts.clockAheadMs) > 2_000) {
       add(
         'warning',
-        `its clock and this machine's differ by ${Math.round(facts.clockAheadMs)} ms; run a time service on both`,
+        `its clock and the clock of this machine differ by ${Math.round(facts.clockAheadMs)} ms; synchronise both with NTP`,
       );
     }
     return found;
@@ -120,16 +120,16 @@ async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
     return {
       what,
       state: 'warning',
-      says: 'REDIS_URL is unset; one node alone runs without, `troupe serve` needs one',
+      says: 'REDIS_URL is unset; a single node runs without Redis, `troupe serve` needs this setting',
     };
   }
   try {
     const { version, evictionPolicy } = await examineRedis(redisUrl);
-    if (evictionPolicy === 'noeviction') return { what, state: 'ok', says: `${version} answers` };
+    if (evictionPolicy === 'noeviction') return { what, state: 'ok', says: `${version} responds` };
     return {
       what,
       state: 'wrong',
-      says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or nodes may be forgotten`,
+      says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or Redis may evict the records of nodes`,
     };
   } catch (error) {
     return {
@@ -156,7 +156,7 @@ function checkMasterKey({ masterKey }: Settings): Finding {
     ? {
         what: 'master key',
         state: 'warning',
-        says: 'TROUPE_MASTER_KEY is unset; `troupe serve` needs one: openssl rand -base64 32',
+        says: 'TROUPE_MASTER_KEY is unset; `troupe serve` needs it; create one with openssl rand -base64 32',
       }
-    : { what: 'master key', state: 'ok', says: 'is set' };
+    : { what: 'master key', state: 'ok', says: 'TROUPE_MASTER_KEY is set' };
 }

@@ -1,4 +1,4 @@
-/** What was looked at, what was found, and how to mend it where it is not right. */
+/** One check of `troupe doctor`: its subject, its result, and the fix if there is a problem. */
 export interface Finding {
   readonly what: string;
   readonly state: 'ok' | 'warning' | 'wrong';

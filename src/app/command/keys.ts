@@ -1,12 +1,21 @@
 import { z } from 'zod';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { type KeyAdministration, operatorKey } from '../../tenancy/keys/index.js';
-import { type Command, CommandError, isId, readWords, table, type Words, wrongWords } from './command.js';
+import {
+  type Command,
+  CommandError,
+  isId,
+  readArguments,
+  table,
+  type Arguments,
+  usageError,
+  unknownAction,
+} from './command.js';
 import type { Identity } from '../../tenancy/identity/index.js';
 import { withManagement } from './management.js';
 
-const words =
-  'keys create [--tenant ID] [--name NAME] [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] [--rpm N] [--quota N] [--expires-days N] | list [--tenant ID] | revoke [--tenant ID] KEY_ID; the tenant may be left out where there is one alone';
+const usage =
+  'keys create [--tenant ID] [--name NAME] [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] [--rpm N] [--quota N] [--expires-days N] | list [--tenant ID] | revoke [--tenant ID] KEY_ID; --tenant is optional if there is only one tenant';
 
 const options = {
   tenant: undefined,
@@ -20,12 +29,12 @@ const options = {
 
 export const keysCommand: Command = {
   run: async (rest, environment) => {
-    const { values, positionals } = readWords(rest, options, words);
+    const { values, positionals } = readArguments(rest, options, usage);
     const [action, keyId] = positionals;
     const tenantId = values['tenant'];
     if (tenantId !== undefined && !isId(tenantId))
-      throw wrongWords('--tenant is not the id of a tenant', words);
-    // The words are judged before anything is opened.
+      throw usageError('--tenant must be the id of a tenant', usage);
+    // Check the arguments before opening anything.
     const act = actionOf(action, keyId, values);
     await withManagement(environment, async ({ keys, identity }) =>
       act(keys, tenantScope(tenantId ?? (await onlyTenant(identity)))),
@@ -35,32 +44,35 @@ export const keysCommand: Command = {
 
 async function onlyTenant({ tenants }: Identity): Promise<string> {
   const [first, ...others] = await tenants.listAll();
-  if (first === undefined) throw new CommandError('There is no tenant yet: troupe tenants create NAME');
+  if (first === undefined) throw new CommandError('There is no tenant yet. Run: troupe tenants create NAME');
   if (others.length === 0) return first.id;
-  throw wrongWords(`--tenant is missing, and there are ${others.length + 1}: troupe tenants list`, words);
+  throw usageError(
+    `--tenant is missing, and there are ${others.length + 1} tenants; troupe tenants list shows their ids`,
+    usage,
+  );
 }
 
 type Act = (keys: KeyAdministration, scope: TenantScope) => Promise<void>;
 
-function actionOf(action: string | undefined, keyId: string | undefined, values: Words['values']): Act {
+function actionOf(action: string | undefined, keyId: string | undefined, values: Arguments['values']): Act {
   switch (action) {
     case 'create':
       return create(values);
     case 'list':
       return list;
     case 'revoke':
-      if (keyId === undefined || !isId(keyId)) throw wrongWords('name the id of the key', words);
+      if (keyId === undefined || !isId(keyId)) throw usageError('revoke needs the id of a key', usage);
       return async (keys, scope) => {
         await keys.revoke(scope, 'operator', keyId);
         process.stdout.write(`Revoked ${keyId}.\n`);
       };
     default:
-      throw wrongWords(`there is no action ${action ?? ''}`, words);
+      throw usageError(unknownAction(action), usage);
   }
 }
 
-function create(values: Words['values']): Act {
-  const wish = operatorKey.safeParse({
+function create(values: Arguments['values']): Act {
+  const request = operatorKey.safeParse({
     name: values['name'] ?? `${values['role']} key`,
     role: values['role'],
     prefix: values['prefix'],
@@ -68,10 +80,10 @@ function create(values: Words['values']): Act {
     quotaLimit: numberOf(values['quota'], '--quota'),
     expiresInDays: numberOf(values['expires-days'], '--expires-days'),
   });
-  if (!wish.success) throw wrongWords(z.prettifyError(wish.error), words);
+  if (!request.success) throw usageError(z.prettifyError(request.error), usage);
   return async (keys, scope) => {
-    const made = await keys.create(scope, 'operator', wish.data);
-    process.stderr.write(`Made the ${made.role} key ${made.id}. It is shown only now.\n`);
+    const made = await keys.create(scope, 'operator', request.data);
+    process.stderr.write(`Created the ${made.role} key ${made.id}. Save it now: it is not shown again.\n`);
     process.stdout.write(`${made.apiKey}\n`);
   };
 }
@@ -85,6 +97,6 @@ async function list(keys: KeyAdministration, scope: TenantScope): Promise<void> 
 function numberOf(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!Number.isFinite(number) || number <= 0) throw wrongWords(`${name} must be a number above 0`, words);
+  if (!Number.isFinite(number) || number <= 0) throw usageError(`${name} must be a number above 0`, usage);
   return number;
 }

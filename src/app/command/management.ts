@@ -19,22 +19,22 @@ import {
 import { CommandError } from './command.js';
 import { masterKeyOf } from './installation.js';
 
-/** The parts that commands of the operator work on, beside running nodes or without any. */
+/** The services that operator commands use, with or without running nodes. */
 export interface Management {
   readonly settings: Settings;
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly identity: Identity;
   readonly keys: KeyAdministration;
-  /** Queues and seals; only nodes send. */
+  /** Only queues and seals; nodes send the mails. */
   readonly mail: Mail;
   readonly vault: Vault;
   readonly sealer: Sealer;
 }
 
 /**
- * Opens the installation: DATABASE_URL where it is set, else the database in the data folder, which is started for
- * the while when no node runs it.
+ * Opens the installation: DATABASE_URL if it is set, otherwise the database in the data folder, which is started for
+ * the duration of the command if no node runs it.
  */
 export async function withManagement<Result>(
   environment: Environment,
@@ -97,7 +97,7 @@ export async function withManagement<Result>(
 
 async function withStoredKey(environment: Environment, dataDir: string): Promise<Settings> {
   if (environment['DATABASE_URL'] !== undefined) {
-    throw new CommandError('TROUPE_MASTER_KEY is missing; it must be the one that the nodes run with.');
+    throw new CommandError('TROUPE_MASTER_KEY is missing. Set it to the key that the nodes use.');
   }
   return readSettings({ ...environment, TROUPE_MASTER_KEY: await masterKeyOf(resolve(dataDir)) });
 }

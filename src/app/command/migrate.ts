@@ -10,7 +10,7 @@ export const migrateCommand: Command = {
     const { applied } = await migrate({ databaseUrl: settings.databaseUrl ?? '' });
     const report =
       applied.length === 0
-        ? 'The tables are up to date.'
+        ? 'The database is up to date.'
         : applied.map((name) => `applied ${name}`).join('\n');
     process.stdout.write(`${report}\n`);
   },

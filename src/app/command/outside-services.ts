@@ -1,4 +1,4 @@
-/** What `troupe doctor` asks of services outside: mail, the issuer of tokens, the vendors' settings. */
+/** The checks of `troupe doctor` for external services: mail, token issuer, model vendors. */
 import type { Settings } from '../../kernel/config/index.js';
 import { examineNameServers } from '../../infra/egress/index.js';
 import { examineIssuer } from '../../tenancy/identity/index.js';
@@ -21,12 +21,12 @@ export async function checkOutsideServices(settings: Settings): Promise<readonly
 async function checkMail({ smtpUrl }: Settings): Promise<readonly Finding[]> {
   const what = 'mail';
   if (smtpUrl === undefined) {
-    const says = 'TROUPE_SMTP_URL is unset; mails become files in the folder outbox of the data folder';
+    const says = 'TROUPE_SMTP_URL is unset; mails are written to the folder outbox in the data folder';
     return [{ what, state: 'warning', says }];
   }
   return attempt(what, 'check TROUPE_SMTP_URL and the network', async () => {
     await examineMailServer(smtpUrl);
-    return 'the server takes mails of ours';
+    return 'the server accepts our mail';
   });
 }
 
@@ -38,16 +38,17 @@ async function checkMailIn({
   const what = 'mail for triggers';
   if (smtpInPort === undefined) return [];
   if (mailDomain === undefined) {
-    const says = 'TROUPE_SMTP_IN_PORT is set without TROUPE_MAIL_DOMAIN, which `troupe serve` refuses';
+    const says =
+      'TROUPE_SMTP_IN_PORT needs TROUPE_MAIL_DOMAIN, which is unset; `troupe serve` refuses to start';
     return [{ what, state: 'warning', says }];
   }
   if (mailSenderCheck === 'off') {
-    const says = `is taken in ${mailDomain} from whoever says who he is; set TROUPE_MAIL_SENDER_CHECK to dmarc`;
+    const says = `mail for ${mailDomain} is accepted without checking the sender; set TROUPE_MAIL_SENDER_CHECK to dmarc`;
     return [{ what, state: 'warning', says }];
   }
   return attempt(what, 'senders are checked by DNS; check the name servers of this machine', async () => {
     await examineNameServers(mailDomain);
-    return `is taken in ${mailDomain} at port ${smtpInPort}, and senders are checked`;
+    return `mail for ${mailDomain} is accepted on port ${smtpInPort}, and senders are checked`;
   });
 }
 
@@ -55,13 +56,13 @@ async function checkIssuer(settings: Settings): Promise<readonly Finding[]> {
   if (settings.oidcIssuer === undefined && settings.oidcAudience === undefined) return [];
   return attempt('outside issuer', 'check TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE', async () => {
     await examineIssuer(outsideIssuerOf(settings)?.issuer ?? '');
-    return 'tells where its keys are';
+    return 'publishes its keys';
   });
 }
 
 async function checkModels(settings: Settings): Promise<readonly Finding[]> {
   const what = 'models';
-  return attempt(what, 'correct what it names', async () => {
+  return attempt(what, 'correct the named setting', async () => {
     const { vendors, compatible } = await vendorSettings(settings);
     const keyed = Object.entries(vendors).flatMap(([vendor, { apiKey }]) =>
       apiKey === undefined ? [] : [vendor],

@@ -5,12 +5,12 @@ import { CommandError } from './command.js';
 
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process listens there. Stop it',
-  EACCES: 'this account may not listen there: ports below 1024 need a right of their own. Grant it',
-  EADDRNOTAVAIL: 'this machine has no such address. Correct the address',
-  ENOTFOUND: 'the name is unknown. Correct the name',
+  EACCES: 'this account may not listen there: ports below 1024 need an extra permission. Grant it',
+  EADDRNOTAVAIL: 'this machine does not have this address. Correct the address',
+  ENOTFOUND: 'the host name is unknown. Correct the name',
 };
 
-/** Tries every port that the node is about to listen on, so that a taken one is told of before anything is begun. */
+/** Tries every port that the node will listen on, so that a taken port is reported before anything starts. */
 export async function requirePorts(settings: Settings): Promise<void> {
   await requirePort('TROUPE_HTTP_HOST', settings.httpHost, 'TROUPE_HTTP_PORT', settings.httpPort);
   await requirePort('TROUPE_GRPC_HOST', settings.grpcHost, 'TROUPE_GRPC_PORT', settings.grpcPort);
@@ -36,7 +36,7 @@ async function requirePort(
     const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
     const reason = typeof code === 'string' ? (remedies[code] ?? code) : String(cause);
     throw new CommandError(
-      `cannot listen on ${host}:${port}: ${reason}, or set ${portVariable} or ${hostVariable} to another. (${String(code)})`,
+      `cannot listen on ${host}:${port}: ${reason}, or change ${portVariable} or ${hostVariable}. (${String(code)})`,
       { cause },
     );
   }

@@ -9,13 +9,13 @@ import { requirePorts } from './ports.js';
 import { requireDatabase, requireRedis } from './services.js';
 import { stopSignal } from './signals.js';
 
-/** How long running requests may take to finish after SIGTERM; orchestrators usually kill after 30 s. */
+/** The time for running requests to finish after SIGTERM; orchestrators usually kill after 30 s. */
 const drainMsMax = 25_000;
 
-/** After its stop nothing may keep the process; within the 30 s even if the drain took all of its time. */
+/** After this time the stopped process exits; with the longest drain it still exits within the 30 s. */
 const lingerMs = 2_000;
 
-/** A supervisor starts the process anew: only under a new process id may it join again. */
+/** A supervisor restarts the process: it can join again only under a new process id. */
 const leaseLostExitCode = 3;
 
 export const serveCommand: Command = {
@@ -26,7 +26,7 @@ export const serveCommand: Command = {
         {
           setting: 'mailDomain',
           with: 'smtpInPort',
-          why: 'mail is taken for <trigger_id>@<domain>, and answers are sent from there',
+          why: 'email triggers receive mail at <trigger_id>@<domain> and send their answers from there',
         },
       ],
       defaults: { seed: 'none', egressAllow: '', mailSenderCheck: 'dmarc' },
@@ -36,7 +36,7 @@ export const serveCommand: Command = {
     await linkProtectionOf(settings).catch((cause: unknown) => {
       throw cause instanceof LinkProtectionError ? new CommandError(cause.message, { cause }) : cause;
     });
-    // Said before anything is begun: a node that cannot reach what it needs must not look as if it started.
+    // Check dependencies before starting: a node that cannot reach them must not look as if it started.
     await openDataFolder(settings.dataDir);
     await requirePorts(settings);
     await requireDatabase(settings.databaseUrl ?? '');
@@ -47,7 +47,7 @@ export const serveCommand: Command = {
     const lost = node.lost.then(() => 'lease lost' as const);
     const why = await Promise.race([stopping, lost]);
     if (why === 'lease lost') {
-      log.logger.fatal('another node owns what this one did; the process ends once its open requests have');
+      log.logger.fatal('this process lost its lease; it exits when its open requests have ended');
       process.exitCode = leaseLostExitCode;
     } else {
       log.logger.info({ signal: why }, 'stopping');
@@ -59,13 +59,13 @@ export const serveCommand: Command = {
   },
 };
 
-/** What still holds the process is a defect, which is told of and is no reason to make a supervisor wait. */
+/** A resource that still holds the process is a defect: it is logged, and a supervisor need not wait for it. */
 function endSoon({ logger, flush }: ReturnType<typeof createLog>): void {
   const end = (): void => {
     logger.warn({ held: process.getActiveResourcesInfo() }, 'something held the process after its stop');
     flush();
     process.exit(process.exitCode ?? 0);
   };
-  // It counts itself for nothing: a process that nothing holds ends before.
+  // The timer is unreferenced: a process without open resources ends before.
   setTimeout(end, lingerMs).unref();
 }

@@ -1,51 +1,52 @@
-// The database and the Redis that a node is told of, tried before anything is begun.
+// Checks the database and the Redis of the settings before anything starts.
 import { type DatabaseFacts, examineDatabase, examineRedis } from '../../infra/storage/index.js';
 import { CommandError, reasonsOf } from './command.js';
 
-const lookAtAll = '`troupe doctor` looks at every part.';
-/** 15 brought what the tables are made with. */
+const runDoctor = 'Run `troupe doctor` to check everything.';
+/** The schema needs features of PostgreSQL 15. */
 export const databaseVersionMin = 150_000;
 
 type Place = { readonly variable: string; readonly url: string };
 
-/** Each failure by its code, in words and with the way out; `$` stands for the host and port. */
+/** The cause and the fix for each error code; `$` stands for host and port. */
 const remedies: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens on $. Start it there',
+  ECONNREFUSED: 'nothing listens on $. Start the server',
   ENOTFOUND: 'the host of $ is unknown. Correct the name',
-  EAI_AGAIN: 'the host of $ cannot be looked up just now. Look at the name server',
-  ETIMEDOUT: '$ does not answer. Look at the network and the firewall',
-  EHOSTUNREACH: '$ cannot be reached. Look at the network',
-  ENETUNREACH: '$ cannot be reached. Look at the network',
-  ECONNRESET: '$ ends the connection, so it may be another kind of server. Look at what runs there',
+  EAI_AGAIN: 'the name server does not resolve the host of $ now. Check the name server',
+  ETIMEDOUT: '$ does not respond. Check the network and the firewall',
+  EHOSTUNREACH: '$ cannot be reached. Check the network',
+  ENETUNREACH: '$ cannot be reached. Check the network',
+  ECONNRESET: '$ closes the connection; it may be a different kind of server. Check which server runs there',
   '28P01': '$ refuses the user or the password. Correct them',
-  '28000': '$ does not let this user in. Look at pg_hba.conf',
+  '28000': '$ does not accept this user. Check pg_hba.conf',
   '3D000': '$ has no database of this name. Create it',
-  '53300': '$ has no connection left. Raise max_connections',
+  '53300': '$ has no free connection. Raise max_connections',
   '57P03': '$ is starting or stopping. Try again in a moment',
 };
 
 const wordings: readonly (readonly [RegExp, string])[] = [
   [/WRONGPASS|NOAUTH|invalid password|invalid username-password/i, '$ refuses the password. Correct it'],
   [/DB index is out of range/i, '$ has no database of this number. Correct it'],
-  [/does not support SSL/i, '$ does not speak TLS. Leave `sslmode` out, or switch TLS on there'],
+  [/does not support SSL/i, '$ does not support TLS. Remove `sslmode`, or enable TLS on the server'],
   [
     /self[- ]signed|certificate/i,
-    '$ shows a certificate that this machine does not trust. Look at `sslmode`',
+    '$ presents a certificate that this machine does not trust. Check `sslmode`',
   ],
   [
     /time(?:d ?out|out)|terminated unexpectedly|unexpected (?:message|response)|protocol error|connection is closed/i,
-    '$ does not answer as it should. Look at what runs there and at the network',
+    '$ does not respond as expected. Check which server runs there, and the network',
   ],
 ];
 
-/** One line about a service that cannot be used. Never the address itself, which holds a password. */
+/** A one-line error about a service that cannot be used. It never contains the URL, which holds a password. */
 export function serviceProblem({ variable, url }: Place, error: unknown): CommandError {
   const reasons = reasonsOf(error);
-  const remedy = remedyOf(error) ?? wordings.find(([words]) => reasons.some((one) => words.test(one)))?.[1];
+  const remedy =
+    remedyOf(error) ?? wordings.find(([pattern]) => reasons.some((one) => pattern.test(one)))?.[1];
   const says = remedy?.replace('$', placeOf(url));
   const advice = says === undefined ? '' : `${says}, or correct ${variable}. `;
   return new CommandError(
-    `what ${variable} names cannot be used: ${advice}(${oneLine(reasons)}) ${lookAtAll}`,
+    `the server in ${variable} cannot be used: ${advice}(${oneLine(reasons)}) ${runDoctor}`,
     { cause: error },
   );
 }
@@ -63,7 +64,7 @@ function remedyOf(error: unknown): string | undefined {
 
 function placeOf(url: string): string {
   const { host, hostname, searchParams } = new URL(url);
-  // A socket's folder stands where a host would.
+  // A URL of a socket has its folder in the parameter `host`.
   return host !== '' ? host : (searchParams.get('host') ?? hostname);
 }
 
@@ -81,8 +82,8 @@ export async function requireDatabase(databaseUrl: string): Promise<void> {
   }
   if (facts.versionNumber >= databaseVersionMin) return;
   throw new CommandError(
-    `what DATABASE_URL names cannot be used: ${placeOf(databaseUrl)} is PostgreSQL ${facts.version}, and 15 or later is ` +
-      `needed. Upgrade it, or correct DATABASE_URL. ${lookAtAll}`,
+    `the server in DATABASE_URL cannot be used: ${placeOf(databaseUrl)} is PostgreSQL ${facts.version}, and 15 or later is ` +
+      `needed. Upgrade it, or correct DATABASE_URL. ${runDoctor}`,
   );
 }
 

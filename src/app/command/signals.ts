@@ -1,6 +1,6 @@
 /**
- * Resolves when the process that started this one is gone. A node that npm started belongs to that npm: left behind,
- * it would hold the port and the data folder without anybody knowing.
+ * Resolves when the parent process is gone. A node that npm started must not outlive npm: it would hold the port and
+ * the data folder unnoticed.
  */
 export function starterGone(): Promise<'starter gone'> {
   const starter = process.ppid;
@@ -15,8 +15,7 @@ export function starterGone(): Promise<'starter gone'> {
 }
 
 /**
- * Resolves at the first Ctrl-C or SIGTERM. A second one means that somebody does not want to wait: the process ends
- * at once, which everything durable is made to survive.
+ * Resolves at the first Ctrl-C or SIGTERM. A second signal ends the process at once; all durable state survives that.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -54,14 +54,14 @@ export const startCommand: Command = {
 
 const databaseFolder = 'postgres';
 
-/** A taken port has most often one reason, which a look at the data folder can show. */
+/** A port is usually taken by another node of the same data folder; check for one. */
 async function tryPorts(settings: Settings, dataDir: string): Promise<void> {
   try {
     await requirePorts(settings);
   } catch (error) {
     const running = await runningEmbeddedPostgres(join(dataDir, databaseFolder)).catch(() => undefined);
     if (running === undefined || !(error instanceof CommandError)) throw error;
-    throw new CommandError(`a node runs on the data folder ${dataDir} already. ${error.message}`, {
+    throw new CommandError(`a node already runs on the data folder ${dataDir}. ${error.message}`, {
       cause: error,
     });
   }
@@ -75,7 +75,7 @@ async function startDatabase(dataDir: string): Promise<EmbeddedPostgres> {
   }
 }
 
-/** What a production node is told from outside, a node on its own makes once and keeps in its data folder. */
+/** Adds the settings that a production node gets from outside and a single node creates in its data folder. */
 async function givenByInstallation(
   dataDir: string,
   environment: Environment,
@@ -97,11 +97,11 @@ async function runNode(
   stopping: Promise<string>,
   databaseEnded: Promise<void> | undefined,
 ): Promise<void> {
-  // The terminal belongs to the reader, so the log goes to the error stream.
+  // Standard output shows the greeting, so the log goes to standard error.
   const log = createLog({ level: settings.logLevel, destination: new LogDestination(2) });
   const node = await startNode({ settings, nodeId: settings.nodeId ?? randomUUID(), log });
   process.stdout.write(greeting(node.baseUrl, node.bootstrap, settings.dataDir));
-  const ended = databaseEnded?.then(() => new Error('the database ended by itself'));
+  const ended = databaseEnded?.then(() => new Error('the database stopped unexpectedly'));
   const lost = node.lost.then(() => new Error('this process lost its lease: other nodes have taken over'));
   const why = await Promise.race(ended === undefined ? [stopping, lost] : [stopping, lost, ended]);
   process.stdout.write('\nStopping…\n');
@@ -120,13 +120,13 @@ function greeting(baseUrl: string, bootstrap: Bootstrap | undefined, dataDir: st
       `  API key    ${apiKey}`,
       `  agent      ${agentId}`,
       '',
-      'A first streamed answer:',
+      'Try a streamed answer:',
       '',
       `  curl -N ${baseUrl}/api/v3/llm/public/call \\`,
       `    -H 'X-Api-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
       `    -d '{"model": "sim.echo", "query": "Hello, Troupe!", "stream": true}'`,
       '',
-      `All of this is in ${join(dataDir, 'bootstrap.json')}.`,
+      `All of this is stored in ${join(dataDir, 'bootstrap.json')}.`,
     );
   }
   lines.push(`Playground: ${baseUrl}/playground`, `Documents: ${baseUrl}/docs · Ctrl-C stops.`, '', '');

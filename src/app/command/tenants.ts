@@ -1,13 +1,13 @@
 import { plans } from '../../kernel/plans/index.js';
-import { type Command, isId, readWords, table, wrongWords } from './command.js';
+import { type Command, isId, readArguments, table, usageError, unknownAction } from './command.js';
 import { type Management, withManagement } from './management.js';
 
-const words = 'tenants list | create NAME [--plan PLAN] | plan ID PLAN';
+const usage = 'tenants list | create NAME [--plan PLAN] | plan ID PLAN';
 
 export const tenantsCommand: Command = {
   run: async (rest, environment) => {
-    const { values, positionals } = readWords(rest, { plan: 'free' }, words);
-    // The words are judged before anything is opened.
+    const { values, positionals } = readArguments(rest, { plan: 'free' }, usage);
+    // Check the arguments before opening anything.
     const act = actionOf(positionals, values['plan'] ?? '');
     await withManagement(environment, ({ identity: { tenants } }) => act(tenants));
   },
@@ -23,7 +23,7 @@ function actionOf(
     case 'list':
       return list;
     case 'create': {
-      if (first === undefined) throw wrongWords('name the tenant', words);
+      if (first === undefined) throw usageError('create needs a name for the tenant', usage);
       const plan = planOf(planOfNew);
       return async (tenants) => {
         const made = await tenants.createEmpty(first, plan, 'operator');
@@ -32,8 +32,8 @@ function actionOf(
     }
     case 'plan': {
       if (first === undefined || second === undefined)
-        throw wrongWords('name the tenant’s id and the plan', words);
-      if (!isId(first)) throw wrongWords(`${first} is not the id of a tenant`, words);
+        throw usageError('plan needs the id of a tenant and a plan', usage);
+      if (!isId(first)) throw usageError(`${first} is not the id of a tenant`, usage);
       const plan = planOf(second);
       return async (tenants) => {
         const changed = await tenants.setPlan(first, { plan }, 'operator');
@@ -41,7 +41,7 @@ function actionOf(
       };
     }
     default:
-      throw wrongWords(`there is no action ${action ?? ''}`, words);
+      throw usageError(unknownAction(action), usage);
   }
 }
 
@@ -52,6 +52,7 @@ async function list(tenants: Tenants): Promise<void> {
 
 function planOf(text: string) {
   const plan = plans.find((one) => one === text);
-  if (plan === undefined) throw wrongWords(`there is no plan ${text}; there are ${plans.join(', ')}`, words);
+  if (plan === undefined)
+    throw usageError(`there is no plan ${text}; the plans are ${plans.join(', ')}`, usage);
   return plan;
 }

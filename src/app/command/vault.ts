@@ -1,19 +1,21 @@
-import { type Command, wrongWords } from './command.js';
+import { type Command, usageError, unknownAction } from './command.js';
 import { resealTriggers } from '../../automation/index.js';
 import { withManagement } from './management.js';
 
-const words = 'vault rotate';
+const usage = 'vault rotate';
 
 export const vaultCommand: Command = {
   run: async (rest, environment) => {
     if (rest.length !== 1 || rest[0] !== 'rotate')
-      throw wrongWords(`there is no action ${rest.join(' ')}`, words);
+      throw usageError(unknownAction(rest.length === 0 ? undefined : rest.join(' ')), usage);
     await withManagement(environment, async ({ vault, identity, mail, store, sealer }) => {
       const { wrapped } = await vault.rotateMasterKey('operator');
       await identity.resealSigningKeys();
       await mail.reseal();
       await resealTriggers(store, sealer);
-      process.stdout.write(`${wrapped} data keys were wrapped anew. The previous key is no longer needed.\n`);
+      process.stdout.write(
+        `${wrapped} data keys were wrapped again. The previous key is no longer needed.\n`,
+      );
     });
   },
 };

@@ -17,8 +17,12 @@ import { diagnosticsOperations } from '../diagnostics-operations.js';
 
 const bytesPerMegabyte = 1024 * 1024;
 
-export function makeDoor(ground: NodeEnvironment, { store, reads, feed }: Stores, subjects: Subjects) {
-  const { settings, log, publicUrl, atEnd } = ground;
+export function makeHttpServer(
+  environment: NodeEnvironment,
+  { store, reads, feed }: Stores,
+  subjects: Subjects,
+) {
+  const { settings, log, publicUrl, atEnd } = environment;
   const { actors, identity, invites, keys, quota, vault, agents, calls, consumers, sessions } = subjects;
   let stopping = false;
   const recentErrors = new RecentErrors();
@@ -34,7 +38,7 @@ export function makeDoor(ground: NodeEnvironment, { store, reads, feed }: Stores
     {
       name: 'changes',
       check: async () => {
-        if (!feed.isFresh()) throw new Error('this node cannot read what changed');
+        if (!feed.isFresh()) throw new Error('the change feed of this node is out of date');
       },
     },
     actors.readiness,
@@ -43,10 +47,10 @@ export function makeDoor(ground: NodeEnvironment, { store, reads, feed }: Stores
     store,
     reads,
     feed,
-    time: ground.time,
+    time: environment.time,
     random: systemRandom,
     publish: (topic, text) => edge.publish(topic, text),
-    report: ground.report,
+    report: environment.report,
   });
   atEnd(() => realtime.stop());
   const documents = createDocuments({ version, url: publicUrl });
@@ -64,7 +68,7 @@ export function makeDoor(ground: NodeEnvironment, { store, reads, feed }: Stores
     ...realtime.operations,
     ...subjects.mailDomains.operations,
     ...subjects.triggers.operations,
-    ...createTelemetry({ store, time: ground.time, version }).operations,
+    ...createTelemetry({ store, time: environment.time, version }).operations,
     ...clusterOperations(actors),
     ...diagnosticsOperations({ checks, stopping: () => stopping, metrics, recentErrors }),
     ...documents.operations,
@@ -96,22 +100,22 @@ export function makeDoor(ground: NodeEnvironment, { store, reads, feed }: Stores
       admission: quota.admission,
       report: createRequestReporter({ log, metrics, recentErrors }),
       refusalOf,
-      wallMs: () => ground.time.wallMs(),
+      wallMs: () => environment.time.wallMs(),
       onUntrustedForwarding: ({ header, address }) =>
         log.logger.warn(
           { header, address },
-          'requests carry a forwarding header, and no proxy is trusted: all that come through a proxy count for its ' +
-            'address. If this address is a proxy of yours, put its range into TROUPE_TRUSTED_PROXIES',
+          'requests carry a forwarding header, but no proxy is trusted: all requests through a proxy count for the ' +
+            "proxy's address. If this address is your proxy, add its range to TROUPE_TRUSTED_PROXIES",
         ),
     },
   );
-  if (!ground.sheds) edge.overload.stop();
+  if (!environment.sheds) edge.overload.stop();
   atEnd(endStreamsWithCredentials(edge.streams, keys, feed));
-  // Made last and closed first: running requests finish while everything below still works.
+  // Registered last, so closed first: running requests finish while everything below still works.
   atEnd(async (signal) => {
     stopping = true;
     realtime.stop();
-    // At once: what is idle here is taken over while the last requests are answered.
+    // Together: other nodes take over idle actors while this node answers its last requests.
     await Promise.all([actors.beginLeave(), edge.close(signal)]);
   });
   return { edge, table };

@@ -1,6 +1,6 @@
-// How a node is put together: the ground that every part stands on, the stores, the subjects, the door.
+// Builds a node: its environment, stores, subjects and HTTP server.
 export type { AtEnd, Close, NodeEnvironment } from './node-environment.js';
 export { outsideIssuerOf, vendorSettings } from './outside-services.js';
 export { openStores } from './stores.js';
 export { makeSubjects } from './subjects.js';
-export { makeDoor } from './http-server.js';
+export { makeHttpServer } from './http-server.js';

@@ -6,23 +6,23 @@ import type { LookUpRecords } from '../../infra/egress/index.js';
 export type Close = (signal: AbortSignal) => Promise<void> | void;
 export type AtEnd = (close: Close) => void;
 
-/** What every part may need. */
+/** Values and functions that any part of the node may use. */
 export interface NodeEnvironment {
   readonly settings: Settings;
   readonly nodeId: string;
   readonly log: Log;
-  /** The node lost its place among the others. */
+  /** To be called when this process has lost its lease. */
   readonly lose: () => void;
   readonly time: Time;
   readonly sheds: boolean;
   readonly sharedAnswerMsMax: number | undefined;
   readonly cluster: Partial<ClusterConfig>;
   readonly dataDir: string;
-  /** Who is asked for DNS records; the machine's name servers when left out. */
+  /** Answers DNS queries; default: the machine's name servers. */
   readonly lookUp: LookUpRecords | undefined;
   /** Empty until the node listens. */
   readonly publicUrl: () => string;
-  /** Hears of failures that no request waits for. */
+  /** Logs failures that happen outside any request. */
   readonly report: (attempted: string, error: unknown) => void;
   readonly note: (what: string, facts: Readonly<Record<string, unknown>>) => void;
   readonly atEnd: AtEnd;

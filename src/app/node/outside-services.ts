@@ -1,4 +1,4 @@
-/** What the settings say of services outside: model vendors, and an issuer of tokens. */
+/** Reads the settings of external services: the model vendors and the token issuer. */
 import { readFile } from 'node:fs/promises';
 import type { AccessSettings } from '../../models/calls/index.js';
 import type { Settings } from '../../kernel/config/index.js';
@@ -25,16 +25,16 @@ async function modelsOf(path: string): Promise<AccessSettings['models']> {
   try {
     text = await readFile(path, 'utf8');
   } catch (cause) {
-    throw new Error(`TROUPE_MODELS_FILE names ${path}, which cannot be read`, { cause });
+    throw new Error(`the file in TROUPE_MODELS_FILE (${path}) cannot be read`, { cause });
   }
   return parseModels(`TROUPE_MODELS_FILE (${path})`, text);
 }
 
 export function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {
   if (oidcIssuer === undefined && oidcAudience === undefined) return undefined;
-  // Without an audience the tokens that the issuer made for other products would be good here too.
+  // Without an audience, tokens that the issuer made for other products would be valid here too.
   if (oidcIssuer === undefined || oidcAudience === undefined) {
-    throw new Error('TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE are set together or not at all');
+    throw new Error('TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE must be set together');
   }
   return { issuer: oidcIssuer, audience: oidcAudience };
 }

@@ -27,7 +27,7 @@ export async function openStores({ settings, time, sharedAnswerMsMax, report, at
     databaseUrl,
     time,
     random: systemRandom,
-    onProblem: (error) => report('reading what changed', error),
+    onProblem: (error) => report('reading the change feed', error),
   });
   atEnd(() => feed.close());
   const { redisUrl } = settings;
@@ -37,14 +37,14 @@ export async function openStores({ settings, time, sharedAnswerMsMax, report, at
       : openSharedValues({
           redisUrl,
           time,
-          onProblem: (error) => report('using what nodes share', error),
+          onProblem: (error) => report('using shared values in Redis', error),
           ...(sharedAnswerMsMax !== undefined && { answerMsMax: sharedAnswerMsMax }),
         });
   atEnd(() => shared?.close());
   return { store, reads, writers, feed, shared };
 }
 
-/** What a failure of the store or of the way to an actor means for whoever asked; undefined for what nobody foresaw. */
+/** Maps a failure of the store or of an actor call to the answer of the request; undefined for unexpected failures. */
 export function refusalOf(error: unknown): PlatformError | undefined {
   if (!(error instanceof StoreError)) return toPlatformError(error);
   if (error.retryable)

@@ -4,26 +4,26 @@ import type { Keys } from '../../tenancy/keys/index.js';
 import type { Change, ChangeFeed } from '../../infra/storage/index.js';
 
 /**
- * A stream ends with what it was opened with: a revoked or expired key, a signed-out user, a member who left. Answers
- * how to stop listening for that.
+ * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left.
+ * Returns a function that stops listening for these changes.
  */
 export function endStreamsWithCredentials(
   streams: OpenStreams,
   keys: Pick<Keys, 'onRevoked'>,
   feed: ChangeFeed,
 ): () => void {
-  const on = (topic: string, ground: (change: Change) => StreamOwner): (() => void) =>
+  const on = (topic: string, ownerOf: (change: Change) => StreamOwner): (() => void) =>
     feed.subscribe(topic, {
-      onChange: (change) => streams.cut(ground(change)),
+      onChange: (change) => streams.cut(ownerOf(change)),
       onDropEverything: () => streams.cutAll(),
     });
-  const ends = [
+  const unsubscribes = [
     keys.onRevoked(({ keyId }) => streams.cut({ key: keyId })),
     on(identityTopics.family, ({ subject }) => ({ family: subject })),
     on(identityTopics.user, ({ subject }) => ({ user: subject })),
     on(identityTopics.membership, ({ subject, tenantId }) => ({ member: subject, tenant: tenantId ?? '' })),
   ];
   return () => {
-    for (const end of ends) end();
+    for (const unsubscribe of unsubscribes) unsubscribe();
   };
 }

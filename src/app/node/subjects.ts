@@ -25,13 +25,13 @@ import { createVault } from '../../tenancy/vault/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
 
-/** Addresses whose wrong credentials are counted at once; beyond that the quietest are forgotten. */
+/** The number of addresses with counted wrong credentials; beyond it, the least active are forgotten. */
 const failingAddressesMax = 100_000;
 
 export type Subjects = Awaited<ReturnType<typeof makeSubjects>>;
 
-export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
-  const { settings, time, report, atEnd, publicUrl } = ground;
+export async function makeSubjects(environment: NodeEnvironment, stores: Stores) {
+  const { settings, time, report, atEnd, publicUrl } = environment;
   const { store, reads, writers, feed, shared } = stores;
   const access = vendorAccess(await vendorSettings(settings));
   const masterKey = settings.masterKey ?? new Uint8Array();
@@ -46,12 +46,12 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
   await vault.prepare();
   const actors = createActors({
     settings,
-    nodeId: ground.nodeId,
+    nodeId: environment.nodeId,
     store,
     sealer,
-    logger: ground.log.logger,
-    cluster: ground.cluster,
-    onLost: ground.lose,
+    logger: environment.log.logger,
+    cluster: environment.cluster,
+    onLost: environment.lose,
   });
 
   const random = { uuid: randomUUID, bytes: randomBytes };
@@ -63,7 +63,7 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
     random,
     outsideIssuer: outsideIssuerOf(settings),
     newTenantsPerAddress: settings.newTenantsPerAddress,
-    onProblem: (error) => report('keeping identities in order', error),
+    onProblem: (error) => report('maintaining identities', error),
   });
   atEnd(() => identity.close());
   const mail = createMail({
@@ -73,7 +73,7 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
     random: systemRandom,
     newId: randomUUID,
     smtpUrl: settings.smtpUrl,
-    outboxFolder: join(ground.dataDir, 'outbox'),
+    outboxFolder: join(environment.dataDir, 'outbox'),
     publicUrl,
     onProblem: (error) => report('sending mails', error),
   });
@@ -88,7 +88,7 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
 
   const isMember = settings.redisUrl !== undefined && settings.nodeRoles.includes('worker');
   const processes = await openProcesses({
-    dataDir: ground.dataDir,
+    dataDir: environment.dataDir,
     newId: randomUUID,
     time,
     peers: isMember ? actors : undefined,
@@ -143,7 +143,7 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
     contextStrict: settings.contextStrict,
     time,
     refusalOf,
-    note: ground.note,
+    note: environment.note,
     report,
   });
   const consumers = createConsumers({ store, reads, feed, time });
@@ -165,7 +165,7 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
     newId: randomUUID,
     report,
   });
-  const lookUp = ground.lookUp ?? systemRecords();
+  const lookUp = environment.lookUp ?? systemRecords();
   const mailDomains = createMailDomains({
     store,
     reads,
@@ -175,7 +175,7 @@ export async function makeSubjects(ground: NodeEnvironment, stores: Stores) {
     newId: randomUUID,
     randomBytes,
   });
-  const triggers = await makeTriggers(ground, stores, {
+  const triggers = await makeTriggers(environment, stores, {
     vault,
     sealer,
     egress,

@@ -41,13 +41,13 @@ interface TriggerNeeds {
 }
 
 export async function makeTriggers(
-  ground: NodeEnvironment,
+  environment: NodeEnvironment,
   stores: Stores,
   needs: TriggerNeeds,
 ): Promise<TriggersSubject> {
-  const { settings, time, report, atEnd, publicUrl } = ground;
+  const { settings, time, report, atEnd, publicUrl } = environment;
   const { sessions, keys, consumers, ...parts } = needs;
-  // Where the vendors of channels are reached is the operator's to say, private addresses included.
+  // The operator sets the addresses of channel vendors, so private addresses are allowed.
   const operatorEgress = createEgress({ allow: ['0.0.0.0/0', '::/0'] });
   atEnd(() => operatorEgress.close());
   const triggers = createTriggers({
@@ -77,7 +77,7 @@ export async function makeTriggers(
     publicUrl,
     smtpIn: await smtpInOf(settings),
     mailDomain: settings.mailDomain,
-    // Mails that become files may say that they are of anybody.
+    // Without SMTP, mails are only written to files, so any sender domain is acceptable.
     fallbackMailDomain: () => (settings.smtpUrl === undefined ? undefined : hostOf(publicUrl())),
     checksSenders: settings.mailSenderCheck === 'dmarc',
     report,
@@ -87,7 +87,7 @@ export async function makeTriggers(
   return triggers;
 }
 
-/** With a certificate, senders may encrypt. Both files or none. */
+/** With a certificate, senders can use TLS. Both files must be set, or neither. */
 async function smtpInOf(settings: Settings) {
   const { smtpInPort: port, smtpInTlsCert, smtpInTlsKey, httpHost: host } = settings;
   if (port === undefined) return undefined;
@@ -100,10 +100,10 @@ async function smtpInOf(settings: Settings) {
 }
 
 async function pemOf(variable: string, path: string | undefined): Promise<Buffer> {
-  if (path === undefined) throw new Error(`${variable} is missing: TLS for mail needs both files`);
+  if (path === undefined) throw new Error(`${variable} is missing: TLS for mail needs certificate and key`);
   try {
     return await readFile(path);
   } catch (cause) {
-    throw new Error(`${variable} names ${path}, which cannot be read`, { cause });
+    throw new Error(`the file in ${variable} (${path}) cannot be read`, { cause });
   }
 }

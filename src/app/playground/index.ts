@@ -1,6 +1,6 @@
 /**
- * A page to talk to agents on, served as files are: the same for everybody, by the public API alone. The browser is
- * told to run and load nothing but these files, and to talk to nobody but this node.
+ * A page to talk to agents. Its files are the same for everybody, and it uses only the public API. The content security
+ * policy lets the browser run and load only these files and connect only to this node.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ const headers: Readonly<Record<string, string>> = {
     "frame-ancestors 'none'",
   ].join('; '),
   'Referrer-Policy': 'no-referrer',
-  // A new release is a new page at once.
+  // Revalidate, so that a new release shows at once.
   'Cache-Control': 'no-cache',
 };
 
@@ -39,10 +39,10 @@ const files = [
   { path: '/playground/playground.css', name: 'style', file: 'playground.css', contentType: 'text/css' },
 ] as const;
 
-/** The compiler leaves files of the browser where they are: in the sources, which every installation has. */
+/** The compiler does not copy browser files, so they are read from the sources, which every installation has. */
 const folder = new URL('../../../../src/app/playground/page/', import.meta.url);
 
-/** Read once, at the start: a node that lacks a file says so then and not to a visitor. */
+/** Reads the files once at the start, so that a missing file fails the start and not a request. */
 export function playgroundOperations(): readonly Operation[] {
   return files.map(({ path, name, file, contentType }) => {
     const text = readFileSync(new URL(file, folder), 'utf8');
@@ -50,7 +50,7 @@ export function playgroundOperations(): readonly Operation[] {
       name: `playground.${name}`,
       method: 'GET',
       path,
-      title: name === 'page' ? 'A page to talk to agents on' : `The ${name} of the playground`,
+      title: name === 'page' ? 'A page to talk to agents' : `The ${name} of the playground`,
       access: anyone(),
       rate: 'uncounted',
       contentType,

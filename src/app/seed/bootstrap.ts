@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** What somebody who tries the product needs to sign in and to call it. */
+/** The data that a person who tries the product needs to sign in and to call it. */
 const bootstrapShape = z.object({
   base_url: z.string(),
   tenant_url: z.string(),
@@ -17,7 +17,7 @@ export type Bootstrap = z.output<typeof bootstrapShape>;
 
 const fileName = 'bootstrap.json';
 
-/** The file of an earlier start, where it is there and whole. */
+/** The file of an earlier start; undefined if it is absent or damaged. */
 export async function readBootstrap(dataDir: string): Promise<Bootstrap | undefined> {
   let text: string;
   try {
@@ -30,7 +30,7 @@ export async function readBootstrap(dataDir: string): Promise<Bootstrap | undefi
   return result.success ? result.data : undefined;
 }
 
-/** Whoever reads the file sees the old one or the new one, never a part. */
+/** Renames a complete file into place, so that readers never see a partial one. */
 export async function writeBootstrap(dataDir: string, bootstrap: Bootstrap): Promise<void> {
   const path = join(dataDir, fileName);
   const draft = `${path}.${process.pid}`;
@@ -42,7 +42,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // A damaged file counts as none: it is written anew.
+    // A damaged file is written anew, like a missing one.
     return undefined;
   }
 }

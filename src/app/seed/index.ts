@@ -10,11 +10,11 @@ export type { Bootstrap } from './bootstrap.js';
 export interface SeedParts {
   readonly table: OperationTable;
   readonly dataDir: string;
-  /** What the demo agent answers through: the vendor for trials, where it is on. */
+  /** The model of the demo agent: the simulated vendor, if it is on. */
   readonly model: string;
   readonly baseUrl: string;
   readonly tenantUrl: string;
-  /** The caller that a signed-in user is in a tenant. */
+  /** The caller for a signed-in user in a tenant. */
   readonly callerOf: (userId: string, tenantId: string) => Promise<Caller>;
 }
 
@@ -29,8 +29,8 @@ const madeKey = z.object({ data: z.object({ api_key: z.string() }) });
 const madeAgent = z.object({ data: z.object({ id: z.uuid() }) });
 
 /**
- * A demo tenant with a user, a key and a published agent, made once; each start writes `bootstrap.json` anew, with a
- * fresh access token. Everything goes through the operations, as it would from outside.
+ * Creates a demo tenant with a user, a key and a published agent, once; each start writes `bootstrap.json` again, with
+ * a fresh access token. Everything goes through the operations, like a request from outside.
  */
 export async function seedDemo(parts: SeedParts): Promise<Bootstrap> {
   const earlier = await readBootstrap(parts.dataDir);
@@ -40,7 +40,7 @@ export async function seedDemo(parts: SeedParts): Promise<Bootstrap> {
   return bootstrap;
 }
 
-/** Undefined where the file speaks of another database than the present one. */
+/** Undefined if the file belongs to another database. */
 async function signInAgain(parts: SeedParts, earlier: Bootstrap): Promise<Bootstrap | undefined> {
   try {
     const { data } = signedIn.parse(await call(parts, 'auth.login', anonymous, { ...earlier.owner }));
@@ -52,8 +52,8 @@ async function signInAgain(parts: SeedParts, earlier: Bootstrap): Promise<Bootst
     };
   } catch (error) {
     if (error instanceof PlatformError && error.code === 'invalid_credentials') return undefined;
-    // Somebody guessed at the demo account for a while. That must not keep the node from starting; only the access
-    // token stays the old one.
+    // Failed sign-ins have blocked the demo account for a while. The node starts nevertheless, with the old access
+    // token.
     if (error instanceof PlatformError && error.code === 'rate_limit_exceeded') {
       return { ...earlier, base_url: parts.baseUrl, tenant_url: parts.tenantUrl };
     }
@@ -62,7 +62,7 @@ async function signInAgain(parts: SeedParts, earlier: Bootstrap): Promise<Bootst
 }
 
 async function make(parts: SeedParts): Promise<Bootstrap> {
-  // A part of its own in the address: an account of a lost bootstrap.json stays, but nobody knows its password.
+  // A random part in the address: the account of a lost bootstrap.json still exists, and its password is lost.
   const owner = {
     email: `owner-${randomBytes(3).toString('hex')}@demo.example`,
     password: randomBytes(15).toString('base64url'),

@@ -4,7 +4,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import type { Access, Authenticator, Credentials } from '../operations/index.js';
 
-/** What a verified access token says. */
+/** The claims of a verified access token. */
 export interface VerifiedToken {
   readonly userId: string;
   readonly familyId: string | undefined;
@@ -21,10 +21,10 @@ export interface AuthenticationParts {
   /** Throws `invalid_token`. */
   readonly verifyToken: (
     bearer: string,
-    /** Called before a token that is not in memory is checked; what it throws refuses it unchecked. */
+    /** Called before a token that is not cached is verified; an error that it throws refuses the token. */
     beforeCheck?: () => void,
   ) => VerifiedToken | Promise<VerifiedToken>;
-  /** Throws `tenant_not_found`; without a tenant the user's only one is meant, else `missing_required_field`. */
+  /** Throws `tenant_not_found`. Without a tenant id, a user's only tenant; otherwise `missing_required_field`. */
   readonly membershipOf: (
     userId: string,
     tenantId: string | undefined,
@@ -33,23 +33,23 @@ export interface AuthenticationParts {
   /** Throws `invalid_api_key`. */
   readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
   readonly operatorToken: string | undefined;
-  /** Wrong credentials by address; counted nowhere when left out. */
+  /** Counts wrong credentials by address; without it, nothing is counted. */
   readonly failures?: FailureCount;
 }
 
-/** Both give the refusal of an address, or a user, that has tried too often in vain. */
+/** Both methods return the error for an address or user with too many failed attempts. */
 export interface FailureCount {
-  note(who: string): PlatformError | undefined;
-  beforeCheck(who: string): PlatformError | undefined;
+  note(subject: string): PlatformError | undefined;
+  beforeCheck(subject: string): PlatformError | undefined;
 }
 
 const keyPrefix = /^svc_(?:live|test|dev)_/;
 const accessTokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
- * Credential to caller. `X-Api-Key` wins over a bearer token; a bearer token that looks like an API key is one, and
- * where only keys are taken so is whatever is no access token: it is refused as a wrong key, not as a missing one. A
- * credential of a kind that the route does not take counts as none.
+ * Maps a credential to a caller. `X-Api-Key` has priority over a bearer token. A bearer token that looks like an API key
+ * is treated as one. On routes that accept only keys, so is any bearer token without the form of an access token: the
+ * answer is "wrong key", not "missing credential". A credential of a kind that the route does not accept is ignored.
  */
 export function createAuthenticator(parts: AuthenticationParts): Authenticator {
   const authenticateUser = createUserAuthentication(parts);
@@ -62,8 +62,8 @@ export function createAuthenticator(parts: AuthenticationParts): Authenticator {
       if (apiKey !== undefined && access.credentials.has('key'))
         return parts.authenticateKey(apiKey, address);
       if (apiKey !== undefined || bearer === undefined) {
-        const isServed = access.anonymous || (access.local && credentials.isLocal === true);
-        if (isServed) return { kind: 'anonymous', address };
+        const needsNone = access.anonymous || (access.local && credentials.isLocal === true);
+        if (needsNone) return { kind: 'anonymous', address };
         throw new PlatformError('authentication_required', { message: messageFor(access) });
       }
       if (access.credentials.has('operator')) return authenticateOperator(parts, bearer, address);
@@ -88,7 +88,7 @@ function messageFor(access: Access): string {
     operator: 'the operator token',
   };
   const needed = [...access.credentials].map((kind) => kinds[kind]);
-  if (access.local) needed.push('to come from the machine itself, through no proxy');
+  if (access.local) needed.push('to come from this machine itself, not through a proxy');
   return `This request needs ${needed.join(' or ')}.`;
 }
 
@@ -113,7 +113,7 @@ function createUserAuthentication(parts: AuthenticationParts) {
   return (bearer: string, credentials: Credentials, access: Access): Caller | Promise<Caller> => {
     const verified = counted(
       parts.failures,
-      { who: credentials.address, wrong: 'invalid_token' },
+      { subject: credentials.address, wrong: 'invalid_token' },
       (beforeCheck) => parts.verifyToken(bearer, beforeCheck),
     );
     const place = (token: VerifiedToken): Caller | Promise<Caller> =>
@@ -122,20 +122,20 @@ function createUserAuthentication(parts: AuthenticationParts) {
   };
 }
 
-/** What is in memory is never held up; what must be checked counts where it turns out to be wrong. */
+/** Cached results are never delayed; results that need a check count as a failure if they are wrong. */
 function counted<Value>(
   failures: FailureCount | undefined,
-  { who, wrong }: { readonly who: string; readonly wrong: ErrorCode },
+  { subject, wrong }: { readonly subject: string; readonly wrong: ErrorCode },
   check: (beforeCheck?: () => void) => Value | Promise<Value>,
 ): Value | Promise<Value> {
   if (failures === undefined) return check();
   const refuse = (error: unknown): never => {
     const isWrong = error instanceof PlatformError && error.code === wrong;
-    throw (isWrong ? failures.note(who) : undefined) ?? error;
+    throw (isWrong ? failures.note(subject) : undefined) ?? error;
   };
   try {
     const checked = check(() => {
-      const refusal = failures.beforeCheck(who);
+      const refusal = failures.beforeCheck(subject);
       if (refusal !== undefined) throw refusal;
     });
     return checked instanceof Promise ? checked.catch(refuse) : checked;
@@ -163,10 +163,10 @@ function placeInTenant(
     address,
     ...membership,
   });
-  // By user, not by address: whoever tries tenants has an account, and neighbours are none the worse for it.
+  // Counted by user, not by address: only an account holder can try tenants, and neighbours must not be affected.
   const found = counted(
     parts.failures,
-    { who: `user ${token.userId}`, wrong: 'tenant_not_found' },
+    { subject: `user ${token.userId}`, wrong: 'tenant_not_found' },
     (beforeCheck) => parts.membershipOf(token.userId, tenantId, beforeCheck),
   );
   return found instanceof Promise ? found.then(finish) : finish(found);

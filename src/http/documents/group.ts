@@ -1,4 +1,4 @@
-/** The items by the group that each belongs to, in the order in which they came. */
+/** Groups the items, in their original order. */
 export function groupBy<Item, Group>(
   items: Iterable<Item>,
   groupOf: (item: Item) => Group,

@@ -3,7 +3,7 @@ import { anyone, declare, type Operation, type OperationTable, RawReply } from '
 import { openApiOf } from './openapi.js';
 import { documentsPage, documentsPageHeaders } from './page.js';
 
-/** The documents describe the table that they are themselves part of, so the table is handed over afterwards. */
+/** The documents describe the table that contains them, so `describe` receives the table afterwards. */
 export function createDocuments(info: { readonly version: string; readonly url: () => string }): {
   readonly operations: readonly Operation[];
   readonly describe: (table: OperationTable) => void;
@@ -11,8 +11,8 @@ export function createDocuments(info: { readonly version: string; readonly url: 
   let table: OperationTable | undefined;
   let document: string | undefined;
   let page: string | undefined;
-  const known = (): OperationTable => {
-    if (table === undefined) throw new Error('the documents were asked for before the table was complete');
+  const complete = (): OperationTable => {
+    if (table === undefined) throw new Error('the documents were requested before the table was complete');
     return table;
   };
   const operations = [
@@ -25,7 +25,7 @@ export function createDocuments(info: { readonly version: string; readonly url: 
       rate: 'uncounted',
       output: z.looseObject({ openapi: z.string() }),
       handle: () => {
-        document ??= JSON.stringify(openApiOf(known(), { version: info.version, url: info.url() }));
+        document ??= JSON.stringify(openApiOf(complete(), { version: info.version, url: info.url() }));
         return new RawReply('application/json; charset=utf-8', document);
       },
     }),
@@ -39,15 +39,15 @@ export function createDocuments(info: { readonly version: string; readonly url: 
       contentType: 'text/html',
       output: z.string(),
       handle: () => {
-        page ??= documentsPage(known());
+        page ??= documentsPage(complete());
         return new RawReply('text/html; charset=utf-8', page, { headers: documentsPageHeaders });
       },
     }),
   ];
   return {
     operations,
-    describe: (complete) => {
-      table = complete;
+    describe: (described) => {
+      table = described;
     },
   };
 }

@@ -5,7 +5,7 @@ import { codesOf, type Operation, type OperationTable } from '../operations/inde
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Refusals that any operation of a kind can give, beside those it names itself. */
+/** The errors that every operation of this kind can return, and those that it declares itself. */
 function refusalsOf(operation: Operation): readonly ErrorCode[] {
   const { access } = operation;
   const codes: ErrorCode[] = [...operation.errors, 'internal_error', 'service_unavailable'];
@@ -21,7 +21,7 @@ function refusalsOf(operation: Operation): readonly ErrorCode[] {
   return [...new Set(codes)];
 }
 
-/** The OpenAPI 3.1 document, made of the declarations that serve the requests. */
+/** The OpenAPI 3.1 document, generated from the declarations that serve the requests. */
 export function openApiOf(
   table: OperationTable,
   info: { readonly version: string; readonly url: string },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { groupBy } from './group.js';
 import type { Operation, OperationTable } from '../operations/index.js';
 
-/** The readable page of the operations: one file, nothing loaded from elsewhere. */
+/** The readable page of the operations: one file that loads nothing else. */
 export function documentsPage(table: OperationTable): string {
   const groups = groupBy(table.operations, ({ name }) => name.split('.')[0] ?? '');
   const menu = [...groups.keys()]
@@ -34,7 +34,7 @@ const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2r
 h3{margin-bottom:0;font-size:1rem}section p{margin:.2rem 0}code{background:#f2f2f2;padding:0 .25em}
 .meta{color:#666;font-size:.9em}nav a{margin-right:.8em}`;
 
-/** The page runs no script and loads nothing; only the style that stands in it applies. */
+/** The page runs no script and loads nothing; only its own style element applies. */
 export const documentsPageHeaders: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
     "default-src 'none'",

@@ -5,21 +5,21 @@ import { plainAddress } from '../../kernel/address.js';
 type Range = ReturnType<typeof ipaddr.parseCIDR>;
 
 /**
- * The address that a request counts for: the socket's, unless that belongs to a trusted proxy. Then all lines of
- * `X-Forwarded-For` are one list (RFC 9110, 5.3), read from the right: each proxy appends the address that it was
- * called from, so the first one that is not itself a trusted proxy is the client's. Everything left of it is the
- * client's own word.
+ * The address that a request counts for: the socket's, unless that belongs to a trusted proxy. In that case, all lines
+ * of `X-Forwarded-For` form one list (RFC 9110, 5.3), read from the right: each proxy appends the address that it was
+ * called from, so the first address that is not a trusted proxy is the client's. The client can invent everything to the
+ * left of it.
  */
 export class AddressReader {
   readonly #trusted: readonly Range[];
-  /** IPv4 addresses as the native side gives them, already spelled; clients keep theirs for many requests. */
+  /** IPv4 addresses from the native side and their text; clients use theirs for many requests. */
   readonly #spelled = new Map<number, string>();
 
   constructor(trustedProxies: readonly string[]) {
     this.#trusted = trustedProxies.map((range) => ipaddr.parseCIDR(range));
   }
 
-  /** False where no proxy is trusted, so that no forwarding header is ever believed. */
+  /** False if no proxy is trusted; forwarding headers are then ignored. */
   get trustsProxies(): boolean {
     return this.#trusted.length > 0;
   }
@@ -31,7 +31,7 @@ export class AddressReader {
     return this.#client(address, hopsOf(request));
   }
 
-  /** Of a hop that is no address nothing is known, nor of those left of it: the walk ends at the last good one. */
+  /** A hop that is not an address ends the walk at the last valid one: nothing left of it can be trusted. */
   #client(proxy: string, hops: readonly string[]): string {
     let last = proxy;
     for (const hop of hops.toReversed()) {
@@ -62,7 +62,7 @@ export class AddressReader {
   }
 }
 
-/** `getHeader` gives the first line of a header alone, and that one may be the client's. */
+/** `getHeader` returns only the first line of a header, and the client may have sent that one. */
 function hopsOf(request: Pick<HttpRequest, 'forEach'>): readonly string[] {
   const lines: string[] = [];
   request.forEach((name, value) => {
@@ -75,14 +75,14 @@ function hopsOf(request: Pick<HttpRequest, 'forEach'>): readonly string[] {
     .filter((hop) => hop !== '');
 }
 
-/** Some balancers append the port: `203.0.113.7:50312`, `[2001:db8::1]:443`. */
+/** Some load balancers append the port: `203.0.113.7:50312`, `[2001:db8::1]:443`. */
 const withPort = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/;
 
-/** The address of one hop in its plain spelling; undefined for what is none (`unknown`, `_hidden`, `127.1`). */
+/** The address of one hop in plain spelling; undefined for values such as `unknown`, `_hidden` or `127.1`. */
 function addressOf(hop: string): string | undefined {
   const [, six, four] = withPort.exec(hop) ?? [];
   const text = six ?? four ?? hop;
-  // Zone ids mean something on one machine only; the short and octal forms of IPv4 are read in two ways.
+  // A zone id has a meaning only on one machine; short and octal forms of IPv4 are ambiguous.
   const isAddress =
     (ipaddr.IPv6.isValid(text) && !text.includes('%')) || ipaddr.IPv4.isValidFourPartDecimal(text);
   return isAddress ? plainAddress(text) : undefined;
@@ -93,6 +93,6 @@ function spell(native: ArrayBuffer): string {
   return plainAddress(ipaddr.fromByteArray([...new Uint8Array(native)]).toString());
 }
 
-/** Of a socket that ended before its request was read. */
+/** For a socket that ended before its request was read. */
 const unknownAddress = 'unknown';
 const spelledMax = 10_000;

@@ -1,19 +1,19 @@
-/** A second piece gets a block of this size, each later one twice as much, up to the greatest. */
+/** The second piece gets a block of this size; each later block is twice as large, up to the maximum. */
 const blockBytesMin = 4 * 1024;
 const blockBytesMax = 256 * 1024;
 
 /**
- * The bytes of a body in few blocks, however small the pieces are in which they come: an object for each piece would
- * cost a hundred times the byte that a hostile client puts into it.
+ * Collects the bytes of a body in few blocks, even if they arrive in tiny pieces: one object per piece would cost a
+ * hundred times the byte that a hostile client sends in it.
  */
 export class BodyBlocks {
   #blocks: Buffer[] = [];
-  /** How much of the last block is used. */
+  /** Used bytes of the last block. */
   #used = 0;
   #length = 0;
   #nextBytes = blockBytesMin;
 
-  /** How many bytes the next `add` of so many will allocate. */
+  /** The number of bytes that the next `add` of this size will allocate. */
   growthFor(bytes: number): number {
     const last = this.#blocks.at(-1);
     if (last === undefined) return bytes;
@@ -30,14 +30,14 @@ export class BodyBlocks {
     if (fits === bytes.length) return;
     const size = this.growthFor(bytes.length - fits);
     if (last !== undefined) this.#nextBytes = Math.min(this.#nextBytes * 2, blockBytesMax);
-    // Not from the shared pool: a small part of it would keep the whole alive.
+    // Not from the shared pool: a small slice would keep the whole pool alive.
     const block = Buffer.allocUnsafeSlow(size);
     block.set(bytes.subarray(fits));
     this.#blocks.push(block);
     this.#used = bytes.length - fits;
   }
 
-  /** All bytes in one piece. */
+  /** All bytes as one array. */
   whole(): Uint8Array {
     const [only] = this.#blocks;
     if (only !== undefined && this.#blocks.length === 1) return only.subarray(0, this.#length);

@@ -1,19 +1,19 @@
-/** A body that holds bytes of the budget. */
+/** A body that occupies bytes of the budget. */
 export interface HeldBody {
-  /** Gives its bytes back and refuses its request. Called only while the body is still on its way. */
+  /** Returns its bytes and refuses its request. Called only while the body is still arriving. */
   evict(): void;
 }
 
 interface Share {
   bytes: number;
-  /** Still on their way, the oldest first. */
+  /** Bodies still arriving, oldest first. */
   readonly arriving: Set<HeldBody>;
 }
 
 /**
- * Bytes of request bodies that this node holds: from their arrival until they are read into a value, or until the
- * answer where the operation takes them raw. Each client has a bound and the node has one. When the node's is reached,
- * a body of the client that holds most gives way, so that no few clients who send slowly shut out the others.
+ * The bytes of request bodies that this node holds: from their arrival until they are parsed, or until the answer if the
+ * operation takes them raw. There is a limit per client and one for the node. At the limit of the node, a body of the
+ * client with the most bytes is evicted, so that a few clients that send slowly cannot shut out the others.
  */
 export class BodyBudget {
   readonly #perClient: number;
@@ -30,7 +30,7 @@ export class BodyBudget {
     return this.#bytes;
   }
 
-  /** False: there is no room for so many bytes more. */
+  /** Returns false if the bytes do not fit. */
   hold(client: string, body: HeldBody, bytes: number): boolean {
     let share = this.#shares.get(client);
     if ((share?.bytes ?? 0) + bytes > this.#perClient) return false;
@@ -38,7 +38,7 @@ export class BodyBudget {
       const victim = this.#largestAbove((share?.bytes ?? 0) + bytes);
       if (victim === undefined) return false;
       victim.evict();
-      // Its own share may have been the one that was given up.
+      // The eviction may have removed this client's own share.
       share = this.#shares.get(client);
     }
     if (share === undefined) this.#shares.set(client, (share = { bytes: 0, arriving: new Set() }));
@@ -48,7 +48,7 @@ export class BodyBudget {
     return true;
   }
 
-  /** The body is whole: it is read next, and gives way to nobody. */
+  /** The body is complete: it is parsed next and can no longer be evicted. */
   arrived(client: string, body: HeldBody): void {
     this.#shares.get(client)?.arriving.delete(body);
   }

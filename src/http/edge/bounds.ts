@@ -1,19 +1,19 @@
-/** What strangers may take of this node. */
+/** Limits on the resources of this node that unauthenticated clients can use. */
 export interface EdgeBounds {
   readonly connectionsPerAddress: number;
   readonly connections: number;
-  /** Of request bodies, held at one time for one client address. */
+  /** Bytes of request bodies held at once for one client address. */
   readonly bodyBytesPerAddress: number;
   readonly bodyBytes: number;
 }
 
 export const defaultBounds: EdgeBounds = {
-  /** A whole office behind one address, or a customer's backend with as many streams open, stays below it. */
+  /** A whole office behind one address, or a customer's backend with as many open streams, stays below this. */
   connectionsPerAddress: 1_000,
-  /** At some 10 KB each, 200 MB when nobody does anything with them. */
+  /** About 10 KB each: 200 MB of idle connections. */
   connections: 20_000,
-  /** Three of the largest bodies that any operation takes. */
+  /** Three of the largest bodies that any operation accepts. */
   bodyBytesPerAddress: 64 * 1024 * 1024,
-  /** What a small node can spare beside its work. */
+  /** A small node can spare this much besides its work. */
   bodyBytes: 256 * 1024 * 1024,
 };

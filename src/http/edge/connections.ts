@@ -7,25 +7,25 @@ export interface ConnectionBounds {
   readonly perNode: number;
 }
 
-/** Reading the kernel's table takes some milliseconds where it is long. */
+/** Reading a long kernel table takes some milliseconds. */
 const recountMsMin = 250;
 
 /**
- * Counts the open connections of this node and of each address (of each /64 in IPv6), and closes what comes beyond the
- * bounds before a byte of it is read. Those of trusted proxies count for the node alone.
+ * Counts the open connections of this node and of each address (of each /64 in IPv6), and closes connections beyond the
+ * limits before reading a byte. Connections of trusted proxies count only for the node.
  *
- * The native side tells of each connection that opens and of each that closes, but of a closed one no longer whose it
- * was. That is known where the connection had no request yet, or one without its answer. Where it closes between two
- * requests it stays in the count of its address, and the counts of all addresses are together higher than the number of
- * connections. An address is then refused only when it is over its bound even if the whole difference were its own, and
- * where the kernel lists the connections, the counts are set right by that list.
+ * The native side reports every opened and closed connection, but not the address of a closed one. The address is known
+ * if the connection had no request yet, or one without an answer. A connection that closes between two requests stays in
+ * the count of its address, so the sum of the address counts can exceed the number of connections. An address is
+ * therefore refused only if it is over its limit even when the whole difference is its own; and on systems where the
+ * kernel lists connections, that list corrects the counts.
  */
 export class Connections {
   readonly #bounds: ConnectionBounds;
   readonly #peers: PeerReader;
   readonly #listPeers: (port: number) => Promise<ReadonlyMap<Peer, number> | undefined>;
   readonly #open = new Map<Peer, number>();
-  /** The sum of the above. */
+  /** The sum of all counts in `#open`. */
   #counted = 0;
   #total = 0;
   #refused = 0;
@@ -38,12 +38,12 @@ export class Connections {
     this.#listPeers = listPeers;
   }
 
-  /** WebSockets included. */
+  /** Includes WebSockets. */
   get size(): number {
     return this.#total;
   }
 
-  /** Since the start. */
+  /** The number of refused connections since the start. */
   get refused(): number {
     return this.#refused;
   }
@@ -56,7 +56,7 @@ export class Connections {
       const peer = this.#peers.read(native);
       if (this.#admits(peer, native)) {
         this.#count(peer, 1);
-        // Its first request sets a listener of its own in place of this one.
+        // The first request replaces this listener with its own.
         response.onAborted(() => this.closedBy(peer));
       } else {
         this.#refused += 1;
@@ -69,12 +69,12 @@ export class Connections {
     this.#port = port;
   }
 
-  /** The connection whose end was told last was this peer's. */
+  /** The most recently closed connection belonged to this peer. */
   closedBy(peer: Peer): void {
     this.#count(peer, -1);
   }
 
-  /** Once a connection is a WebSocket, the native side does not tell of its end as it does of others. */
+  /** The native side does not report the end of a WebSocket the way it reports other connections. */
   socketClosed(peer: Peer): void {
     this.#total -= 1;
     this.#count(peer, -1);
@@ -92,13 +92,13 @@ export class Connections {
     if (this.#total > this.#bounds.perNode) return false;
     const open = this.#open.get(peer) ?? 0;
     if (open < this.#bounds.perAddress || this.#peers.isProxy(native)) return true;
-    // The one that is asked about is among the total already.
+    // The connection in question is already part of the total.
     const overcounted = Math.max(0, this.#counted - (this.#total - 1));
     if (overcounted > 0) this.#recount();
     return open - overcounted < this.#bounds.perAddress;
   }
 
-  /** Meanwhile connections come and go, so the list is off by a few; the next recount sets that right. */
+  /** Connections open and close during the read, so the list is off by a few; the next recount corrects that. */
   #recount(): void {
     const now = performance.now();
     if (now < this.#recountAt) return;

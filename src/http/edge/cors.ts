@@ -1,6 +1,6 @@
 import type { Method } from '../operations/index.js';
 
-/** What browsers of other origins may do: only those that the operator listed. */
+/** Answers browsers of other origins; only origins that the operator listed are allowed. */
 export class CrossOrigin {
   readonly #origins: ReadonlySet<string>;
 
@@ -8,7 +8,7 @@ export class CrossOrigin {
     this.#origins = new Set(origins);
   }
 
-  /** False where no origin is listed, so that the header need not even be read. */
+  /** False if no origin is listed; the header need not be read then. */
   get open(): boolean {
     return this.#origins.size > 0;
   }

@@ -10,7 +10,7 @@ import type { Handshake, OpenSocket } from './sockets.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
 
-/** What stands above the body of every answer. */
+/** The headers of an answer. */
 export interface ReplyHead {
   readonly contentType: string;
   readonly figures: RateFigures;
@@ -18,26 +18,26 @@ export interface ReplyHead {
   readonly crossOrigin: HeaderList;
 }
 
-/** What of a request outlives the native objects, copied before anything is awaited. */
+/** The data of a request that outlives the native objects; copied before the first await. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly address: string;
-  /** Whose connection it is, the client's or a proxy's: the 4 or 16 bytes of that address. */
+  /** The 4 or 16 bytes of the connection's remote address, which is the client's or a proxy's. */
   readonly native: ArrayBuffer;
   readonly requestId: string;
   readonly origin: string;
   readonly contentType: string;
-  /** 0 where the request declares none. */
+  /** 0 if the request declares none. */
   readonly contentLength: number;
   readonly isChunked: boolean;
   readonly startedAt: number;
 }
 
 /**
- * One request and its answer over the native response, which may vanish at any moment: after an abort every call on
- * it would end the process, so all calls go through here.
+ * One request and its answer over the native response. After an abort, any call on the native response would end the
+ * process, so all calls go through this class.
  */
 export class Exchange {
   readonly head: RequestHead;
@@ -52,9 +52,9 @@ export class Exchange {
   #wake: (() => void) | undefined;
   #body: IncomingBody | undefined;
   #stopLingering: (() => void) | undefined;
-  /** The answer has begun to leave, while the rest of a refused body is still let in. */
+  /** The answer has started, while the rest of a refused body is still being read. */
   #answered = false;
-  /** Whether the connection takes no further request: what follows this one cannot be trusted to be one. */
+  /** True if the connection takes no further request: the bytes after this one cannot be trusted to be a request. */
   isLast: boolean;
   status = 0;
 
@@ -66,7 +66,7 @@ export class Exchange {
     response.onAborted(() => this.#abort());
   }
 
-  /** The connection ended before the answer did. */
+  /** True if the connection ended before the answer was complete. */
   get wasAborted(): boolean {
     return this.#aborted;
   }
@@ -75,7 +75,7 @@ export class Exchange {
     return this.#aborted || this.#answered || this.#finished;
   }
 
-  /** Made only when somebody asks: most answers are done before a client could leave. */
+  /** Created on first use: most answers are complete before a client could leave. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#aborted) this.#controller.abort();
@@ -93,7 +93,7 @@ export class Exchange {
     this.#controller?.abort();
     this.#leaving?.leave();
     this.#body?.fail(
-      new PlatformError('validation_error', { message: 'The client left before its body was read.' }),
+      new PlatformError('validation_error', { message: 'The client disconnected before its body was read.' }),
     );
     this.#wake?.();
     this.#stopLingering?.();
@@ -108,8 +108,8 @@ export class Exchange {
   }
 
   /**
-   * The whole body, refused as soon as there is reason for it. Must be called in the tick of the request: the native
-   * side hands over the first bytes right after it.
+   * Reads the whole body; rejects as soon as there is a reason. Must be called in the tick of the request: the native side
+   * delivers the first bytes right after it.
    */
   readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
     const { contentLength, isChunked, address } = this.head;
@@ -123,15 +123,15 @@ export class Exchange {
     return body.bytes;
   }
 
-  /** The handler has a value made of the body, and its bytes are not needed any more. */
+  /** The handler has the parsed value; the bytes are no longer needed. */
   releaseBody(): void {
     this.#body?.drop();
   }
 
   /**
-   * Holds back the body while a credential is looked up: of a stranger's bytes no more than the first are taken in. A
-   * body that is there already is not paused for, since resuming begins the native side's idle time anew, which would
-   * cut off every answer that takes ten seconds or more; the end of a body stops that time.
+   * Holds back the body while a credential is looked up, so that only the first bytes of an unauthenticated client are
+   * read. A complete body is not paused for: resuming restarts the native idle time, which would cut off every answer that
+   * takes ten seconds or more; the end of a body stops that time.
    */
   pause(): void {
     this.#held = true;
@@ -167,7 +167,7 @@ export class Exchange {
     this.#finish();
   }
 
-  /** Answers a request whose body is still on its way, and closes its connection once the client can have read that. */
+  /** Answers a request whose body is still arriving, and closes the connection once the client can have read the answer. */
   #sendAndLinger(rest: IncomingBody, status: number, head: ReplyHead, body: string | Uint8Array): void {
     this.#answered = true;
     this.resume();
@@ -186,22 +186,22 @@ export class Exchange {
     );
   }
 
-  /** Of a body that is left out only its length is told. */
+  /** Sends only the length of the omitted body. */
   #endHead(length: number, close: boolean): void {
     if (!close) this.#response.writeHeader('Content-Length', String(length));
     this.#endWithoutBody(length, close);
   }
 
   /**
-   * With a length the native side waits for that many bytes, and breaks the connection off at the next request; of
-   * `undefined` it makes a length of 2^63. So it is told nothing, unless it is to close the connection anyway.
+   * With a length, the native side waits for that many bytes and breaks the connection at the next request; `undefined`
+   * becomes a length of 2^63. So no length is passed unless the connection is closed anyway.
    */
   #endWithoutBody(length: number, close: boolean): void {
     if (close) this.#response.endWithoutBody(length, true);
     else this.#response.endWithoutBody();
   }
 
-  /** An answer of headers alone. */
+  /** Sends an answer that has only headers. */
   sendHeaders(status: number, figures: RateFigures, headers: HeaderList, close: boolean): void {
     if (this.over) return;
     this.status = status;
@@ -214,7 +214,7 @@ export class Exchange {
     this.#finish();
   }
 
-  /** Begins a streamed answer; `end` must follow, or `cut`. */
+  /** Starts a streamed answer; `end` or `cut` must follow. */
   openStream(status: number, head: ReplyHead, opening: string): StreamWriter {
     this.status = status;
     if (!this.over) {
@@ -225,17 +225,16 @@ export class Exchange {
     }
     const response = this.#response;
     response.onWritable(() => {
-      // With a listener the native side leaves it to the writer to write on what it has buffered. Nothing may be
-      // written for a long time, so it is told to: a cork writes the buffer, and starts the idle time while some is
-      // left.
+      // With a listener, the native side leaves it to the writer to flush its buffer. The writer may be idle for a long
+      // time, so this cork flushes it, and starts the idle time while some of the buffer is left.
       response.cork(() => undefined);
       this.#wake?.();
       return true;
     });
-    const gone = (): AbortSignal => this.signal;
+    const goneSignal = (): AbortSignal => this.signal;
     return {
       get gone() {
-        return gone();
+        return goneSignal();
       },
       write: (chunk) => {
         if (this.over) return true;
@@ -256,7 +255,7 @@ export class Exchange {
     };
   }
 
-  /** Turns the connection into a WebSocket. From then on it is no exchange any more. */
+  /** Turns the connection into a WebSocket; the exchange ends. */
   upgrade(handshake: Handshake, { figures, crossOrigin }: ReplyHead, socket: OpenSocket): void {
     this.status = 101;
     const response = this.#response;
@@ -278,7 +277,7 @@ export class Exchange {
     this.#finish();
   }
 
-  /** Breaks the connection off, so that the reader sees that the stream is not whole. */
+  /** Closes the connection, so that the reader sees that the stream is incomplete. */
   cut(): void {
     if (this.over) return;
     this.#response.close();
@@ -286,10 +285,10 @@ export class Exchange {
 
   #writeHead(status: number, { contentType, figures, extra, crossOrigin }: ReplyHead): void {
     const response = this.#response;
-    // 200 is what the native side writes when nothing else was said.
+    // The native side writes 200 by default.
     if (status !== 200) response.writeStatus(statusLines[status] ?? String(status));
-    // Each call into native code costs as much as ten joins of strings, so several lines go in one. Nothing that a
-    // client sent is among these values but the request id, whose letters are checked.
+    // Each call into native code costs as much as ten string joins, so one call writes several lines. The only value among
+    // them that a client sent is the request id, whose characters are checked.
     response.writeHeader(
       'Content-Type',
       `${contentType}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.head.requestId}` +

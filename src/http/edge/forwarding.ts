@@ -1,6 +1,6 @@
 import type { HttpRequest } from 'uWebSockets.js';
 
-/** Headers by which proxies say that they pass a request on; every name that begins with `x-forwarded` is one too. */
+/** Headers that proxies add when they forward a request; so are all names that begin with `x-forwarded`. */
 const names = new Set([
   'forwarded',
   'via',
@@ -16,7 +16,7 @@ const names = new Set([
   'x-envoy-external-address',
 ]);
 
-/** True for a request that a proxy passed on. It comes from elsewhere, whatever its socket's address is. */
+/** True for a request that a proxy forwarded: it comes from elsewhere, whatever its socket's address is. */
 export function isForwarded(request: HttpRequest): boolean {
   let forwarded = false;
   request.forEach((name) => {
@@ -25,31 +25,31 @@ export function isForwarded(request: HttpRequest): boolean {
   return forwarded;
 }
 
-/** Proxies that a deployment forgot to trust nearly always send one of these. */
+/** Nearly every proxy that a deployment forgot to trust sends one of these. */
 const noticed = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const;
-/** Anybody can send such a header, so anybody could fill the log without this. */
+/** Any client can send such a header, and could otherwise fill the log. */
 const noticeEveryMs = 3_600_000;
 
 export interface UntrustedForwarding {
   readonly header: string;
-  /** Of the socket: the proxy's, where there is one. */
+  /** The address of the socket: of the proxy, if there is one. */
   readonly address: string;
 }
 
-/** Tells at most once an hour that requests carry forwarding headers although no proxy is trusted. */
+/** Reports at most once per hour that requests carry forwarding headers although no proxy is trusted. */
 export class ForwardingNotice {
-  readonly #tell: (seen: UntrustedForwarding) => void;
+  readonly #report: (seen: UntrustedForwarding) => void;
   #nextAtMs = -Infinity;
 
-  constructor(tell: (seen: UntrustedForwarding) => void) {
-    this.#tell = tell;
+  constructor(report: (seen: UntrustedForwarding) => void) {
+    this.#report = report;
   }
 
-  look(request: HttpRequest, address: string, nowMs: number): void {
+  check(request: HttpRequest, address: string, nowMs: number): void {
     if (nowMs < this.#nextAtMs) return;
     const header = noticed.find((name) => request.getHeader(name) !== '');
     if (header === undefined) return;
     this.#nextAtMs = nowMs + noticeEveryMs;
-    this.#tell({ header, address });
+    this.#report({ header, address });
   }
 }

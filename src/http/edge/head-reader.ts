@@ -1,11 +1,10 @@
 import type { HttpRequest } from 'uWebSockets.js';
 
 /**
- * The headers of a request that the door itself reads, from one walk over all of them: to ask the native side for each
- * one takes as long as to be shown three. The walk also tells whether a request says in one way only where its body ends.
- * Of several `Content-Length` lines the native parser takes the first, and any `Transfer-Encoding` it takes for `chunked`;
- * a proxy in front may decide otherwise, and would let through as a body what the native parser takes for the next
- * request.
+ * Reads the headers that the HTTP server itself needs, in one walk over all of them: a native call for each takes as long
+ * as a walk over three. The walk also checks that the request says unambiguously where its body ends. The native parser
+ * takes the first of several `Content-Length` lines and treats any `Transfer-Encoding` as `chunked`; a proxy in front
+ * may decide otherwise, and would pass on as a body what the native parser reads as the next request.
  */
 export class HeadReader {
   #hosts = 0;
@@ -14,7 +13,7 @@ export class HeadReader {
   #host = '';
   #length = '';
   #coding = '';
-  // Of the request that was read last; empty where it has no such header.
+  // Headers of the request read last; empty if the request does not have the header.
   requestId = '';
   contentType = '';
   apiKey = '';
@@ -27,21 +26,22 @@ export class HeadReader {
     request.forEach(this.#note);
   }
 
-  /** What is wrong with the request's framing, if anything. */
+  /** The problem of the request's framing, if any. */
   get fault(): string | undefined {
-    if (this.#hosts !== 1 || this.#host === '') return 'The request needs one Host header that is not empty.';
+    if (this.#hosts !== 1 || this.#host === '')
+      return 'The request needs exactly one Host header with a value.';
     if (this.#lengths === 0 && this.#codings === 0) return undefined;
     if (this.#lengths > 0 && this.#codings > 0)
-      return 'The request has a Content-Length header beside a Transfer-Encoding header; send one of them.';
+      return 'The request has both Content-Length and Transfer-Encoding headers; send only one of them.';
     if (this.#lengths > 1) return 'The request has more than one Content-Length header.';
     if (this.#codings > 1) return 'The request has more than one Transfer-Encoding header.';
     if (this.#codings === 1)
-      return this.isChunked ? undefined : 'The only transfer coding that is accepted is chunked.';
-    // The native parser takes no more digits either.
+      return this.isChunked ? undefined : 'The only supported transfer coding is chunked.';
+    // The native parser accepts no more digits either.
     return /^\d{1,18}$/.test(this.#length) ? undefined : 'The Content-Length header is not a number.';
   }
 
-  /** As it is declared; 0 where it is not, or is no number. */
+  /** The declared length; 0 if it is absent or not a number. */
   get contentLength(): number {
     return this.#lengths === 0 ? 0 : Number(this.#length) || 0;
   }

@@ -5,26 +5,26 @@ import type { BodyBudget, HeldBody } from './body-budget.js';
 
 export interface BodyTerms {
   readonly rules: BodyRules;
-  /** As the request declares it; 0 where it declares none. */
+  /** The declared length; 0 if there is none. */
   readonly contentLength: number;
   readonly isChunked: boolean;
   readonly budget: BodyBudget;
-  /** Whose bytes these are, for the budget. */
+  /** The client that the bytes count for in the budget. */
   readonly client: string;
 }
 
-/** How a refused body ends: `rest` for each further piece of it, `end` after the last one. */
+/** Follows the rest of a refused body: `rest` for each further piece, `end` after the last one. */
 export interface RestListener {
   rest(bytes: number): void;
   end(): void;
 }
 
 /**
- * The body of one request, as the native side hands it over. It is kept until somebody reads it, and no longer: from a
- * refusal on, what still comes is counted and dropped.
+ * The body of one request, as the native side delivers it. The bytes are kept until they are read; after a refusal,
+ * further bytes are counted and dropped.
  */
 export class IncomingBody implements HeldBody {
-  /** The whole body, or the refusal as soon as there is reason for one. */
+  /** The whole body; rejects as soon as there is a reason to refuse it. */
   readonly bytes: Promise<Uint8Array>;
   readonly #terms: BodyTerms;
   readonly #size: JsonSize | undefined;
@@ -43,7 +43,7 @@ export class IncomingBody implements HeldBody {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // A request that is refused first never awaits its body; what becomes of that body concerns nobody.
+    // If the request is refused before its body is read, nothing awaits this promise; its rejection is then irrelevant.
     this.bytes.catch(() => undefined);
     if (terms.contentLength > terms.rules.maxBytes) this.fail(tooLarge(terms.rules.maxBytes));
   }
@@ -52,7 +52,7 @@ export class IncomingBody implements HeldBody {
     return this.#hasEnded;
   }
 
-  /** Bytes that are still to come; undefined where the request does not say how many. */
+  /** The number of bytes still to come; undefined for a chunked body. */
   get bytesLeft(): number | undefined {
     if (this.#hasEnded) return 0;
     const { isChunked, contentLength } = this.#terms;
@@ -79,17 +79,17 @@ export class IncomingBody implements HeldBody {
     } catch (error) {
       return this.fail(error);
     }
-    // The native memory is gone after this call, so the bytes are copied.
+    // The native memory is valid only during this call, so the bytes are copied.
     blocks.add(piece);
     if (!isLast) return;
     budget.arrived(client, this);
-    // Where a body in chunks ends, parsers differ. What came behind it in the same piece is taken for the next request
-    // as soon as this call returns; while this one has no answer, that closes the connection.
+    // Parsers disagree on where a chunked body ends. The native side reads the bytes behind it as the next request as soon
+    // as this call returns; while this request has no answer, that closes the connection.
     if (isChunked) setImmediate(this.#resolve, blocks.whole());
     else this.#resolve(blocks.whole());
   }
 
-  /** Refuses the body; a second reason changes nothing. */
+  /** Refuses the body; further calls have no effect. */
   fail(error: unknown): void {
     this.drop();
     this.#reject(error);
@@ -99,7 +99,7 @@ export class IncomingBody implements HeldBody {
     this.fail(noRoom());
   }
 
-  /** Nobody needs the bytes any more: those held are given back, those to come are not kept. */
+  /** The bytes are no longer needed: returns the held bytes to the budget and keeps no further ones. */
   drop(): void {
     this.#blocks = undefined;
     const { budget, client } = this.#terms;
@@ -107,7 +107,7 @@ export class IncomingBody implements HeldBody {
     this.#held = 0;
   }
 
-  /** Hears of what comes after the refusal. */
+  /** Reports the bytes that arrive after a refusal. */
   follow(listener: RestListener): void {
     this.#listener = listener;
   }
@@ -119,7 +119,7 @@ function tooLarge(maxBytes: number): PlatformError {
 
 function noRoom(): PlatformError {
   return new PlatformError('service_unavailable', {
-    message: 'The server holds as many request bodies as it can; send this one again in a moment.',
+    message: 'The server holds too many request bodies; retry in a moment.',
     retryAfterSeconds: 1,
   });
 }

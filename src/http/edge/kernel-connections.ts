@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { type Peer, peerOf } from './peers.js';
 
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
-/** ESTABLISHED, and CLOSE_WAIT: the other side has ended the connection and this process has not yet. */
+/** ESTABLISHED, and CLOSE_WAIT: the peer has closed the connection, this process has not yet. */
 const openStates = new Set(['01', '08']);
 
-/** How many connections each peer has to the local port, as Linux tells it; undefined where nothing tells it. */
+/** The number of connections of each peer to the local port, from Linux; undefined on other systems. */
 export async function kernelConnections(port: number): Promise<Map<Peer, number> | undefined> {
   const counts = new Map<Peer, number>();
   let found = false;
@@ -14,7 +14,7 @@ export async function kernelConnections(port: number): Promise<Map<Peer, number>
     try {
       text = await readFile(table, 'latin1');
     } catch {
-      // Another system, or IPv6 is switched off.
+      // Another operating system, or IPv6 is off.
       continue;
     }
     found = true;
@@ -23,7 +23,7 @@ export async function kernelConnections(port: number): Promise<Map<Peer, number>
   return found ? counts : undefined;
 }
 
-/** `  1: 0100007F:1F90 0100007F:8BF2 01 …`: number, own address and port, the peer's, state. */
+/** `  1: 0100007F:1F90 0100007F:8BF2 01 …`: number, own address and port, peer's address and port, state. */
 function countLines(text: string, port: number, counts: Map<Peer, number>): void {
   const ownPort = port.toString(16).toUpperCase().padStart(4, '0');
   for (const line of text.split('\n')) {
@@ -35,7 +35,7 @@ function countLines(text: string, port: number, counts: Map<Peer, number>): void
   }
 }
 
-/** Each group of four bytes is written as a number of this machine, whose bytes stand in its own order. */
+/** Each group of four bytes is a number in the byte order of this machine. */
 function bytesOf(hex: string): Uint8Array {
   const bytes = Buffer.from(hex, 'hex');
   return isLittleEndian ? bytes.swap32() : bytes;

@@ -1,28 +1,28 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { IncomingBody } from './incoming-body.js';
 
-/** A rest of this size is mostly here by the time of the refusal: it is let in, and the connection goes on. */
+/** A rest of this size has mostly arrived by the time of the refusal: it is read, and the connection is kept. */
 const shortRestBytes = 64 * 1024;
-/** After 413 a client mostly sends all it has before it listens. A rest of known length is let in up to this size. */
+/** After 413, clients mostly send the whole body before they read. A rest of known length is read up to this size. */
 const oversizedRestBytes = 64 * 1024 * 1024;
-/** Beyond these bounds a client that still sends is not going to listen. */
+/** A client that still sends beyond these limits will not read the answer. */
 const lingerBytesMax = 16 * 1024 * 1024;
 const lingerMs = 5_000;
 
-/** What to do about the rest of a refused body: let it in and go on, or let some of it in and close. */
+/** The rest of a refused body: `short` is read and the connection kept; of `long`, some is read, then it closes. */
 export function restOf({ bytesLeft }: IncomingBody, status: number): 'short' | 'long' {
   const most = status === 413 ? oversizedRestBytes : shortRestBytes;
   return bytesLeft !== undefined && bytesLeft <= most ? 'short' : 'long';
 }
 
 /**
- * Sends an answer while the body of its request is still coming, and ends the connection afterwards. To close at once
- * would answer the client's next bytes with a reset, and a reset makes it, or the balancer in between, throw away the
- * answer unread. So the rest is read and dropped until it ends, up to a bound in bytes and time. Past the bound nothing
- * more is read: the native idle time (ten seconds and a few) then closes the connection.
+ * Sends an answer while the body of its request is still arriving, and closes the connection afterwards. Closing at once
+ * would answer the client's next bytes with a reset, on which the client, or the load balancer in between, discards the
+ * answer unread. So the rest is read and dropped until it ends, up to a limit in bytes and time. Past the limit nothing
+ * more is read: the native idle time (a little over ten seconds) then closes the connection.
  *
- * The native side forgets a response when it is whole. Until then its connection can be paused or watched, so the last
- * byte of the answer is held back while the rest comes. The returned function ends the wait for a client that left.
+ * The native side forgets a response when it is complete. Until then its connection can be paused or watched, so the last
+ * byte of the answer is held back while the rest arrives. The returned function ends the wait for a client that has left.
  */
 export function linger(
   response: HttpResponse,
@@ -56,7 +56,7 @@ export function linger(
     [sent] = response.tryEnd(body.subarray(0, -1), body.length);
   });
   if (!sent) {
-    // It has not read its earlier answers either.
+    // The client has not read its earlier answers either.
     stop();
     response.close();
     return stop;
@@ -66,7 +66,7 @@ export function linger(
       dropped += bytes;
       if (dropped > lingerBytesMax) finish(false);
     },
-    // Later, because what came behind the body in the same piece would be taken for a request that may be answered.
+    // Deferred: bytes behind the body in the same piece would otherwise be read as a request that may be answered.
     end: () => void setImmediate(finish, !isChunked),
   });
   return stop;

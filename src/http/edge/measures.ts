@@ -1,7 +1,7 @@
 import type { BodyBudget } from './body-budget.js';
 import type { Connections } from './connections.js';
 
-/** Figures of the door in the text form of the metrics. */
+/** The metrics of the HTTP server, in the Prometheus text format. */
 export function edgeMeasures(edge: {
   readonly connections: Connections;
   readonly bodyBudget: BodyBudget;
@@ -17,7 +17,7 @@ export function edgeMeasures(edge: {
     ...measure(
       'troupe_http_body_bytes',
       'gauge',
-      'Bytes of request bodies that are held',
+      'Bytes of request bodies currently held',
       edge.bodyBudget.bytes,
     ),
   ].join('\n');

@@ -1,6 +1,6 @@
 import type { us_listen_socket } from 'uWebSockets.js';
 
-// The package's types leave out the form of `listen` that takes a host and options together.
+// The package's types lack the overload of `listen` with both a host and options.
 declare module 'uWebSockets.js' {
   interface TemplatedApp {
     listen(

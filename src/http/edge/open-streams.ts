@@ -1,11 +1,11 @@
 import type { Caller } from '../../kernel/caller.js';
 
-/** Something open that can be ended because its credential has. */
+/** An open connection that ends together with its credential. */
 export interface Cuttable {
   cut(): void;
 }
 
-/** What a stream was opened with. When it ends, the stream ends with it. */
+/** The credential of a stream. When it ends, the stream ends. */
 export type StreamOwner =
   | { readonly key: string }
   /** A chain of refresh tokens. */
@@ -13,33 +13,33 @@ export type StreamOwner =
   | { readonly user: string }
   | { readonly member: string; readonly tenant: string };
 
-/** No timer waits longer; a token that lives longer is looked at again by then. */
+/** The longest delay of a timer. A token that lives longer is treated as expired then. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** Streamed answers that are being written, and open sockets, by what they rest on. */
+/** Streamed answers in progress and open sockets, by the credentials that they depend on. */
 export class OpenStreams {
-  readonly #byGround = new Map<string, Set<Cuttable>>();
+  readonly #byOwner = new Map<string, Set<Cuttable>>();
   readonly #wallMs: () => number;
 
   constructor(wallMs: () => number) {
     this.#wallMs = wallMs;
   }
 
-  /** Cuts the stream when its ground is gone or its token expires, until the returned function is called. */
+  /** Cuts the stream when its credential ends or its token expires, until the returned function is called. */
   follow(caller: Caller | undefined, stream: Cuttable): () => void {
-    const names = caller === undefined ? [] : groundsOf(caller).map(nameOf);
+    const names = caller === undefined ? [] : ownersOf(caller).map(nameOf);
     for (const name of names) {
-      const streams = this.#byGround.get(name);
-      if (streams === undefined) this.#byGround.set(name, new Set([stream]));
+      const streams = this.#byOwner.get(name);
+      if (streams === undefined) this.#byOwner.set(name, new Set([stream]));
       else streams.add(stream);
     }
     const timer = this.#expiry(caller, stream);
     return () => {
       clearTimeout(timer);
       for (const name of names) {
-        const streams = this.#byGround.get(name);
+        const streams = this.#byOwner.get(name);
         streams?.delete(stream);
-        if (streams?.size === 0) this.#byGround.delete(name);
+        if (streams?.size === 0) this.#byOwner.delete(name);
       }
     };
   }
@@ -50,21 +50,21 @@ export class OpenStreams {
     return setTimeout(() => stream.cut(), Math.min(leftMs, timerMsMax)).unref();
   }
 
-  cut(ground: StreamOwner): void {
-    for (const stream of this.#byGround.get(nameOf(ground)) ?? []) stream.cut();
+  cut(owner: StreamOwner): void {
+    for (const stream of this.#byOwner.get(nameOf(owner)) ?? []) stream.cut();
   }
 
-  /** For when it is not known which credentials ended: their holders connect again and are judged anew. */
+  /** For when it is unknown which credentials ended: the clients reconnect and are authenticated again. */
   cutAll(): void {
-    for (const streams of this.#byGround.values()) for (const stream of streams) stream.cut();
+    for (const streams of this.#byOwner.values()) for (const stream of streams) stream.cut();
   }
 
   get size(): number {
-    return new Set([...this.#byGround.values()].flatMap((streams) => [...streams])).size;
+    return new Set([...this.#byOwner.values()].flatMap((streams) => [...streams])).size;
   }
 }
 
-function groundsOf(caller: Caller): readonly StreamOwner[] {
+function ownersOf(caller: Caller): readonly StreamOwner[] {
   switch (caller.kind) {
     case 'key':
       return [{ key: caller.keyId }];
@@ -84,6 +84,6 @@ function groundsOf(caller: Caller): readonly StreamOwner[] {
   }
 }
 
-function nameOf(ground: StreamOwner): string {
-  return Object.entries(ground).flat().join(' ');
+function nameOf(owner: StreamOwner): string {
+  return Object.entries(owner).flat().join(' ');
 }

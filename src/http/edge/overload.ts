@@ -1,8 +1,7 @@
 /**
- * Watches how late the event loop runs. A late loop means more work than one core can do: the newest requests are
- * refused, so that those already taken are finished. The mean of several samples is judged, because one long pause (a
- * large garbage collection, a machine that stood still) is over by the time it is seen: whatever its length, it counts
- * as one sample among five.
+ * Measures the lag of the event loop. Lag means more work than one core can do: the node refuses the newest requests, so
+ * that accepted ones can finish. The guard uses the mean of several samples, because a single long pause (a large garbage
+ * collection, a suspended machine) is over when it is measured: whatever its length, it counts as one sample of five.
  */
 export class OverloadGuard {
   readonly #lateness: number[] = [];
@@ -20,7 +19,7 @@ export class OverloadGuard {
     this.#timer.unref();
   }
 
-  /** Takes one sample of how late the loop was. */
+  /** Records one sample of the lag. */
   record(lateMs: number): void {
     this.#lateness.push(Math.min(lateMs, sampleLateMsMax));
     if (this.#lateness.length > samplesMax) this.#lateness.shift();
@@ -42,7 +41,7 @@ export class OverloadGuard {
 
 const sampleMs = 50;
 const samplesMax = 5;
-/** Half a second behind on average: every caller already waits longer than most set as their limit. */
+/** With a mean lag of half a second, every caller already waits longer than most clients set as their limit. */
 const lagMsMax = 500;
-/** Of one sample no more counts, so that one alone never makes the mean. */
+/** Cap each sample so that one spike cannot trip shedding. */
 const sampleLateMsMax = 2 * lagMsMax;

@@ -1,9 +1,9 @@
 import { BlockList } from 'node:net';
 
-/** A client as the network shows it: an IPv4 address as a number, or the first half of an IPv6 address as text. */
+/** A client's network address: IPv4 as a number, or the first half of IPv6 as text. */
 export type Peer = number | string;
 
-/** Reads the addresses of connections, and knows those of the proxies that speak for others. */
+/** Reads the addresses of connections, and recognises trusted proxies. */
 export class PeerReader {
   readonly #proxies = new BlockList();
   readonly #hasProxies: boolean;
@@ -16,7 +16,7 @@ export class PeerReader {
     }
   }
 
-  /** `native`: the 4 or 16 bytes of the address, none when the connection has just ended. */
+  /** `native`: the 4 or 16 bytes of the address; empty if the connection has just ended. */
   read(native: ArrayBuffer): Peer {
     return native.byteLength === 0 ? 'unknown' : peerOf(new Uint8Array(native));
   }
@@ -31,14 +31,14 @@ export class PeerReader {
   }
 }
 
-/** Of 4 or 16 bytes in the order of the network. */
+/** Takes 4 or 16 bytes in network order. */
 export function peerOf(bytes: Uint8Array): Peer {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length === 4) return view.getUint32(0);
   return isMapped(bytes) ? view.getUint32(12) : view.getBigUint64(0).toString(16);
 }
 
-/** IPv4 as a socket for both families shows it: `::ffff:1.2.3.4`. */
+/** An IPv4 address on a dual-stack socket: `::ffff:1.2.3.4`. */
 function isMapped(bytes: Uint8Array): boolean {
   return bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every((byte) => byte === 0);
 }

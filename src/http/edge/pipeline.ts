@@ -28,13 +28,13 @@ import { parseQuery } from './query.js';
 import { RequestView } from './request-view.js';
 import { closeCodes, OpenSocket } from './sockets.js';
 
-/** What a finished request tells the log, the metrics and the errors endpoint. */
+/** The data of a finished request for the log, the metrics and the errors endpoint. */
 export interface RequestReport {
   readonly operation: string;
   readonly exchange: Exchange;
   readonly caller: Caller | undefined;
   readonly errorCode: string | undefined;
-  /** Set only for failures that nobody foresaw. */
+  /** Set only for unexpected failures. */
   readonly failure: unknown;
 }
 
@@ -47,16 +47,16 @@ export interface PipelineParts {
   readonly streams: OpenStreams;
   readonly socketClosed: (head: RequestHead) => void;
   readonly bodyBudget: BodyBudget;
-  /** Those that are open. */
+  /** The open sockets. */
   readonly sockets: Set<OpenSocket>;
-  /** What a failure below means for the caller; undefined for what nobody foresaw. */
+  /** Maps a failure of a lower layer to an error for the caller; undefined for unexpected failures. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
   readonly closing: () => boolean;
 }
 
 /**
- * The way of every request: who is it, may it come in, may it do this, is it well formed, then the handler. A step
- * that has its answer in memory gives it without a promise, so a plain read stays within one tick.
+ * The steps of every request: authenticate, admit, check the permission, validate, handle. A step whose result is in
+ * memory returns it without a promise, so a plain read stays within one tick.
  */
 export class Pipeline {
   readonly #parts: PipelineParts;
@@ -75,7 +75,7 @@ export class Pipeline {
     const { operation, exchange } = incoming;
     const progress: Progress = { caller: undefined, figures: undefined, span: incoming.span };
     const fail = (error: unknown): void => {
-      // Refused between the two looks of admission: the work that was counted ahead does not begin.
+      // Refused before `admitModelWork`: the work that was counted ahead does not start.
       progress.ahead?.takeBack();
       this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
     };
@@ -95,7 +95,7 @@ export class Pipeline {
     }
   }
 
-  /** Listens for the body at once, as the native side demands; it is kept only once the caller is let in. */
+  /** Listens for the body at once, as the native side requires; the body is kept only once the caller is admitted. */
   #beginBody(operation: Operation, exchange: Exchange): { bytes: Promise<Uint8Array> } | undefined {
     if (operation.method === 'GET' || (operation.body === undefined && operation.bodyRules.form === 'json'))
       return undefined;
@@ -121,7 +121,7 @@ export class Pipeline {
     });
     if (admitted instanceof Promise && hasBody) {
       exchange.pause();
-      // Also after a refusal: the connection stays open, and a paused one would never hear its next request.
+      // Also after a refusal: the connection stays open, and a paused one would never read its next request.
       const resume = (): void => exchange.resume();
       admitted.then(resume, resume);
     }
@@ -149,7 +149,7 @@ export class Pipeline {
         : validate(operation.body, bodyOf(operation, bytes, exchange));
     if (operation.bodyRules.form === 'raw')
       return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
-    // From here on the value is held, not the bytes that it was made of.
+    // From here on only the parsed value is held, not its bytes.
     exchange.releaseBody();
     return new RequestView(incoming, caller, params, query, body, noBytes);
   }
@@ -157,7 +157,7 @@ export class Pipeline {
   #reply(incoming: Incoming, progress: Progress, answer: unknown): Ready<void> {
     const { operation, exchange } = incoming;
     if (answer instanceof SocketReply) return this.#socket(incoming, progress, answer);
-    // The head of an answer has no body that could be streamed.
+    // A HEAD request gets no body to stream.
     if (answer instanceof StreamReply && exchange.head.method !== 'HEAD')
       return this.#stream(operation, exchange, progress, answer);
     const close = this.#parts.closing();
@@ -202,7 +202,7 @@ export class Pipeline {
     try {
       exchange.end((await answer.run(writer)) ?? '');
     } catch (error) {
-      // The head is long sent: a broken connection is the only way left to say that the stream is not whole.
+      // The head is already sent: only a broken connection can tell the client that the stream is incomplete.
       failure = error;
       exchange.cut();
     } finally {
@@ -226,7 +226,7 @@ export class Pipeline {
         headers: { Connection: 'Upgrade', Upgrade: 'websocket' },
       });
     const socket = new OpenSocket(() => this.#parts.socketClosed(exchange.head));
-    // Whoever has left meanwhile opens nothing, but the handler hears of it like of any other.
+    // A client that has left meanwhile opens no socket, but the handler is told like for any other.
     if (exchange.over) socket.closed();
     else exchange.upgrade(handshake, this.#head(exchange, progress, jsonType, noHeaders), socket);
     const unfollow = this.#parts.streams.follow(progress.caller, socket);
@@ -250,12 +250,12 @@ export class Pipeline {
     });
   }
 
-  #report({ span, caller }: Progress, told: Omit<RequestReport, 'caller'>): void {
-    span?.end({ status: told.exchange.status, errorCode: told.errorCode, failure: told.failure });
-    this.#parts.report({ ...told, caller });
+  #report({ span, caller }: Progress, result: Omit<RequestReport, 'caller'>): void {
+    span?.end({ status: result.exchange.status, errorCode: result.errorCode, failure: result.failure });
+    this.#parts.report({ ...result, caller });
   }
 
-  /** Answers with a refusal, in the operation's dialect. */
+  /** Answers with an error, in the operation's dialect. */
   refuse(
     exchange: Exchange,
     operationName: string,
@@ -304,7 +304,7 @@ export class Pipeline {
   }
 }
 
-/** A key knows its tenant; one that is named beside it must be the same. Every request of a key counts, also this one. */
+/** A key belongs to one tenant; a tenant in the request must be the same. Refused requests of a key count too. */
 function refuseOtherTenant({ tenantId }: Credentials, caller: Caller): void {
   if (caller.kind !== 'key' || tenantId === undefined) return;
   if (tenantId.toLowerCase() !== caller.scope.tenantId) throw new PlatformError('tenant_not_found');
@@ -314,7 +314,7 @@ function refuseWithoutPermission({ access }: Operation, caller: Caller): void {
   const { permission } = access;
   if (permission === null || !('role' in caller) || allows(caller.role, permission)) return;
   throw new PlatformError('insufficient_permissions', {
-    message: `The role ${caller.role} does not hold the permission ${permission}.`,
+    message: `The role ${caller.role} does not have the permission ${permission}.`,
     details: { permission, role: caller.role },
   });
 }
@@ -330,7 +330,7 @@ const jsonType = 'application/json; charset=utf-8';
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const noBytes = new Uint8Array(0);
 
-/** A window of an operation's own (failed sign-ins) refuses with its own figures, and so do the tokens of a month. */
+/** A separate window (failed sign-ins) and the monthly quota report their own figures when they refuse. */
 function figuresOfRefusal({ code, details }: PlatformError): RateFigures | undefined {
   if (code !== 'rate_limit_exceeded' && code !== 'quota_exceeded') return undefined;
   const { limit, remaining = 0, reset = secondsAt(details?.['reset_date']) } = details ?? {};
@@ -346,7 +346,7 @@ function secondsAt(moment: unknown): number | undefined {
 function validParams(operation: Operation, params: unknown): unknown {
   const result = operation.params?.safeParse(params);
   if (result === undefined || result.success) return result?.data;
-  // An id of the wrong form names nothing that could exist.
+  // A malformed id cannot name an existing resource.
   throw new PlatformError(operation.absent);
 }
 
@@ -359,6 +359,6 @@ function bodyOf(operation: Operation, bytes: Uint8Array, exchange: Exchange): un
       message: `The body must be application/json, not ${contentType.slice(0, 100)}.`,
     });
   }
-  // What is too deep or too much was refused while it arrived.
+  // Bodies that are too deep or too large were refused while they arrived.
   return parseJson(bytes, { prototypeNames: operation.bodyRules.prototypeNames, isCounted: true });
 }

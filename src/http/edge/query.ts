@@ -1,6 +1,6 @@
 import { refuseUnstorable } from '../operations/index.js';
 
-/** The query as text values; a name given twice keeps its last value. */
+/** The query parameters as text; of a repeated name the last value counts. */
 export function parseQuery(raw: string): Readonly<Record<string, string>> {
   if (raw === '') return nothing;
   const values: Record<string, string> = Object.create(null) as Record<string, string>;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Ids for requests that bring none: unique across processes and restarts by their first part, within one by their
- * number. They are names, not secrets, so they need no randomness of their own.
+ * Ids for requests that bring none: the first part is unique across processes and restarts, the number within the
+ * process. They are names, not secrets, so they need no further randomness.
  */
 export function requestIds(): () => string {
-  const ofProcess = randomBytes(8).toString('hex');
+  const processPrefix = randomBytes(8).toString('hex');
   let number = 0;
-  return () => `${ofProcess}-${(number += 1).toString(36)}`;
+  return () => `${processPrefix}-${(number += 1).toString(36)}`;
 }

@@ -2,7 +2,7 @@ import type { Caller } from '../../kernel/caller.js';
 import type { Log, Metrics, RecentErrors } from '../../infra/diagnostics/index.js';
 import type { RequestReport } from './pipeline.js';
 
-/** Tells the log, the metrics and the errors endpoint of each finished request. */
+/** Reports each finished request to the log, the metrics and the errors endpoint. */
 export function createRequestReporter(parts: {
   readonly log: Log;
   readonly metrics: Metrics;
@@ -20,15 +20,15 @@ export function createRequestReporter(parts: {
       status: exchange.status,
       milliseconds,
       errorCode,
-      who: whoOf(caller),
+      who: callerFields(caller),
     });
     if (failure !== undefined)
       log.logger.error({ request_id: requestId, operation, error: failure }, 'request failed');
   };
 }
 
-/** Fields of the request's line. Ids are UUIDs that the platform gave out. */
-function whoOf(caller: Caller | undefined): string {
+/** Fields of the request's log line. The ids are UUIDs that the platform issued. */
+function callerFields(caller: Caller | undefined): string {
   switch (caller?.kind) {
     case 'key':
       return `,"tenant":"${caller.scope.tenantId}","key":"${caller.keyId}"`;

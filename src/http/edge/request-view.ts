@@ -3,7 +3,7 @@ import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { OperationRequest } from '../operations/index.js';
 import type { Incoming } from './incoming.js';
 
-/** What a handler sees of a request. The abort signal is made only when the handler asks for it. */
+/** A request as its handler sees it. The abort signal is created only when the handler uses it. */
 export class RequestView implements OperationRequest {
   readonly #incoming: Incoming;
   readonly caller: Caller;

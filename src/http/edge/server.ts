@@ -24,25 +24,25 @@ import { closeCodes, type Handshake, type OpenSocket, socketBehavior } from './s
 
 export interface EdgeOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly trustedProxies: readonly string[];
   readonly corsOrigins: readonly string[];
-  /** The defaults when left out. */
+  /** Missing values take their defaults. */
   readonly bounds?: Partial<EdgeBounds>;
 }
 
 export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report' | 'refusalOf'> & {
   readonly table: OperationTable;
-  /** The clock that tokens end by; the machine's when left out. */
+  /** The clock for token expiry; default: the machine's clock. */
   readonly wallMs?: () => number;
-  /** Hears, at most once an hour, that requests come through a proxy that nobody trusts. */
+  /** Called at most once per hour, if requests come through a proxy that is not trusted. */
   readonly onUntrustedForwarding?: (seen: UntrustedForwarding) => void;
 };
 
 const empty: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The HTTP door: takes requests from the native server, finds their operation and hands them to the pipeline. */
+/** The HTTP server: receives requests from the native server, finds their operation and passes them to the pipeline. */
 export class EdgeServer {
   readonly #options: EdgeOptions;
   readonly #router: Router;
@@ -52,7 +52,7 @@ export class EdgeServer {
   readonly #forwardingNotice: ForwardingNotice;
   readonly #peers: PeerReader;
   readonly #crossOrigin: CrossOrigin;
-  /** Of the request that is being taken. */
+  /** Headers of the request that is currently being accepted. */
   readonly #head = new HeadReader();
   readonly #app = uWS.App();
   #running = 0;
@@ -92,7 +92,7 @@ export class EdgeServer {
       closing: () => this.#closing,
     });
     this.connections.watch(this.#app);
-    // Sees only requests that ask for a WebSocket; all others go on to the next line.
+    // Sees only WebSocket requests; all others reach the next handler.
     this.#app.ws(
       '/*',
       socketBehavior((response, request, handshake) => this.#take(response, request, handshake)),
@@ -100,7 +100,7 @@ export class EdgeServer {
     this.#app.any('/*', (response, request) => this.#take(response, request));
   }
 
-  /** To every socket of this node that joined the topic. */
+  /** Sends the text to every socket of this node that joined the topic. */
   publish(topic: string, text: string): void {
     if (!this.#closing) this.#app.publish(topic, text);
   }
@@ -109,26 +109,26 @@ export class EdgeServer {
     return this.#running;
   }
 
-  /** Starts listening and gives the port. The port must be free: two servers would share it in silence otherwise. */
+  /** Starts listening and returns the port. The port must be free: two servers would otherwise share it silently. */
   async listen(): Promise<number> {
     const { host, port } = this.#options;
     const socket = await new Promise<us_listen_socket | false>((resolve) => {
       this.#app.listen(host, port, listenExclusively, resolve);
     });
     if (socket === false)
-      throw new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`);
+      throw new Error(`cannot listen on ${host}:${port}: the port is in use or not permitted`);
     this.#listening = socket;
     const taken = uWS.us_socket_local_port(socket);
     this.connections.listensOn(taken);
     return taken;
   }
 
-  /** Takes no new connection, lets running requests finish until the signal aborts, then closes what is left. */
+  /** Accepts no new connection, lets running requests finish until the signal aborts, then closes the rest. */
   async close(signal: AbortSignal): Promise<void> {
     this.#closing = true;
     if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening);
     this.#listening = undefined;
-    // Their clients come back to another node, with the last id that they have.
+    // The clients reconnect to another node with their last event id.
     for (const socket of this.#sockets) socket.close(closeCodes.goingAway, 'the node is leaving');
     if (this.#running > 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -152,7 +152,7 @@ export class EdgeServer {
     if (found === undefined)
       return this.#refuseUnrouted(
         exchange,
-        new PlatformError('not_found', { message: 'Nothing is served at this address.' }),
+        new PlatformError('not_found', { message: 'There is no operation at this path.' }),
       );
     if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found), found[0]);
     const { operation, params } = found;
@@ -169,7 +169,7 @@ export class EdgeServer {
     this.#pipeline.run(this.#incomingOf(exchange, request, operation, params, handshake));
   }
 
-  /** Reads only what somebody will look at: each header read crosses into native code. */
+  /** Reads only the headers that are needed: each read crosses into native code. */
   #headOf(response: HttpResponse, request: HttpRequest): RequestHead {
     const { requestId: given, contentType, contentLength, isChunked } = this.#head;
     const method = request.getCaseSensitiveMethod();
@@ -177,7 +177,7 @@ export class EdgeServer {
     const native = response.getRemoteAddress();
     const address = this.#addresses.read(native, request);
     const startedAt = performance.now();
-    if (!this.#addresses.trustsProxies) this.#forwardingNotice.look(request, address, startedAt);
+    if (!this.#addresses.trustsProxies) this.#forwardingNotice.check(request, address, startedAt);
     return {
       method,
       path: request.getUrl(),
@@ -240,27 +240,27 @@ export class EdgeServer {
   }
 
   /**
-   * An address or method that is not served counts as an anonymous request. Where the address has operations, it is
-   * refused as they would.
+   * A path or method without an operation counts as an anonymous request. If the path has operations for other methods,
+   * the error has their dialect.
    */
-  #refuseUnrouted(exchange: Exchange, error: PlatformError, likeThis?: Operation): void {
+  #refuseUnrouted(exchange: Exchange, error: PlatformError, neighbour?: Operation): void {
     const caller = { kind: 'anonymous', address: exchange.head.address } as const;
     void (async () => {
       const admitted = await this.#admission.admitRequest(caller, 'request');
       this.#pipeline.refuse(
         exchange,
         'unrouted',
-        likeThis?.dialect ?? 'general',
+        neighbour?.dialect ?? 'general',
         { caller, figures: admitted.figures },
         admitted.refusal ?? error,
-        likeThis?.envelope,
+        neighbour?.envelope,
       );
     })();
   }
 
   /**
-   * In a later tick: the native parser goes on in what it has, by its own reading of the request. It closes the
-   * connection when it finds a further request while this one has no answer, and so serves none that was smuggled in.
+   * Answers in a later tick: first the native parser continues with its bytes, by its own reading of the request. It
+   * closes the connection if it finds a further request while this one has no answer, so a smuggled one is never served.
    */
   #refuseFraming(exchange: Exchange, fault: string): void {
     exchange.isLast = true;
@@ -281,7 +281,7 @@ export class EdgeServer {
 function headersOf(request: HttpRequest, names: readonly string[]): Readonly<Record<string, string>> {
   if (names.length === 0) return empty;
   const headers: Record<string, string> = {};
-  // Written out: by way of a list of pairs it takes six times as long.
+  // A loop: building the object from a list of pairs takes six times as long.
   for (const name of names) headers[name] = request.getHeader(name);
   return headers;
 }
@@ -298,7 +298,7 @@ function notAllowed(operations: readonly Operation[]): PlatformError {
 
 function overloaded(): PlatformError {
   return new PlatformError('service_unavailable', {
-    message: 'The server has more work than it can do at once.',
+    message: 'The server is overloaded. Retry in a moment.',
     retryAfterSeconds: 1,
   });
 }

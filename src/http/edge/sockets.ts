@@ -7,7 +7,7 @@ import type {
 } from 'uWebSockets.js';
 import type { SocketWriter } from '../operations/index.js';
 
-/** What of a request for a WebSocket outlives the native request. */
+/** The data of a WebSocket request that outlives the native request. */
 export interface Handshake {
   readonly key: string;
   readonly extensions: string;
@@ -22,15 +22,15 @@ export const closeCodes = {
   normal: 1000,
   goingAway: 1001,
   internalError: 1011,
-  /** As 401 says it over HTTP: the credential that opened the socket has ended. */
+  /** Corresponds to HTTP 401: the credential that opened the socket has ended. */
   credentialEnded: 4401,
 } as const;
 
-/** After so much silence the other side is gone; a ping comes some seconds before. */
+/** After this much silence the client counts as gone; a ping is sent some seconds before. */
 const idleSeconds = 32;
-/** Clients have nothing to say here. */
+/** Messages from clients are not used. */
 const messageBytesMax = 4_096;
-/** Who reads slower than this is closed, and comes back with the last id that it has. */
+/** A client that falls this far behind is closed; it can reconnect with its last event id. */
 const backpressureBytesMax = 1_048_576;
 
 export function socketBehavior(
@@ -54,14 +54,14 @@ export function socketBehavior(
   };
 }
 
-/** A socket over its native one, which may vanish at any moment: after that every call on it would throw. */
+/** Wraps the native socket. After the native socket has closed, every call on it would throw. */
 export class OpenSocket implements SocketWriter {
   #native: WebSocket<SocketData> | undefined;
   readonly #controller = new AbortController();
   #wake: (() => void) | undefined;
   readonly #onClose: () => void;
 
-  /** `onClose` is called for a socket that was open. */
+  /** `onClose` is called only for a socket that was open. */
   constructor(onClose: () => void) {
     this.#onClose = onClose;
   }
@@ -86,7 +86,7 @@ export class OpenSocket implements SocketWriter {
   }
 
   send(text: string): boolean {
-    // 1 is sent, 0 is buffered; what would not fit into the buffer closes the socket.
+    // 1 means sent, 0 buffered; a message that does not fit into the buffer closes the socket.
     return this.#native === undefined || this.#native.send(text) === 1;
   }
 

@@ -9,31 +9,31 @@ import type {
 } from '../../kernel/caller.js';
 import type { Permission } from './permissions.js';
 
-/** Where the tenant of a request is named. */
+/** Where a request names its tenant. */
 export type TenantSource =
-  /** No tenant is meant. */
+  /** The request has no tenant. */
   | { readonly from: 'none' }
-  /** `x-tenant-id`, which a user of exactly one tenant may leave out. */
+  /** `x-tenant-id`, optional for a user with exactly one tenant. */
   | { readonly from: 'header' }
-  /** `x-tenant-id`, which must be there. */
+  /** `x-tenant-id`, required. */
   | { readonly from: 'required-header' }
   /** A parameter of the path. */
   | { readonly from: 'path'; readonly parameter: string };
 
 /**
- * Who may call an operation. The kinds of credential are a rule of the REST route; the permission is a rule of the
- * operation itself and holds behind every door.
+ * The callers that may use an operation. The kinds of credential are a rule of the REST route; the permission is a rule
+ * of the operation and applies to every way of calling it.
  */
 export interface Access<Who extends Caller = Caller> {
   readonly credentials: ReadonlySet<'user' | 'key' | 'operator'>;
-  /** True where the operation also serves callers without a credential. */
+  /** True if callers without a credential are accepted. */
   readonly anonymous: boolean;
-  /** True where it also serves requests without a credential that come from this machine itself. */
+  /** True if requests from this machine are accepted without a credential. */
   readonly local: boolean;
   readonly tenant: TenantSource;
-  /** Null: every role of the tenant. */
+  /** Null: every role of the tenant may call. */
   readonly permission: Permission | null;
-  /** Carries the type of caller that the handler gets; never set. */
+  /** Carries the type of the handler's caller; never set. */
   readonly who?: Who;
 }
 
@@ -52,17 +52,17 @@ function access<Who extends Caller>(
   };
 }
 
-/** No credential is looked at. */
+/** Credentials are ignored. */
 export function anyone(): Access<AnonymousCaller> {
   return access([], { from: 'none' }, null, 'anyone');
 }
 
-/** A signed-in user; no tenant is meant. */
+/** A signed-in user, without a tenant. */
 export function user(): Access<UserCaller> {
   return access(['user'], { from: 'none' }, null);
 }
 
-/** With or without a signed-in user: the handler decides what is missing. */
+/** With or without a signed-in user; the handler checks the rest. */
 export function anyoneOrUser(): Access<AnonymousCaller | UserCaller> {
   return access(['user'], { from: 'none' }, null, 'anyone');
 }
@@ -75,7 +75,7 @@ export function tenantUser(
   return access(['user'], { from: header }, permission);
 }
 
-/** A signed-in user in the tenant that the path names. */
+/** A signed-in user in the tenant named by the path. */
 export function tenantUserAt(parameter: string, permission: Permission | null): Access<TenantUserCaller> {
   return access(['user'], { from: 'path', parameter }, permission);
 }
@@ -94,7 +94,7 @@ export function operator(): Access<OperatorCaller> {
   return access(['operator'], { from: 'none' }, null);
 }
 
-/** The operator, or whoever calls from this machine itself. */
+/** The operator, or any caller from this machine. */
 export function operatorOrLocal(): Access<OperatorCaller | AnonymousCaller> {
   return access(['operator'], { from: 'none' }, null, 'local');
 }

@@ -1,9 +1,9 @@
 import { type ErrorCode, errorKinds, PlatformError } from '../../kernel/errors.js';
 
 /**
- * The specification speaks of the same refusals in several ways: key endpoints have names of their own for two of
- * them, invocation writes some in capitals, and telemetry has an envelope of its own. Handlers throw one vocabulary;
- * the dialect of the operation translates at the very end.
+ * The specification gives the same errors different forms: key endpoints have other names for two of them, invocation
+ * writes some in capitals, and telemetry has a separate envelope. Handlers throw one set of codes; the dialect of the
+ * operation translates at the very end.
  */
 export type Dialect = 'general' | 'keys' | 'invocation' | 'telemetry';
 
@@ -32,9 +32,8 @@ export function translate(code: ErrorCode, dialect: Dialect): ErrorCode {
 }
 
 /**
- * The code of a refusal in the operation's dialect. What is no part of the input that the dialect has words for keeps
- * its one name wherever the general envelope is spoken: a missing tenant header, and, for an invocation, a body that
- * is no JSON and so has no fields yet.
+ * The code of an error in the operation's dialect. Two errors that do not concern the operation's own input keep their
+ * general name: a missing tenant header, and, for an invocation, a body that is not JSON and so has no fields yet.
  */
 export function codeOf(error: PlatformError, dialect: Dialect): ErrorCode {
   const field = error.details?.['field'];
@@ -43,13 +42,13 @@ export function codeOf(error: PlatformError, dialect: Dialect): ErrorCode {
   return aboutTheHeader || noInvocationYet ? error.code : translate(error.code, dialect);
 }
 
-/** Every code under which a refusal may come, for those who describe an operation. */
+/** All codes that an error can have in this dialect, for the API documents. */
 export function codesOf(code: ErrorCode, dialect: Dialect): readonly ErrorCode[] {
   const translated = translate(code, dialect);
   return dialect === 'invocation' && code === 'validation_error' ? [translated, code] : [translated];
 }
 
-/** The body of a refusal, in the envelope of the dialect. */
+/** The body of an error, in the envelope of the dialect. */
 export function envelope(error: PlatformError, dialect: Dialect): object {
   const code = codeOf(error, dialect);
   if (dialect === 'telemetry') return { error: { code: code.toUpperCase(), message: error.message } };
@@ -61,7 +60,7 @@ export function envelope(error: PlatformError, dialect: Dialect): object {
   };
 }
 
-/** What an unexpected failure looks like from outside: nothing of it is told, the log has it by request id. */
+/** Hides an unexpected failure from the client; the log contains it by request id. */
 export function unexpected(cause: unknown): PlatformError {
   return new PlatformError('internal_error', { message: errorKinds.internal_error.message, cause });
 }

@@ -17,8 +17,8 @@ export interface Invocation {
 const never = new AbortController().signal;
 
 /**
- * Calls an operation from within the process, by the same permission and validation as from outside. Which kinds of
- * credential the REST route takes does not matter here: that is a rule of the route.
+ * Calls an operation within the process, with the same checks of permission and input as a request from outside. The
+ * kinds of credential do not apply here: they are a rule of the REST route.
  */
 export async function invoke(operation: Operation, invocation: Invocation): Promise<unknown> {
   const { caller } = invocation;

@@ -5,15 +5,15 @@ import { JsonSize } from '../../kernel/json-size.js';
 const prototypeNames = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * A JSON body from outside, as a plain value. Refused are: broken UTF-8, malformed JSON, more nesting or more values
- * than `JsonSize` allows, characters that PostgreSQL cannot store (NUL, half surrogate pairs) and, unless the operation
- * takes care of them itself, names that reach an object's prototype.
+ * Parses a JSON body from outside. Refuses broken UTF-8, malformed JSON, more nesting or more values than `JsonSize`
+ * allows, characters that PostgreSQL cannot store (NUL, half surrogate pairs) and, unless the operation handles them
+ * itself, names that reach an object's prototype.
  */
 export function parseJson(
   bytes: Uint8Array,
   options: {
     readonly prototypeNames: 'refuse' | 'pass';
-    /** True: the bytes were counted when they arrived. */
+    /** True if the bytes were counted when they arrived. */
     readonly isCounted?: boolean;
   },
 ): unknown {
@@ -21,7 +21,7 @@ export function parseJson(
   if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   const value = parse(text);
-  // Only a body that can hold something of the kind is walked; nearly none can.
+  // The walk is needed only if the text contains one of these; nearly no body does.
   if (
     text.includes('\\u') ||
     text.includes('__proto__') ||
@@ -33,7 +33,7 @@ export function parseJson(
   return value;
 }
 
-/** Counts further bytes of a body; throws once they are too deep or too many values. */
+/** Counts further bytes of a body; throws if it is nested too deeply or has too many values. */
 export function refuseOversized(size: JsonSize, bytes: Uint8Array): void {
   const fault = size.add(bytes);
   if (fault !== undefined) throw malformed(fault);
@@ -65,7 +65,7 @@ function inspect(value: unknown, path: string, refuseNames: boolean): void {
   for (const [name, item] of Object.entries(value)) {
     const at = path === '' ? name : `${path}.${name}`;
     refuseUnstorable(name, 'a field name');
-    // "constructor" and "prototype" are honest words on their own; they are dangerous only as a way to the prototype.
+    // "constructor" and "prototype" alone are ordinary words; they are dangerous only as a path to the prototype.
     if (refuseNames && prototypeNames.has(name) && (name === '__proto__' || typeof item === 'object')) {
       throw invalidField(at, 'this name is not allowed');
     }
@@ -73,7 +73,7 @@ function inspect(value: unknown, path: string, refuseNames: boolean): void {
   }
 }
 
-/** Text that PostgreSQL would refuse, which must be the caller's error and not ours. */
+/** PostgreSQL would refuse this text; the caller must get the error, not the platform. */
 export function refuseUnstorable(text: string, field: string): void {
   if (text.includes('\0')) throw invalidField(field, 'must not contain the NUL character');
   if (!text.isWellFormed()) throw invalidField(field, 'must not contain half of a surrogate pair');

@@ -9,21 +9,21 @@ import type { JsonReply, RawReply, SocketReply, StreamReply } from './reply.js';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * How a request is counted. `request`: the key's, the user's or the address's window. `model-work`: the key's window
- * and the tenant's. `uncounted`: none (health, metrics, documents, keys for verification).
+ * Which windows count a request. `request`: that of the key, the user or the address. `model-work`: that of the key and
+ * that of the tenant. `uncounted`: none (health, metrics, documents, keys for verification).
  */
 export type RateClass = 'request' | 'model-work' | 'uncounted';
 
-/** What the operation accepts beside a JSON body. */
+/** Rules for the body. */
 export interface BodyRules {
   readonly maxBytes: number;
-  /** `raw`: any content type, handed over as bytes; the handler reads them (webhooks). */
+  /** `raw`: any content type, passed as bytes for the handler to parse (webhooks). */
   readonly form: 'json' | 'raw';
-  /** `refuse` answers 400 to `__proto__` and its kin; `pass` leaves them to the handler, which must drop them. */
+  /** `refuse` answers 400 to `__proto__` and similar names; `pass` leaves them to the handler, which must drop them. */
   readonly prototypeNames: 'refuse' | 'pass';
 }
 
-/** One request, judged and validated, as a handler sees it. */
+/** One admitted and validated request, as its handler sees it. */
 export interface OperationRequest<
   Who extends Caller = Caller,
   Params = unknown,
@@ -34,16 +34,16 @@ export interface OperationRequest<
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** The body as it came, where the operation takes it raw. */
+  /** The unparsed body, if the operation takes it raw. */
   readonly rawBody: Uint8Array;
-  /** What stands behind the `?`, as it came; for signatures over the address. */
+  /** The query string without `?`, unparsed; for signatures over the URL. */
   readonly rawQuery: string;
   /** Only the headers that the operation declares, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly requestId: string;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** The same at a tenth of the price, for what is called thousands of times a second. */
+  /** The same at a tenth of the cost, for operations called thousands of times per second. */
   readonly leaving: LeaveSignal;
 }
 
@@ -56,8 +56,8 @@ export type Answer<Output> =
   | Promise<Output | JsonReply<Output> | RawReply | StreamReply | SocketReply>;
 
 type Handler<Who extends Caller, P, Q, B, Output> = {
-  // A method's parameters are compared both ways, which lets a table hold handlers of different requests; the
-  // pipeline calls each only with what its own schemas produced.
+  // Method parameters are bivariant, so one table can hold handlers of different requests. The pipeline passes each
+  // handler only values that its own schemas produced.
   handle(request: OperationRequest<Who, P, Q, B>): Answer<Output>;
 };
 
@@ -78,27 +78,27 @@ export interface Declaration<
   readonly access: Access<Who>;
   readonly rate?: RateClass;
   readonly dialect?: Dialect;
-  /** The body of a refusal, where clients expect one that no dialect has. */
+  /** Builds the body of an error, if clients expect a form that no dialect has. */
   readonly envelope?: (error: PlatformError) => object;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
   readonly bodyRules?: Partial<BodyRules>;
   readonly output: O;
-  /** Of a plain answer. */
+  /** Status of a successful answer; default 200. */
   readonly status?: number;
   /** Content type of an answer that is not JSON, for the documents. */
   readonly contentType?: string;
   /** Request headers that the handler reads, lower case. */
   readonly headers?: readonly string[];
-  /** Refusals of its own, beyond those that every operation can give. */
+  /** Errors besides those that every operation can return. */
   readonly errors?: readonly ErrorCode[];
-  /** What a malformed id in the path is called; the resource cannot exist. */
+  /** The error code for a malformed id in the path: no such resource can exist. */
   readonly absent?: ErrorCode;
   readonly handle: Handler<Who, z.output<P>, z.output<Q>, z.output<B>, z.input<O>>['handle'];
 }
 
-/** A declaration with its defaults filled in and its handler's types hidden: a row of the table. */
+/** A declaration with defaults applied and the handler's types hidden: one row of the table. */
 export interface Operation {
   readonly name: string;
   readonly method: Method;

@@ -6,7 +6,7 @@ const limitMax = 100;
 const limitDefault = 50;
 const cursorCharactersMax = 200;
 
-/** `limit` and `cursor` of a list that answers everything when neither is given. A larger limit is cut. */
+/** `limit` and `cursor` of a list that returns everything if neither is given. A limit above the maximum is reduced. */
 export const pageQuery = z.object({
   limit: z
     .string()
@@ -18,7 +18,7 @@ export const pageQuery = z.object({
   cursor: z.string().max(cursorCharactersMax).optional(),
 });
 
-/** Where a page of a list, newest first, begins: behind the row of this moment and id. */
+/** The start of a page in a newest-first list: after the row with this time and id. */
 export interface Position {
   readonly at: Date;
   readonly id: string;
@@ -26,7 +26,7 @@ export interface Position {
 
 const positionShape = z.tuple([z.int(), z.uuid()]);
 
-/** Opaque to the client, and holds nothing that it has not seen. */
+/** Opaque to the client; contains only values that the client has seen. */
 export function encodeCursor({ at, id }: Position): string {
   return Buffer.from(JSON.stringify([at.getTime(), id])).toString('base64url');
 }
@@ -38,17 +38,17 @@ export function decodeCursor(cursor: string): Position {
     if (Number.isNaN(at.getTime())) throw new RangeError('not a moment');
     return { at, id };
   } catch {
-    // Whatever is wrong with it, it is not a cursor that a list gave.
-    throw invalidField('cursor', 'is not a cursor of this list');
+    // Every failure means that the cursor was not created by `encodeCursor`.
+    throw invalidField('cursor', 'is not a valid cursor');
   }
 }
 
-/** Of a list that always comes in pages. */
+/** The shape of a list that always has pages. */
 export function pageShape<Item extends z.ZodType>(item: Item) {
   return z.object({ ...listShape(item).shape, next_cursor: z.string().nullable() });
 }
 
-/** Which page of such a list is asked for. */
+/** The requested page of such a list. */
 export function pageAsked({ limit, cursor }: z.output<typeof pageQuery>): {
   readonly limit: number;
   readonly after: Position | undefined;
@@ -56,7 +56,7 @@ export function pageAsked({ limit, cursor }: z.output<typeof pageQuery>): {
   return { limit: limit ?? limitDefault, after: cursor === undefined ? undefined : decodeCursor(cursor) };
 }
 
-/** The rows were asked for with one more than the page holds, which tells whether there is another. */
+/** `rows` has one row more than the page if there is a next page. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -1,8 +1,8 @@
 import type { Role } from '../../kernel/caller.js';
 
 /**
- * The one table of rights. JWT and API key are judged by it alike, and so are MCP tools. Owner and admin hold every
- * permission; what only they may do is what the other two rows leave out.
+ * The only table of permissions, for access tokens, API keys and MCP tools. Owner and admin have every permission; the
+ * permissions missing from the other two roles are theirs alone.
  */
 export const permissions = [
   'agents:read',

@@ -4,23 +4,23 @@ import type { Access } from './access.js';
 import type { RateClass } from './operation.js';
 import type { RateFigures } from './rate-figures.js';
 
-/** The credentials of one request, as they came. */
+/** The unverified credentials of one request. */
 export interface Credentials {
   readonly apiKey: string | undefined;
   readonly bearer: string | undefined;
-  /** The tenant that the request names, by header or path. */
+  /** The tenant named in the request, by header or path. */
   readonly tenantId: string | undefined;
   readonly address: string;
   /**
-   * The request came from this machine itself: over loopback, and passed on by nobody. Looked at only where
-   * `Access.local` makes a difference.
+   * True if the request came from this machine, over loopback and without forwarding headers. Used only if `Access.local`
+   * is set.
    */
   readonly isLocal?: boolean;
 }
 
 /**
- * Turns credentials into a caller, or throws the refusal. Answers without a promise when the credential is in memory,
- * which is nearly always: the pipeline then stays in one tick.
+ * Maps credentials to a caller, or throws the error. Returns without a promise if the credential is in memory, which is
+ * nearly always: the pipeline then stays within one tick.
  */
 export interface Authenticator {
   authenticate(credentials: Credentials, access: Access): Caller | Promise<Caller>;
@@ -29,26 +29,26 @@ export interface Authenticator {
 export type Admitted = {
   readonly figures: RateFigures;
   readonly refusal?: PlatformError;
-  /** Of model work that was judged together with the request: spares the second question. */
+  /** Set if the model work was checked together with the request; saves the second check. */
   readonly ahead?: WorkAhead;
 };
 
-/** Model work judged before the request was found to be good; counted if it was admitted. */
+/** Model work that was checked before the request was validated, and counted if it was admitted. */
 export interface WorkAhead {
   readonly admitted: Admitted;
-  /** The request was refused after all: it counts as if it had not been judged. */
+  /** The request was refused later: reverses the count. */
   takeBack(): void;
 }
 
-/** Counts requests. `refusal` is set when a window or quota is used up; `figures` then speak of what refused. */
+/** Counts requests. `refusal` is set when a window or quota is used up; `figures` then describe that limit. */
 export interface Admission {
   /**
-   * Before the body is read: counts the key's window, or the user's; for model work by a user only looks at the
-   * tenant's.
+   * Before the body is read: counts the window of the key or the user; for model work by a user, only checks the window
+   * of the tenant.
    */
   admitRequest(caller: Caller, rate: RateClass): Admitted | Promise<Admitted>;
-  /** After validation, before the handler: counts the tenant's windows and the key's life count. */
+  /** After validation, before the handler: counts the tenant's windows and the key's lifetime count. */
   admitModelWork(caller: Caller, ahead?: WorkAhead): Admitted | Promise<Admitted>;
-  /** The address window's figures, without lowering them. */
+  /** The figures of the address's window, without counting a request. */
   figuresOfAddress(address: string): RateFigures;
 }

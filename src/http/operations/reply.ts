@@ -1,18 +1,18 @@
 import type { RateFigures } from './rate-figures.js';
 
 /**
- * What a browser does with an answer that it is made to open as a document: run no script, send no form, and treat it as
- * of no origin, so that it reaches nothing of the API. Pages of the platform's own name another policy.
+ * Restricts an answer that a browser is made to open as a document: no scripts, no forms, and an opaque origin, so that
+ * it cannot reach the API. Pages of the platform set their own policy.
  */
 const sandboxed: Readonly<Record<string, string>> = Object.freeze({ 'Content-Security-Policy': 'sandbox' });
 
-/** A text or byte body under its own content type, where an answer is not the usual JSON. */
+/** A text or byte body with its own content type, instead of JSON. */
 export class RawReply {
   readonly contentType: string;
   readonly body: string | Uint8Array;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the window that the handler itself counted in, where only it could know which one that is. */
+  /** The figures of the window in which the handler itself counted the request. */
   readonly figures: RateFigures | undefined;
 
   constructor(
@@ -45,25 +45,25 @@ export class JsonReply<Body> {
   }
 }
 
-/** Where a streamed answer is written. The edge implements it over a socket. */
+/** The writer of a streamed answer; the edge implements it over a socket. */
 export interface StreamWriter {
-  /** False: the socket's buffer is full, wait for `drained` before the next write. */
+  /** Returns false if the socket's buffer is full: wait for `drained` before the next write. */
   write(chunk: string | Uint8Array): boolean;
-  /** Resolves when the buffer has room again, and also when the reader is gone. */
+  /** Resolves when the buffer has room again, and also when the reader has disconnected. */
   drained(): Promise<void>;
-  /** Aborts when the reader is gone. */
+  /** Aborts when the reader disconnects. */
   readonly gone: AbortSignal;
 }
 
-/** Writes a streamed answer. What it gives is written with the end. */
+/** Writes a streamed answer. The returned text is written together with the end. */
 export type StreamRun = (writer: StreamWriter) => Promise<string | void>;
 
-/** An answer written bit by bit; it ends when `run` returns. An error of `run` cuts the connection. */
+/** An answer written in pieces; it ends when `run` returns. An error of `run` cuts the connection. */
 export class StreamReply {
   readonly contentType: string;
   readonly run: StreamRun;
   readonly headers: Readonly<Record<string, string>>;
-  /** What is there already leaves in one write with the head. */
+  /** The first bytes, sent in one write with the head. */
   readonly opening: string;
 
   constructor(
@@ -79,20 +79,20 @@ export class StreamReply {
   }
 }
 
-/** One end of a WebSocket, as a handler sees it. What clients send is not read. */
+/** One end of a WebSocket, as a handler sees it. Messages from clients are not read. */
 export interface SocketWriter {
-  /** False: the socket's buffer has grown, wait for `drained` before the next one. */
+  /** Returns false if data is buffered: wait for `drained` before the next message. */
   send(text: string): boolean;
-  /** Resolves when the buffer is empty again, and also when the other side is gone. */
+  /** Resolves when the buffer is empty again, and also when the client has disconnected. */
   drained(): Promise<void>;
-  /** From here on the socket gets what is published under the topic. */
+  /** Subscribes the socket to messages published under the topic. */
   join(topic: string): void;
   close(code: number, reason: string): void;
-  /** Aborts when the other side is gone. */
+  /** Aborts when the client disconnects. */
   readonly gone: AbortSignal;
 }
 
-/** An answer as a WebSocket; it closes when `run` returns. To a request that did not ask for one it is a refusal. */
+/** An answer as a WebSocket; it closes when `run` returns. A request that did not ask for one gets an error. */
 export class SocketReply {
   readonly run: (socket: SocketWriter) => Promise<void>;
 
@@ -102,12 +102,12 @@ export class SocketReply {
 }
 
 /**
- * The head of a streamed answer leaves with the first bytes of its body. A comment makes it leave at once, so that the
- * client of a quiet stream knows that it is connected; readers of events skip it.
+ * The head of a streamed answer is sent with the first bytes of its body. A comment sends it at once, so that the client
+ * of a quiet stream knows that it is connected; event readers ignore comments.
  */
 const openingComment = ': open\n\n';
 
-/** Server-sent events, in a form that proxies neither cache nor buffer nor compress. */
+/** Server-sent events with headers that stop proxies from caching, buffering and compressing. */
 export function eventStream(
   run: StreamRun,
   headers: Readonly<Record<string, string>> = {},

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The forms that most answers have, as schemas and as values. */
+/** The common response shapes, as schemas and as values. */
 export function oneShape<Data extends z.ZodType>(data: Data) {
   return z.object({ success: z.literal(true), data });
 }

@@ -5,31 +5,31 @@ import { type Settings, settingTable } from './settings.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** All that is wrong with the settings, in words for the operator. */
+/** All problems of the settings, worded for the operator. */
 export class SettingsError extends Error {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`The settings are not right:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    super(`Invalid settings:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
     this.name = 'SettingsError';
     this.problems = problems;
   }
 }
 
 export interface ReadOptions {
-  /** Settings without which this command cannot run. */
+  /** Settings that this command cannot run without. */
   readonly required?: readonly (keyof Settings)[];
-  /** Settings that are required where others are set, each with the reason. */
+  /** Settings that another setting requires, each with the reason. */
   readonly requiredWith?: readonly {
     readonly setting: keyof Settings;
     readonly with: keyof Settings;
     readonly why: string;
   }[];
-  /** Text for settings that the environment leaves out, in place of their general default. */
+  /** Replace the general defaults of settings that the environment leaves out. */
   readonly defaults?: Partial<Record<keyof Settings, string>>;
 }
 
-/** Reads and checks all settings at once, so that one start shows all that is to mend. */
+/** Reads and checks all settings, so that one start shows all problems. */
 export function readSettings(environment: Environment, options: ReadOptions = {}): Settings {
   const problems: string[] = [...mistypedNames(environment)];
   const values: Record<string, unknown> = {};
@@ -50,21 +50,21 @@ export function readSettings(environment: Environment, options: ReadOptions = {}
     if (values[other] === undefined || values[name] !== undefined) continue;
     const entry = settingTable[name];
     problems.push(
-      `${entry.variable} is missing, which ${settingTable[other].variable} needs: ${why}. Example: ${entry.variable}=${entry.example}`,
+      `${entry.variable} is missing; ${settingTable[other].variable} needs it: ${why}. Example: ${entry.variable}=${entry.example}`,
     );
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return Object.freeze(values) as Settings;
 }
 
-/** One line per setting: variable, value or default, meaning. Secrets show only whether they are set. */
+/** One line per setting: variable, value or default, meaning. A secret shows only whether it is set. */
 export function describeSettings(environment: Environment): readonly string[] {
   return entries().map(([, entry]) => {
     const given = environment[entry.variable] ?? environment[`${entry.variable}_FILE`];
     const shown = entry.secret && given !== undefined ? '(set)' : given;
     const value =
       shown ?? (entry.fallback === undefined || entry.fallback === '' ? '(unset)' : entry.fallback);
-    return `${entry.variable}=${value}\n    ${entry.meaning}${entry.secret ? `; also as a file by ${entry.variable}_FILE` : ''}`;
+    return `${entry.variable}=${value}\n    ${entry.meaning}${entry.secret ? `; or set ${entry.variable}_FILE to a file that contains it` : ''}`;
   });
 }
 
@@ -88,12 +88,12 @@ function entries(): readonly [keyof Settings, Setting<unknown>][] {
   return Object.entries(settingTable) as [keyof Settings, Setting<unknown>][];
 }
 
-/** Set but empty counts as set only for lists, where empty means none. */
+/** An empty value counts as unset, except for TROUPE_EGRESS_ALLOW, where empty means no ranges. */
 function textOf(entry: Setting<unknown>, environment: Environment): string | undefined {
   const direct = environment[entry.variable];
   const path = entry.secret ? environment[`${entry.variable}_FILE`] : undefined;
   if (direct !== undefined && direct !== '' && path !== undefined) {
-    throw new Error(`is given twice, also by ${entry.variable}_FILE`);
+    throw new Error(`is set twice, also by ${entry.variable}_FILE`);
   }
   if (path !== undefined) return fileText(path, entry.variable);
   if (direct === '' && entry.variable !== 'TROUPE_EGRESS_ALLOW') return undefined;
@@ -104,6 +104,6 @@ function fileText(path: string, variable: string): string {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (cause) {
-    throw new Error(`cannot be read from the file that ${variable}_FILE names (${path})`, { cause });
+    throw new Error(`cannot be read from the file in ${variable}_FILE (${path})`, { cause });
   }
 }

@@ -1,11 +1,11 @@
-/** One setting: how it is called, what it means, how its text becomes a value. */
+/** One setting: its variable, its meaning, and the function that parses it. */
 export interface Setting<Value> {
   readonly variable: string;
   readonly meaning: string;
   readonly example: string;
-  /** Never shown; may be given as a file by `<variable>_FILE`. */
+  /** A secret is never shown, and may be given as a file by `<variable>_FILE`. */
   readonly secret: boolean;
-  /** The text that stands for an unset variable; undefined: the setting stays without a value. */
+  /** The text used for an unset variable; undefined: the setting has no value. */
   readonly fallback: string | undefined;
   /** Throws an Error whose message says what is wrong with the text. */
   readonly parse: (text: string) => Value;
@@ -92,19 +92,19 @@ export function listOf<Item>(parse: (item: string) => Item): (value: string) => 
       .map((item) => parse(item));
 }
 
-/** An address of one of the given schemes, without the slash at its end. */
+/** A URL of one of the given schemes, without the slash at its end. */
 export function address(...schemes: readonly string[]): (value: string) => string {
   const asWritten = exactAddress(...schemes);
   return (value) => asWritten(value).replace(/\/+$/, '');
 }
 
-/** The same letter by letter, for what others compare so: many an issuer's name ends in a slash. */
+/** A URL, unchanged: issuers are compared letter by letter, and many issuer names end in a slash. */
 export function exactAddress(...schemes: readonly string[]): (value: string) => string {
   return (value) => {
     const url = URL.canParse(value) ? new URL(value) : undefined;
     if (url === undefined || !schemes.includes(url.protocol.slice(0, -1))) {
       throw new Error(
-        `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+        `must be a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
       );
     }
     return value;
@@ -113,7 +113,7 @@ export function exactAddress(...schemes: readonly string[]): (value: string) => 
 
 export function origin(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url === undefined || url.origin !== value) throw new Error(`holds ${value}, which is not an origin`);
+  if (url === undefined || url.origin !== value) throw new Error(`contains ${value}, which is not an origin`);
   return value;
 }
 

@@ -19,7 +19,7 @@ const port = wholeNumber(0, 65_535);
 function cidr(value: string): string {
   if (ipaddr.isValidCIDR(value)) return value;
   if (ipaddr.isValid(value)) return `${value}/${value.includes(':') ? 128 : 32}`;
-  throw new Error(`holds ${value}, which is not an address range`);
+  throw new Error(`contains ${value}, which is not an address range`);
 }
 
 function json(value: string): unknown {
@@ -33,20 +33,20 @@ function json(value: string): unknown {
 const role = oneOf('edge', 'worker');
 
 /**
- * Every setting of the product. `troupe config` lists them, the start checks them all at once; nothing else reads
- * the environment.
+ * Every setting of the product. `troupe config` lists them, and every start checks them all. No other code reads the
+ * environment.
  */
 export const settingTable = {
   httpHost: setting('TROUPE_HTTP_HOST', 'address that HTTP listens on', '0.0.0.0', text, {
     fallback: '127.0.0.1',
   }),
-  httpPort: setting('TROUPE_HTTP_PORT', 'port of HTTP; 0 takes a free one', '8080', port, {
+  httpPort: setting('TROUPE_HTTP_PORT', 'HTTP port; 0 picks a free one', '8080', port, {
     fallback: '8080',
   }),
-  grpcHost: setting('TROUPE_GRPC_HOST', 'address that the link between nodes listens on', '0.0.0.0', text, {
+  grpcHost: setting('TROUPE_GRPC_HOST', 'address that links between nodes listen on', '0.0.0.0', text, {
     fallback: '127.0.0.1',
   }),
-  grpcPort: setting('TROUPE_GRPC_PORT', 'port of the link between nodes; 0 takes a free one', '9090', port, {
+  grpcPort: setting('TROUPE_GRPC_PORT', 'port for links between nodes; 0 picks a free one', '9090', port, {
     fallback: '9090',
   }),
   advertiseAddr: setting(
@@ -57,31 +57,31 @@ export const settingTable = {
   ),
   grpcTlsCa: setting(
     'TROUPE_GRPC_TLS_CA',
-    'file with the authority of the links between nodes; with the other two, links are encrypted',
+    'file with the certificate authority for links between nodes; TLS needs this, _CERT and _KEY',
     '/etc/troupe/ca.pem',
     text,
   ),
   grpcTlsCert: setting(
     'TROUPE_GRPC_TLS_CERT',
-    'file with the certificate that this node shows other nodes',
+    'file with the certificate that this node presents to other nodes',
     '/etc/troupe/node.pem',
     text,
   ),
   grpcTlsKey: setting(
     'TROUPE_GRPC_TLS_KEY',
-    'file with the key of that certificate',
+    'file with the private key of TROUPE_GRPC_TLS_CERT',
     '/etc/troupe/node.key',
     text,
   ),
   grpcInsecure: setting(
     'TROUPE_GRPC_INSECURE',
-    'on: links between machines without TLS, where something else keeps their network to itself',
+    'on: allow links between machines without TLS; only if their network is protected in another way',
     'on',
     flag,
     { fallback: 'off' },
   ),
-  nodeId: setting('TROUPE_NODE_ID', 'name of this process; random when left out', 'node-a', nodeName),
-  nodeRoles: setting('TROUPE_NODE_ROLES', 'what this node does', 'edge,worker', listOf(role), {
+  nodeId: setting('TROUPE_NODE_ID', 'name of this process; default: a random id', 'node-a', nodeName),
+  nodeRoles: setting('TROUPE_NODE_ROLES', 'roles of this node', 'edge,worker', listOf(role), {
     fallback: 'edge,worker',
   }),
   dataDir: setting(
@@ -95,17 +95,17 @@ export const settingTable = {
   ),
   databaseUrl: setting(
     'DATABASE_URL',
-    'PostgreSQL to use',
+    'URL of the PostgreSQL database',
     'postgresql://troupe:secret@db.internal:5432/troupe',
     address('postgres', 'postgresql'),
     { secret: true },
   ),
-  redisUrl: setting('REDIS_URL', 'Redis to use', 'redis://redis.internal:6379', address('redis', 'rediss'), {
+  redisUrl: setting('REDIS_URL', 'URL of Redis', 'redis://redis.internal:6379', address('redis', 'rediss'), {
     secret: true,
   }),
   masterKey: setting(
     'TROUPE_MASTER_KEY',
-    'key that wraps the keys of the vault, 32 bytes in base64',
+    'key that encrypts the data keys of the vault, 32 bytes in base64',
     '$(openssl rand -base64 32)',
     base64Bytes(32),
     { secret: true },
@@ -119,27 +119,27 @@ export const settingTable = {
   ),
   clusterSecret: setting(
     'TROUPE_CLUSTER_SECRET',
-    'secret by which nodes prove themselves to each other; made once for the database when left out',
+    'secret by which nodes authenticate to each other; default: created once and stored in the database',
     '$(openssl rand -hex 32)',
     longToken,
     { secret: true },
   ),
-  seed: setting('TROUPE_SEED', 'what a new installation begins with', 'none', oneOf('demo', 'none')),
+  seed: setting('TROUPE_SEED', 'initial data of a new installation', 'none', oneOf('demo', 'none')),
   publicUrl: setting(
     'TROUPE_PUBLIC_URL',
-    'address at which users reach the product',
+    'URL at which users reach the product',
     'https://api.example.com',
     address('http', 'https'),
   ),
   tenantUrl: setting(
     'TROUPE_TENANT_URL',
-    'address of team management',
+    'URL of team management',
     'https://teams.example.com',
     address('http', 'https'),
   ),
   logLevel: setting(
     'TROUPE_LOG_LEVEL',
-    'least level that is logged',
+    'lowest level that is logged',
     'debug',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     { fallback: 'info' },
@@ -152,7 +152,7 @@ export const settingTable = {
   ),
   smtpUrl: setting(
     'TROUPE_SMTP_URL',
-    'outbound mail; without it mails become files in <data dir>/outbox',
+    'SMTP server for outgoing mail; default: mails are written to files in <data dir>/outbox',
     'smtps://user:secret@mail.example.com',
     address('smtp', 'smtps'),
     {
@@ -161,38 +161,38 @@ export const settingTable = {
   ),
   smtpInPort: setting(
     'TROUPE_SMTP_IN_PORT',
-    'port at which this node takes mail for email triggers',
+    'port on which this node receives mail for email triggers',
     '2525',
     port,
   ),
   smtpInTlsCert: setting(
     'TROUPE_SMTP_IN_TLS_CERT',
-    'file with the certificate that senders of mail are shown; with the key, they may encrypt',
+    'file with the certificate for incoming mail; with the key, senders can use TLS',
     '/etc/troupe/mail.pem',
     text,
   ),
   smtpInTlsKey: setting(
     'TROUPE_SMTP_IN_TLS_KEY',
-    'file with the key of that certificate',
+    'file with the private key of TROUPE_SMTP_IN_TLS_CERT',
     '/etc/troupe/mail.key',
     text,
   ),
   mailDomain: setting(
     'TROUPE_MAIL_DOMAIN',
-    'domain of the addresses of email triggers, <trigger_id>@<domain>; `serve` needs it to take mail',
+    'domain of email triggers, <trigger_id>@<domain>; `serve` needs it to receive mail',
     'agents.example.com',
     mailDomain,
   ),
   mailSenderCheck: setting(
     'TROUPE_MAIL_SENDER_CHECK',
-    'whether mails must prove their senders by DMARC to be answered; off with `npm start`',
+    'dmarc: answer a mail only if DMARC proves its sender; off: do not check (default of `npm start`)',
     'dmarc',
     oneOf('dmarc', 'off'),
     { fallback: 'dmarc' },
   ),
   trustedProxies: setting(
     'TROUPE_TRUSTED_PROXIES',
-    'ranges whose X-Forwarded-For is believed',
+    'address ranges of proxies whose X-Forwarded-For header is trusted',
     '10.0.0.0/8',
     listOf(cidr),
     {
@@ -201,42 +201,42 @@ export const settingTable = {
   ),
   connectionsPerAddress: setting(
     'TROUPE_CONNECTIONS_PER_ADDRESS',
-    'open connections of one address (of one /64 in IPv6); trusted proxies are exempt, so name yours',
+    'maximum of open connections per client address (per /64 in IPv6); trusted proxies are exempt',
     '5000',
     wholeNumber(1, 1_000_000),
     { fallback: '1000' },
   ),
   connections: setting(
     'TROUPE_CONNECTIONS',
-    'open connections of this node, those of trusted proxies included',
+    'maximum of open connections of this node, including those of trusted proxies',
     '50000',
     wholeNumber(1, 1_000_000),
     { fallback: '20000' },
   ),
   bodyMegabytesPerAddress: setting(
     'TROUPE_BODY_MB_PER_ADDRESS',
-    'megabytes of request bodies that this node holds for one client address at one time',
+    'megabytes of request bodies that this node holds at once for one client address',
     '128',
     wholeNumber(32, 65_536),
     { fallback: '64' },
   ),
   bodyMegabytes: setting(
     'TROUPE_BODY_MB',
-    'megabytes of request bodies that this node holds at one time',
+    'megabytes of request bodies that this node holds at once',
     '1024',
     wholeNumber(32, 1_048_576),
     { fallback: '256' },
   ),
   oidcIssuer: setting(
     'TROUPE_OIDC_ISSUER',
-    'outside issuer whose tokens are accepted',
+    'external token issuer whose tokens are accepted',
     'https://login.example.com',
     exactAddress('http', 'https'),
   ),
-  oidcAudience: setting('TROUPE_OIDC_AUDIENCE', 'audience that such tokens must name', 'troupe', text),
+  oidcAudience: setting('TROUPE_OIDC_AUDIENCE', 'audience that these tokens must name', 'troupe', text),
   operatorToken: setting(
     'TROUPE_OPERATOR_TOKEN',
-    'token of operator calls; whoever guesses it may change every plan',
+    'token for operator calls, which can change every plan; use a long random value',
     '$(openssl rand -hex 32)',
     longToken,
     {
@@ -245,7 +245,7 @@ export const settingTable = {
   ),
   newTenantsPerAddress: setting(
     'TROUPE_NEW_TENANTS_PER_ADDRESS',
-    'tenants that one address (IPv6: one /64) may make in a day, by registering or otherwise',
+    'tenants that one address (IPv6: one /64) may create per day',
     '100',
     wholeNumber(1, 1_000_000),
     { fallback: '1000' },
@@ -262,104 +262,104 @@ export const settingTable = {
   modelsFile: setting('TROUPE_MODELS_FILE', 'file that extends the model catalogue', './models.json', text),
   sim: setting(
     'TROUPE_SIM',
-    'whether the built-in vendor sim answers; on with `npm start` and with the demo seed, else off',
+    'on: enable the simulated vendor sim; default: on with `npm start` and with the demo seed, otherwise off',
     'on',
     flag,
   ),
-  dailyLimits: setting('TROUPE_DAILY_LIMITS', "whether the plans' daily limits hold", 'off', flag, {
+  dailyLimits: setting('TROUPE_DAILY_LIMITS', "whether the plans' daily limits apply", 'off', flag, {
     fallback: 'on',
   }),
   sandboxProcesses: setting(
     'TROUPE_SANDBOX_PROCESSES',
-    'how many child processes evaluate what tenants write: expressions, schemas, Markdown',
+    'number of child processes that evaluate the expressions, schemas and Markdown of tenants',
     '4',
     wholeNumber(1, 64),
     { fallback: '2' },
   ),
   sandboxCpuSeconds: setting(
     'TROUPE_SANDBOX_CPU_SECONDS',
-    'processor time in these processes for each tenant and minute, on each node',
+    'seconds of CPU time in these processes per tenant and minute, on each node',
     '30',
     wholeNumber(1, 3_600),
     { fallback: '10' },
   ),
   contextStrict: setting(
     'DEFAULTS_FROM_CONTEXT_STRICT',
-    'whether a tool call without its context parameter is refused',
+    'on: refuse a tool call without its context parameter',
     'on',
     flag,
     { fallback: 'off' },
   ),
-  openaiKey: setting('OPENAI_API_KEY', "the platform's key at OpenAI", 'sk-…', text, { secret: true }),
+  openaiKey: setting('OPENAI_API_KEY', "the platform's OpenAI key", 'sk-…', text, { secret: true }),
   openaiBaseUrl: setting(
     'OPENAI_BASE_URL',
-    'address of OpenAI, with /v1',
+    'URL of the OpenAI API, with /v1',
     'https://api.openai.com/v1',
     address('http', 'https'),
   ),
-  anthropicKey: setting('ANTHROPIC_API_KEY', "the platform's key at Anthropic", 'sk-ant-…', text, {
+  anthropicKey: setting('ANTHROPIC_API_KEY', "the platform's Anthropic key", 'sk-ant-…', text, {
     secret: true,
   }),
   anthropicBaseUrl: setting(
     'ANTHROPIC_BASE_URL',
-    'address of Anthropic',
+    'URL of the Anthropic API',
     'https://api.anthropic.com',
     address('http', 'https'),
   ),
-  geminiKey: setting('GEMINI_API_KEY', "the platform's key at Google", 'AIza…', text, { secret: true }),
+  geminiKey: setting('GEMINI_API_KEY', "the platform's Google key", 'AIza…', text, { secret: true }),
   geminiBaseUrl: setting(
     'GEMINI_BASE_URL',
-    'address of Gemini',
+    'URL of the Gemini API',
     'https://generativelanguage.googleapis.com',
     address('http', 'https'),
   ),
-  xaiKey: setting('XAI_API_KEY', "the platform's key at xAI", 'xai-…', text, { secret: true }),
+  xaiKey: setting('XAI_API_KEY', "the platform's xAI key", 'xai-…', text, { secret: true }),
   xaiBaseUrl: setting(
     'XAI_BASE_URL',
-    'address of xAI, with /v1',
+    'URL of the xAI API, with /v1',
     'https://api.x.ai/v1',
     address('http', 'https'),
   ),
-  openrouterKey: setting('OPENROUTER_API_KEY', "the platform's key at OpenRouter", 'sk-or-…', text, {
+  openrouterKey: setting('OPENROUTER_API_KEY', "the platform's OpenRouter key", 'sk-or-…', text, {
     secret: true,
   }),
   openrouterBaseUrl: setting(
     'OPENROUTER_BASE_URL',
-    'address of OpenRouter, with /api/v1',
+    'URL of the OpenRouter API, with /api/v1',
     'https://openrouter.ai/api/v1',
     address('http', 'https'),
   ),
   compatibleVendors: setting(
     'OPENAI_COMPATIBLE_VENDORS',
-    'further vendors that speak OpenAI’s protocol, as a JSON array',
+    'further vendors with an OpenAI-compatible API, as a JSON array',
     '[{"name":"local","base_url":"http://127.0.0.1:11434/v1","models":["llama3"]}]',
     json,
     { secret: true },
   ),
   twilioBaseUrl: setting(
     'TROUPE_TWILIO_BASE_URL',
-    'address of Twilio',
+    'URL of the Twilio API',
     'https://api.twilio.com',
     address('http', 'https'),
   ),
   whatsappBaseUrl: setting(
     'TROUPE_WHATSAPP_BASE_URL',
-    'address of the WhatsApp cloud API',
+    'URL of the WhatsApp Cloud API',
     'https://graph.facebook.com',
     address('http', 'https'),
   ),
 } as const satisfies Record<string, Setting<unknown>>;
 
-/** 32 hexadecimal digits are 128 bits: nobody guesses them. */
+/** 32 hexadecimal digits are 128 bits, too many to guess. */
 const tokenCharactersMin = 32;
 
 function longToken(value: string): string {
   const token = text(value).trim();
   if (token.length < tokenCharactersMin) {
-    throw new Error(`must have at least ${tokenCharactersMin} characters and has ${token.length}`);
+    throw new Error(`must have at least ${tokenCharactersMin} characters, but has ${token.length}`);
   }
   // The operator token travels as a bearer token, which ends at the first space.
-  if (/\s/.test(token)) throw new Error('must not hold spaces');
+  if (/\s/.test(token)) throw new Error('must not contain spaces');
   return token;
 }
 
@@ -379,7 +379,7 @@ function nodeName(value: string): string {
 
 type Table = typeof settingTable;
 
-/** The value of each setting; undefined only where it is unset and has no default. */
+/** The value of each setting; undefined only if the setting is unset and has no default. */
 export type Settings = {
   readonly [Name in keyof Table]: Table[Name] extends SettingWithDefault<infer Value>
     ? Value

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const description = z.object({ version: z.string() });
 
-/** Of the package that runs. */
+/** The version of the running package. */
 export const version = description.parse(
   JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')),
 ).version;

@@ -44,7 +44,7 @@ const figures: Record<Plan, PlanFigures> = {
   },
 };
 
-/** What an operator may set for one tenant in place of its plan's figures; stored in `tenants.settings`. */
+/** Limits that an operator may set for one tenant instead of those of its plan; stored in `tenants.settings`. */
 export const tenantSettings = z.object({
   requests_per_minute: z.int().min(1).max(1_000_000).optional(),
   requests_per_day: z.int().min(1).max(1_000_000_000).optional(),
@@ -54,7 +54,7 @@ export const tenantSettings = z.object({
 
 export type TenantSettings = z.output<typeof tenantSettings>;
 
-/** The plan's figures with the tenant's own in their place. */
+/** The limits of the plan, replaced by the tenant's own where set. */
 export function limitsOf(plan: Plan, settings: TenantSettings): TenantLimits {
   const base = figures[plan];
   return {

@@ -1,6 +1,6 @@
 /**
- * The playground: a conversation with an agent by the public API alone. The credential lives in a variable of this
- * page and nowhere else. All that comes from a server is shown as text, never as markup.
+ * The playground: a conversation with an agent through the public API only. The credential is kept in a variable of
+ * this page and nowhere else. Everything from the server is shown as text, never as markup.
  */
 import { TurnStream } from './turn-stream.js';
 
@@ -29,12 +29,12 @@ const page = {
   events: byId('events'),
 };
 
-/** Beyond this the oldest lines go: a long turn has thousands. */
+/** Beyond this, the oldest lines are removed: a long turn has thousands. */
 const eventLinesMax = 500;
 
 let credential = {};
 let sessionId;
-/** The turn that runs, with what it is shown in. */
+/** The running turn. */
 let turn;
 
 function element(name, { text, ...properties } = {}, ...children) {
@@ -44,12 +44,12 @@ function element(name, { text, ...properties } = {}, ...children) {
   return made;
 }
 
-function say(text, wrong = false) {
+function showStatus(text, wrong = false) {
   page.status.textContent = text;
   page.status.classList.toggle('wrong', wrong);
 }
 
-async function ask(method, path, body) {
+async function request(method, path, body) {
   const response = await fetch(path, {
     method,
     headers: { ...credential, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -60,12 +60,12 @@ async function ask(method, path, body) {
   return answer;
 }
 
-/** Runs what a button asks for; what goes wrong is said, not swallowed. */
+/** Runs the action of a button and shows its error. */
 async function attempt(work) {
   try {
     await work();
   } catch (error) {
-    say(error instanceof TypeError ? 'The server could not be reached.' : error.message, true);
+    showStatus(error instanceof TypeError ? 'The server could not be reached.' : error.message, true);
   }
 }
 
@@ -75,29 +75,29 @@ function fill(select, items, selected) {
   );
 }
 
-function enter(asWhom) {
+function enter(status) {
   page.withPassword.reset();
   page.withKey.reset();
   page.signIn.hidden = true;
   page.conversation.hidden = false;
-  say(asWhom);
+  showStatus(status);
   page.message.focus();
 }
 
 async function listAgents() {
-  const { data } = await ask('GET', '/api/agents/published');
+  const { data } = await request('GET', '/api/agents/published');
   fill(
     page.agent,
     data.map(({ id, name, commercial_name: shown }) => ({ id, name: shown || name })),
   );
-  if (data.length === 0) say('This tenant has no published agent.', true);
+  if (data.length === 0) showStatus('This tenant has no published agent.', true);
 }
 
 page.withPassword.addEventListener('submit', (event) => {
   event.preventDefault();
   const { email, password } = Object.fromEntries(new FormData(page.withPassword));
   void attempt(async () => {
-    const { data } = await ask('POST', '/api/auth/login', { email, password });
+    const { data } = await request('POST', '/api/auth/login', { email, password });
     const [first] = data.tenants;
     if (first === undefined) throw new Error('This account belongs to no tenant.');
     credential = { authorization: `Bearer ${data.access_token}`, 'x-tenant-id': first.id };
@@ -110,14 +110,14 @@ page.withPassword.addEventListener('submit', (event) => {
   });
 });
 
-// A key may run agents, but lists none: its holder knows the agent that it is for.
+// A key may run agents but not list them: its user must know the id of the agent.
 page.withKey.addEventListener('submit', (event) => {
   event.preventDefault();
   credential = { 'x-api-key': new FormData(page.withKey).get('key').trim() };
   page.tenantField.hidden = true;
   page.agentField.hidden = true;
   page.agentIdField.hidden = false;
-  enter('Using an API key. Give the id of an agent.');
+  enter('Using an API key. Enter the id of an agent.');
   page.agentId.focus();
 });
 
@@ -140,10 +140,10 @@ page.signOut.addEventListener('click', () => {
   page.tenant.replaceChildren();
   page.conversation.hidden = true;
   page.signIn.hidden = false;
-  say('Signed out.');
+  showStatus('Signed out.');
 });
 
-/** A session belongs to one agent; the next message begins another. */
+/** A session belongs to one agent; the next message starts a new session. */
 function startOver() {
   turn?.stream.leave();
   turn = undefined;
@@ -169,7 +169,7 @@ page.composer.addEventListener('submit', (event) => {
   void converse(message);
 });
 page.message.addEventListener('keydown', (event) => {
-  // While letters are being composed, Enter belongs to the composition.
+  // During text composition (IME), Enter confirms the composition.
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   page.composer.requestSubmit();
@@ -177,8 +177,8 @@ page.message.addEventListener('keydown', (event) => {
 page.cancel.addEventListener('click', () => {
   if (sessionId === undefined) return;
   void attempt(async () => {
-    const { data } = await ask('POST', `/api/v1/sessions/${encodeURIComponent(sessionId)}/cancel`);
-    if (!data.cancelled) say('There was no turn to cancel.');
+    const { data } = await request('POST', `/api/v1/sessions/${encodeURIComponent(sessionId)}/cancel`);
+    if (!data.cancelled) showStatus('There was no turn to cancel.');
   });
 });
 page.reconnect.addEventListener('click', () => turn?.stream.reconnect());
@@ -200,8 +200,8 @@ async function converse(message) {
     },
     onConnection: (state) => view.connection(state),
   });
-  const own = { stream };
-  turn = own;
+  const current = { stream };
+  turn = current;
   showRunning();
   await attempt(() =>
     stream.run(agentId, {
@@ -210,7 +210,7 @@ async function converse(message) {
       capabilities: { blocks: ['quick_replies'] },
     }),
   );
-  if (turn !== own) return;
+  if (turn !== current) return;
   turn = undefined;
   showRunning();
   page.message.focus();
@@ -220,7 +220,7 @@ function bubble(who, ...children) {
   return element('div', { className: 'message' }, element('p', { className: 'who', text: who }), ...children);
 }
 
-/** One answer on the page: thinking, tools, text, replies to choose from, how it ended. */
+/** Shows one answer: thinking, tools, text, suggested replies, outcome. */
 function answerView() {
   const thought = element('p', { className: 'text' });
   const thinking = element(
@@ -232,15 +232,15 @@ function answerView() {
   const tools = element('ul', { className: 'tools', hidden: true });
   const text = element('p', { className: 'text answer' });
   const note = element('p', { className: 'note' });
-  const whole = bubble('Agent', thinking, tools, text, note);
+  const message = bubble('Agent', thinking, tools, text, note);
   const calls = new Map();
-  page.messages.append(whole);
+  page.messages.append(message);
 
   const views = {
     status({ state }) {
       note.textContent = state;
       if (state !== 'restarted') return;
-      // Another node begins the turn anew: what came before it does not count.
+      // Another node restarts the turn: its earlier output is void.
       text.textContent = '';
       thought.textContent = '';
     },
@@ -265,10 +265,10 @@ function answerView() {
     response({ content, blocks = [] }) {
       text.textContent = content;
       const labels = blocks.filter(({ type }) => type === 'quick_replies').flatMap(({ data }) => data.labels);
-      if (labels.length > 0) whole.insertBefore(replies(labels), note);
+      if (labels.length > 0) message.insertBefore(replies(labels), note);
     },
-    error({ message }) {
-      say(message, true);
+    error(data) {
+      showStatus(data.message, true);
     },
     done({ outcome }) {
       note.textContent = outcome;

@@ -1,6 +1,6 @@
 /**
- * One turn as server-sent events over fetch: EventSource can neither POST nor send headers. A connection that is lost,
- * or dropped on purpose, goes on behind the last event that came, by `Last-Event-ID`.
+ * One turn as server-sent events over fetch, because EventSource can neither POST nor send headers. After a lost or
+ * closed connection, `Last-Event-ID` continues the stream after the last received event.
  */
 const attemptsMax = 8;
 const pauseMs = 500;
@@ -21,7 +21,7 @@ export class TurnStream {
     this.#onConnection = onConnection;
   }
 
-  /** From the first event to the last; rejects where the turn was refused or cannot be reached any more. */
+  /** Resolves after the last event; rejects if the turn is refused or can no longer be reached. */
   async run(agentId, body) {
     const path = `/api/v2/agents/${encodeURIComponent(agentId)}/stream`;
     await this.#read(path, {
@@ -38,18 +38,18 @@ export class TurnStream {
       await this.#read(`/api/v1/executions/${encodeURIComponent(this.#executionId)}/stream`, {
         headers: { 'last-event-id': this.#lastId },
       });
-      // Whoever gets on begins to count anew.
+      // Progress resets the count of attempts.
       if (this.#lastId !== before) attempt = 0;
       if (!this.#done && !this.#left) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 
-  /** Drops the connection; the turn goes on, and so does its reading. */
+  /** Drops the connection; the turn and its stream continue over a new one. */
   reconnect() {
     this.#connection.abort();
   }
 
-  /** Reads no more. The turn ends by itself. */
+  /** Stops reading. The turn itself continues on the server. */
   leave() {
     this.#left = true;
     this.#connection.abort();
@@ -68,7 +68,7 @@ export class TurnStream {
       else await this.#readEvents(response.body.pipeThrough(new TextDecoderStream()), connection.signal);
     } catch (error) {
       if (this.#left) return;
-      // A lost connection is no end of the turn, once there is one.
+      // Once the turn runs, a lost connection does not end it.
       if (error instanceof Refused || this.#executionId === undefined) throw error;
     }
   }
@@ -103,7 +103,7 @@ export class TurnStream {
 
 class Refused extends Error {}
 
-/** What is refused stays refused; a node that starts or leaves is worth another attempt, once the turn runs. */
+/** A refusal is final; once the turn runs, 5xx is retried, because a node may be starting or stopping. */
 async function refuse(response, running) {
   const answer = await response.json().catch(() => ({}));
   if (running && response.status >= 500) return;

@@ -19,7 +19,7 @@ test('a full disk is told of wherever it shows: in a write, a quota, or the word
       /^the data folder \/data cannot be used: the disk is full\. Free some space, or set TROUPE_DATA_DIR/,
     );
   }
-  t.regex(folderProblem('/data', failure('EDQUOT'))?.message ?? '', /quota of the disk is used up/);
+  t.regex(folderProblem('/data', failure('EDQUOT'))?.message ?? '', /disk quota is used up/);
 });
 
 test('a file elsewhere is no fault of the data folder', (t) => {
@@ -46,7 +46,7 @@ test('a service that refuses says why, where, and which setting, and never the p
     ],
     [redis, new Error('ERR DB index is out of range'), /has no database of this number/],
     [postgres, failure('28P01'), /db\.internal:5432 refuses the user or the password/],
-    [postgres, new Error('The server does not support SSL connections'), /does not speak TLS/],
+    [postgres, new Error('The server does not support SSL connections'), /does not support TLS/],
     [postgres, failure('57P03'), /is starting or stopping/],
     [postgres, new Error('something new'), /cannot be used: \(something new\)/],
   ] as const) {

@@ -323,7 +323,7 @@ test('closing lets a running request finish and takes no new connection', async 
 test('a second server on the same port fails instead of sharing it', async (t) => {
   const edge = await startEdge([echo]);
   t.teardown(edge.close);
-  await t.throwsAsync(startEdge([echo], { port: edge.port }), { message: /the port is taken/ });
+  await t.throwsAsync(startEdge([echo], { port: edge.port }), { message: /the port is in use/ });
 });
 
 test('a refusal carries its headers and details', async (t) => {
