@@ -1,8 +1,8 @@
 import type { Method, Operation } from './operation.js';
 
 /**
- * Every operation of the product. The router, the documents, the MCP tools and the tests are made from it; nothing
- * else knows what can be called.
+ * Every operation of the product. The router, the documents, the MCP tools and the tests are derived from this table,
+ * the only list of operations.
  */
 export class OperationTable {
   readonly operations: readonly Operation[];
@@ -12,8 +12,8 @@ export class OperationTable {
     const addresses = new Set<string>();
     for (const { name, method, path } of operations) {
       const address = `${method} ${path.replaceAll(/:[^/]+/g, ':')}`;
-      if (names.has(name)) throw new Error(`two operations are called ${name}`);
-      if (addresses.has(address)) throw new Error(`two operations answer ${address}`);
+      if (names.has(name)) throw new Error(`two operations have the name ${name}`);
+      if (addresses.has(address)) throw new Error(`two operations handle ${address}`);
       names.add(name);
       addresses.add(address);
     }
@@ -22,7 +22,7 @@ export class OperationTable {
 
   named(name: string): Operation {
     const found = this.operations.find((operation) => operation.name === name);
-    if (found === undefined) throw new Error(`no operation is called ${name}`);
+    if (found === undefined) throw new Error(`there is no operation ${name}`);
     return found;
   }
 }
@@ -40,7 +40,7 @@ interface Node {
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Finds the operation of a method and path. Fixed segments win over parameters. */
+/** Finds the operation for a method and path. Fixed segments have priority over parameters. */
 export class Router {
   readonly #root: Node = emptyNode();
   readonly #fixed = new Map<string, Node>();
@@ -66,7 +66,7 @@ export class Router {
     if (names.length === 0) this.#fixed.set(operation.path, node);
   }
 
-  /** The match, the operations that the path has for other methods, or undefined for an unknown path. */
+  /** Returns the match; the operations of the path for other methods; or undefined for an unknown path. */
   find(method: string, path: string): Match | readonly Operation[] | undefined {
     const direct = this.#fixed.get(path);
     if (direct !== undefined) {
@@ -109,11 +109,11 @@ function descend(node: Node, segments: readonly string[], index: number, values:
 
 function decode(value: string): string | undefined {
   try {
-    // Ids hold no escapes, and nearly all are ids.
+    // Nearly all values are ids, which contain no escapes.
     const decoded = value.includes('%') ? decodeURIComponent(value) : value;
     return decoded.includes('\0') ? undefined : decoded;
   } catch {
-    // A broken escape names nothing that could exist.
+    // A value with a broken escape cannot name an existing resource.
     return undefined;
   }
 }

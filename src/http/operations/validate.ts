@@ -3,7 +3,7 @@ import { PlatformError } from '../../kernel/errors.js';
 
 type Issue = z.core.$ZodIssue;
 
-/** What the schema makes of the input, or the refusal of its first fault. */
+/** Returns the parsed input, or throws an error about its first issue. */
 export function validate(schema: z.ZodType, input: unknown): unknown {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
@@ -26,7 +26,7 @@ function refusalOf(issues: readonly Issue[], input: unknown): PlatformError {
   });
 }
 
-/** Of a union, the first fault of the alternative that came furthest says most. */
+/** For a union, picks the first issue of the alternative that parsed furthest; it is the most specific. */
 function deepest(issue: Issue | undefined): Issue | undefined {
   if (issue?.code !== 'invalid_union' || issue.errors.length === 0) return issue;
   const alternatives = issue.errors.map((errors) => errors[0]).filter((first) => first !== undefined);

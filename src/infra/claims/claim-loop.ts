@@ -9,34 +9,34 @@ export interface Later<Subject> {
 export interface ClaimLoopParts<Subject> {
   readonly time: Time;
   readonly keyOf: (subject: Subject) => string;
-  /** Whose it is: those who wait come by turns, and nobody takes all the places. */
+  /** The group of the subject, such as its tenant: waiting groups take turns, and none may take all the places. */
   readonly shareOf: (subject: Subject) => string;
-  /** Looks after the subject once, by its row in the store; answers when to come back here. */
+  /** Handles the subject once, by claiming its row; returns when to handle it again on this node. */
   readonly work: (subject: Subject) => Promise<Later<Subject> | undefined>;
-  /** Subjects that are due and that nobody looks after, such as those of a node that is gone. */
+  /** Finds due subjects that no node handles, for example those of a node that is gone. */
   readonly findDue: () => Promise<readonly Subject[]>;
   readonly everyMs: number;
-  /** Of subjects that this node looks after at once; more wait their turn. */
+  /** Limits of the subjects handled at once on this node; further ones wait. */
   readonly room: FairLimiterLimits;
-  /** Words for the log. */
+  /** Names of the two activities for the log. */
   readonly names: { readonly working: string; readonly finding: string };
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-/** After work that failed by surprise. */
+/** The pause after unexpected failures of `work`. */
 const pauseMs = 2_000;
 
 /**
- * The loop of everything that is claimed by its row: whoever is asked looks after a subject at once, one time at a time
- * for each, comes back when the work says so, and every now and then looks for what others have left behind. Which node
- * really has a subject is decided by the row, so asking too often does no harm.
+ * The loop behind everything that is claimed by its row. A subject that is asked for is handled at once, never twice at
+ * the same time on this node, and again when `work` says so; a periodic sweep finds subjects that other nodes left
+ * behind. The row decides which node owns a subject, so asking too often does no harm.
  */
 export class ClaimLoop<Subject> {
   readonly #parts: ClaimLoopParts<Subject>;
-  /** Subjects at work, each with the one that was asked for meanwhile. */
+  /** Subjects in progress, each with the latest request that arrived meanwhile. */
   readonly #atWork = new Map<string, { next: Subject | undefined }>();
   readonly #waiting = new Map<string, Subject>();
-  /** Of the keys of those that wait. */
+  /** Admits the keys of waiting subjects. */
   readonly #room: FairLimiter<string>;
   readonly #timers = new Map<string, Timer>();
   readonly #running = new Set<Promise<void>>();
@@ -53,10 +53,10 @@ export class ClaimLoop<Subject> {
   }
 
   start(): void {
-    this.#sweepLater();
+    this.#scheduleSweep();
   }
 
-  /** What is at work ends; the rest is found by other nodes, or at the next start. */
+  /** Waits for subjects in progress; other nodes, or the next start, find the rest. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#sweep?.cancel();
@@ -66,7 +66,7 @@ export class ClaimLoop<Subject> {
     await Promise.all(this.#running);
   }
 
-  /** There is something to do for this subject. */
+  /** Requests that the subject be handled. */
   ask(subject: Subject): void {
     if (this.#stopped) return;
     const key = this.#parts.keyOf(subject);
@@ -80,7 +80,7 @@ export class ClaimLoop<Subject> {
     }
   }
 
-  /** For what cannot wait: false, and nothing done, where the subject is at work or waits already, or has no place. */
+  /** Like `ask`, but never waits: returns false if the subject is in progress or waiting, or if there is no free place. */
   askNow(subject: Subject): boolean {
     const key = this.#parts.keyOf(subject);
     const isBusy = this.#stopped || this.#atWork.has(key) || this.#waiting.has(key);
@@ -99,7 +99,7 @@ export class ClaimLoop<Subject> {
     const run = this.#workOnce(subject).then((later) => {
       this.#running.delete(run);
       this.#atWork.delete(key);
-      // Who waits comes first, also before this one's next time.
+      // Waiting subjects go first, before this one's next run.
       this.#room.leave(share);
       this.#beginWaiting();
       if (state.next !== undefined) this.ask(state.next);
@@ -123,7 +123,7 @@ export class ClaimLoop<Subject> {
     for (let key = this.#room.next(); key !== undefined; key = this.#room.next()) {
       const subject = this.#waiting.get(key);
       this.#waiting.delete(key);
-      // None, once this was stopped.
+      // The map is empty after `stop`.
       if (subject !== undefined) this.#begin(key, subject);
     }
   }
@@ -141,14 +141,14 @@ export class ClaimLoop<Subject> {
     );
   }
 
-  #sweepLater(): void {
+  #scheduleSweep(): void {
     if (this.#stopped) return;
     this.#sweep = this.#parts.time.after(this.#parts.everyMs, () => {
-      void this.#lookAround().finally(() => this.#sweepLater());
+      void this.#sweepOnce().finally(() => this.#scheduleSweep());
     });
   }
 
-  async #lookAround(): Promise<void> {
+  async #sweepOnce(): Promise<void> {
     const { findDue, report, names } = this.#parts;
     try {
       for (const subject of await findDue()) this.ask(subject);

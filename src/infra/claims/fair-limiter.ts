@@ -1,15 +1,15 @@
 import { FairQueue } from '../storage/index.js';
 
 export interface FairLimiterLimits {
-  /** Things inside at once. */
+  /** Maximum admitted at once. */
   readonly all: number;
-  /** Of these, of one share. */
+  /** Maximum of one share. */
   readonly each: number;
 }
 
 /**
- * How many may be inside at once. Who finds no place waits, share by share in turn; and since no share may take all the
- * places, one whose things stay inside for long holds up nobody but itself.
+ * Bounds how many things are admitted at once. Others wait, and the shares take turns. No share may take all the places,
+ * so a share with slow things delays only itself.
  */
 export class FairLimiter<Thing> {
   readonly #limits: FairLimiterLimits;
@@ -21,7 +21,7 @@ export class FairLimiter<Thing> {
     this.#limits = limits;
   }
 
-  /** Places that nobody has; fewer than none where somebody could not wait. */
+  /** Free places; negative if some entered without waiting. */
   get free(): number {
     return this.#limits.all - this.#inside;
   }
@@ -30,7 +30,7 @@ export class FairLimiter<Thing> {
     return this.#inside;
   }
 
-  /** On average of those who have anything inside. */
+  /** The mean number of admitted things per share, over shares that have any. */
   get insideOfEach(): number {
     return this.#insideOf.size === 0 ? 0 : this.#inside / this.#insideOf.size;
   }
@@ -63,7 +63,7 @@ export class FairLimiter<Thing> {
     else this.#insideOf.delete(share);
   }
 
-  /** Whose turn it is now; it has a place, and waits no more. */
+  /** Removes and returns the next waiting thing that has a free place. */
   next(): Thing | undefined {
     return this.free > 0 ? this.#waiting.shift((share) => this.#hasOwnPlace(share)) : undefined;
   }

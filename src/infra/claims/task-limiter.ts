@@ -5,7 +5,7 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** Places for work that waits until it may begin; shares come in turn, and none takes all the places. */
+/** Runs tasks with a limit at once; further tasks wait, shares take turns, and none takes all the places. */
 export class TaskLimiter {
   readonly #room: FairLimiter<Waiting>;
 
@@ -28,7 +28,7 @@ export class TaskLimiter {
     }
   }
 
-  /** The place is taken before the work begins, so that nobody comes in between. */
+  /** Takes the place before the task starts, so that no other task can take it in between. */
   #beginNext(): void {
     for (let next = this.#room.next(); next !== undefined; next = this.#room.next()) {
       this.#room.enter(next.share);

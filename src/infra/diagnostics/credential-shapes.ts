@@ -1,6 +1,6 @@
 /**
- * What a credential looks like, whoever made it: the key forms of vendors and of this product, JSON Web Tokens and PEM
- * blocks. Every pattern begins at the edge of a word and repeats one class without backtracking, so hostile text costs
+ * The shapes of credentials of any origin: key formats of vendors and of this product, JSON Web Tokens and PEM blocks.
+ * Every pattern begins at a word boundary and repeats one character class without backtracking, so hostile text costs
  * linear time.
  */
 const vendorKeys = [
@@ -32,18 +32,18 @@ const everyCredential = new RegExp(
   `${pemHead}[\\s\\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)|${word}|(?<![A-Za-z0-9])${authorization}`,
   'g',
 );
-/** The password in an address such as `postgres://user:password@host`; quotes end it, so that JSON stays whole. */
+/** The password in a URL such as `postgres://user:password@host`; quotes end it, so that JSON stays valid. */
 const passwordInAddress = /(?<=:\/\/[^/\s:@"'\\]{0,128}:)[^/\s@"'\\]{1,256}(?=@)/g;
 
-/** Every shape above holds one of these. Most texts hold none, and looking for these costs a tenth. */
+/** Every shape above contains one of these. Most texts contain none, and this check costs a tenth. */
 const hint = /[-_]|AIza|A(?:KIA|SIA|ROA|IDA)|ya29|SG\.|eyJ|:\/\/|earer|asic/;
 
-/** True when the text is, or holds, something shaped like a credential. */
+/** True if the text is or contains something shaped like a credential. */
 export function looksLikeCredential(text: string): boolean {
   return anyCredential.test(text);
 }
 
-/** The text with everything replaced that is shaped like a credential, for logs and error messages. */
+/** Replaces everything shaped like a credential, for logs and error messages. */
 export function withoutCredentials(text: string, replacement: string): string {
   if (text.length < 8 || !hint.test(text)) return text;
   return text.replace(everyCredential, replacement).replace(passwordInAddress, replacement);

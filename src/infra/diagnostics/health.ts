@@ -1,19 +1,19 @@
-/** One thing that must work before a node may take requests. */
+/** A check that must pass before a node may accept requests. */
 export interface ReadinessCheck {
   readonly name: string;
-  /** Throws when the part does not work. */
+  /** Throws if the dependency does not work. */
   readonly check: () => Promise<void>;
 }
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Part to `ok`, or what is wrong with it. */
+  /** Each check's name with `ok` or its problem. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
 const checkMsMax = 2_000;
 
-/** Asks every part at once, each within its time. */
+/** Runs all checks in parallel, each with a time limit. */
 export async function readiness(checks: readonly ReadinessCheck[]): Promise<Readiness> {
   const results = await Promise.all(
     checks.map(async ({ name, check }) => [name, await outcome(check)] as const),
@@ -29,7 +29,7 @@ async function outcome(check: () => Promise<void>): Promise<string> {
   try {
     return await Promise.race([check().then(() => 'ok'), late]);
   } catch {
-    // The reason may name hosts and accounts; the log has it, the public answer names only the part.
+    // The reason may contain hosts and accounts: it belongs in the log, not in the public answer.
     return 'unavailable';
   } finally {
     clearTimeout(timer);

@@ -1,22 +1,22 @@
 import { redacted } from './redaction.js';
 import { percentDecoded, plain, type Reading, unescaped } from './readings.js';
 
-/** Shorter ones occur in honest text by chance, and hiding them would tell where they stand. */
+/** Shorter secrets occur in ordinary text by chance, and hiding them would reveal where they are. */
 const lengthMin = 4;
-/** Of the password in `user:password`: a short one may be any word. */
+/** Minimum length for the password in `user:password`: a short one may be any word. */
 const partLengthMin = 8;
 const paddingMax = 2;
 
-/** How long one character may be once it is escaped or encoded. */
+/** Maximum length of one character when escaped or encoded. */
 const encodedCharsMax = 12;
 
-/** Takes known secrets out of a text. With `charsMax`, of what stands in its first so many characters; no more is shown. */
+/** Hides known secrets in a text. With `charsMax`, only the first `charsMax` characters are returned. */
 export type SecretHider = (text: string, charsMax?: number) => string;
 
 /**
- * Takes secrets that come back in an answer out of it, in the forms in which servers echo what they were sent: as they
- * are or in base64, each of them as it is, escaped as in JSON, or percent-encoded. Whoever made secret and answer to go
- * together cannot make it slow.
+ * Hides secrets in the answer of a server, in all forms in which servers echo them: plain or base64, each of them
+ * unchanged, JSON-escaped or percent-encoded. The running time stays linear even if secret and answer are crafted
+ * together.
  */
 export function secretHider(values: readonly string[], mark: string = redacted): SecretHider {
   const needles = [...new Set(values)].flatMap(needlesOf);
@@ -25,9 +25,9 @@ export function secretHider(values: readonly string[], mark: string = redacted):
   const shortest = lengths.at(0) ?? 0;
   const longest = (lengths.at(-1) ?? 0) * encodedCharsMax;
   return (text, charsMax = text.length) => {
-    // No form is shorter: most values of a JSON document are done here.
+    // No form is shorter than the secret: most values of a JSON document end here.
     if (text.length < shortest) return text.slice(0, charsMax);
-    // A secret that the end cuts through is known by what comes behind it.
+    // Text behind the cut is searched too, to recognise a secret that the cut splits.
     const looked = text.slice(0, charsMax + longest);
     const found: Range[] = [];
     for (const reading of readingsOf(looked)) {
@@ -37,7 +37,7 @@ export function secretHider(values: readonly string[], mark: string = redacted):
   };
 }
 
-/** A copy of a JSON value without the secrets: in texts, in names, and as numbers. */
+/** Copies a JSON value without the secrets in its texts, names and numbers. */
 export function hideIn(value: unknown, hide: SecretHider): unknown {
   switch (typeof value) {
     case 'string':
@@ -82,10 +82,10 @@ function needlesOf(value: string): readonly Needle[] {
   ];
 }
 
-/** A text that is looked for in time that grows with both lengths and not with their product (Knuth, Morris, Pratt). */
+/** Searches a text in time linear in both lengths (Knuth–Morris–Pratt). */
 class Needle {
   readonly #units: Uint16Array;
-  /** Where to go on in the needle when a unit differs: how much of its beginning has been seen again. */
+  /** The failure function: after a mismatch, the length of the needle's prefix that still matches. */
   readonly #back: Int32Array;
   readonly #isPadded: boolean;
 
@@ -127,7 +127,7 @@ class Needle {
   }
 }
 
-/** Those that overlap are one. */
+/** Overlapping ranges are merged. */
 function withoutRanges(text: string, found: Range[], mark: string): string {
   let shown = '';
   let end = 0;

@@ -1,4 +1,4 @@
-/** Upper bounds in seconds: finer where a healthy answer lies. */
+/** Upper bounds in seconds, finer in the range of healthy latencies. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 
 interface Series {
@@ -9,8 +9,8 @@ interface Series {
 }
 
 /**
- * A histogram for the hot path: one look-up and three additions per observation, where prom-client's own hashes its
- * labels each time. It gives prom-client's registry what that asks of a metric.
+ * A histogram for the hot path: one look-up and three additions per observation, while that of prom-client hashes its
+ * labels each time. It has the interface that prom-client's registry expects of a metric.
  */
 export class LatencyHistogram {
   readonly name: string;

@@ -1,15 +1,15 @@
 import { closeSync, openSync, write, writeSync } from 'node:fs';
 
 const bufferBytes = 65_536;
-/** Sooner than anybody who follows the log would notice. */
+/** Short enough that readers of the log do not notice the delay. */
 const flushEveryMs = 200;
 const retryMs = 20;
-/** 8 MB of lines that nobody takes; what comes then is dropped and counted rather than held for ever. */
+/** 8 MB of unwritten lines; further pieces are dropped and counted instead of filling the memory. */
 const waitingMax = 128;
 
 /**
- * Where log lines go: copied into a buffer as they come and written in large pieces. Joining strings and measuring
- * them again for each line, as general log streams do, took a quarter of the time of a small request here.
+ * The destination of log lines: copies them into a buffer and writes large pieces. Joining and measuring strings for each
+ * line, as general log streams do, took a quarter of the time of a small request here.
  */
 export class LogDestination {
   readonly #descriptor: number;
@@ -21,7 +21,7 @@ export class LogDestination {
   #writing = false;
   #dropped = 0;
 
-  /** A path, or a descriptor such as 1 for the standard output. */
+  /** `target` is a path, or a descriptor such as 1 for standard output. */
   constructor(target: string | number) {
     this.#owned = typeof target === 'string';
     this.#descriptor = typeof target === 'string' ? openSync(target, 'a', 0o600) : target;
@@ -30,18 +30,18 @@ export class LogDestination {
   }
 
   write(text: string): void {
-    // Three bytes are the most that one UTF-16 unit becomes.
+    // One UTF-16 unit becomes at most three bytes.
     if (!this.#hasRoom(text.length * 3)) this.#queue(Buffer.from(text));
     else this.#filled += this.#filling.write(text, this.#filled, 'utf8');
   }
 
-  /** For lines that are known to hold nothing but ASCII. */
+  /** For lines that contain only ASCII. */
   writeAscii(text: string): void {
     if (!this.#hasRoom(text.length)) this.#queue(Buffer.from(text, 'latin1'));
     else this.#filled += this.#filling.write(text, this.#filled, 'latin1');
   }
 
-  /** Makes room; false for a text that no buffer would hold. */
+  /** Makes room in the buffer; false for a text larger than a buffer. */
   #hasRoom(bytes: number): boolean {
     if (this.#filled + bytes > bufferBytes) this.#turn();
     return bytes <= bufferBytes;
@@ -73,7 +73,7 @@ export class LogDestination {
         setTimeout(() => this.#writeNext(), retryMs).unref();
         return;
       }
-      // A log that cannot be written must not end the node; the piece is lost and counted.
+      // A failed write must not end the node; the piece is lost and counted.
       if (error !== null) this.#dropped += 1;
       this.#took(piece, error === null ? written : piece.length);
       this.#writeNext();
@@ -86,12 +86,12 @@ export class LogDestination {
     else this.#waiting.shift();
   }
 
-  /** Pieces of up to 64 KB that were lost because nobody took them. */
+  /** The number of lost pieces, each up to 64 KB. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Writes what waits, before the process ends. */
+  /** Writes everything buffered, before the process ends. */
   flushSync(): void {
     clearInterval(this.#timer);
     this.#turn();

@@ -4,7 +4,7 @@ import { redactDeep, redactText } from './redaction.js';
 
 export type Logger = PinoLogger;
 
-/** The log of a node: events by pino, and a cheaper way for the line that every request writes. */
+/** The log of a node: events through pino, and a cheaper path for the line of each request. */
 export interface Log {
   readonly logger: Logger;
   readonly requestLine: RequestLine;
@@ -12,19 +12,19 @@ export interface Log {
 }
 
 export interface RequestFacts {
-  /** Letters, digits, `_`, `.` and `-` only. */
+  /** Only letters, digits, `_`, `.` and `-`. */
   readonly requestId: string;
   readonly operation: string;
   readonly status: number;
   readonly milliseconds: number;
   readonly errorCode: string | undefined;
-  /** Ids of the caller, by name. */
+  /** Ids of the caller, as JSON fields. */
   readonly who: string;
 }
 
 export type RequestLine = (facts: RequestFacts) => void;
 
-/** Takes whole lines. */
+/** Receives whole lines. */
 export type LineTarget = Pick<LogDestination, 'write' | 'writeAscii' | 'flushSync'>;
 
 export interface LogOptions {
@@ -34,8 +34,8 @@ export interface LogOptions {
 }
 
 /**
- * One JSON line per event. What an event carries is copied without its secrets, bounded, errors with their causes; so
- * is its message.
+ * Writes one JSON line per event. Fields and message are copied without secrets and bounded in size; errors include
+ * their causes.
  */
 export function createLog(options: LogOptions): Log {
   const destination = options.destination ?? new LogDestination(1);
@@ -48,11 +48,11 @@ export function createLog(options: LogOptions): Log {
         level: (label) => ({ level: label }),
         log: (event) => redactDeep(event) as Record<string, unknown>,
       },
-      // The copy has made a plain object of an error already.
+      // `redactDeep` has already turned errors into plain objects.
       serializers: { err: (error: unknown) => error },
       hooks: {
         logMethod(args, method) {
-          // The first object is what `formatters.log` gets.
+          // `formatters.log` redacts the first object.
           const safeArgs = args.map((one: unknown, index) =>
             typeof one === 'string' ? redactText(one) : index === 0 ? one : redactDeep(one),
           );
@@ -70,8 +70,8 @@ export function createLog(options: LogOptions): Log {
 }
 
 /**
- * The line of a request, put together by hand: pino needs a fifth of the time that the whole request takes. Only
- * values whose letters are known go in, so nothing has to be escaped.
+ * Builds the line of a request by hand: pino would need a fifth of the time of the whole request. Only values with known
+ * characters go in, so nothing needs escaping.
  */
 function requestLines(
   logger: Logger,

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { LatencyHistogram } from './latency-histogram.js';
 
-/** The product's metrics, in Prometheus' form. */
+/** The product's metrics, in the Prometheus format. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #sources: (() => string | Promise<string>)[] = [];
@@ -18,14 +18,14 @@ export class Metrics {
     this.registry.registerMetric(this.requests as never);
     this.shed = new Counter({
       name: 'troupe_http_requests_shed_total',
-      help: 'Requests refused because the event loop ran late',
+      help: 'Requests refused because of event loop lag',
       registers: [this.registry],
     });
     gauge(this.registry, 'troupe_http_requests_running', 'Requests being answered', sources.runningRequests);
-    gauge(this.registry, 'troupe_event_loop_lateness_ms', 'How late the event loop runs', sources.lagMs);
+    gauge(this.registry, 'troupe_event_loop_lateness_ms', 'Lag of the event loop', sources.lagMs);
   }
 
-  /** A part that keeps its own figures gives them as text in the same form. */
+  /** Adds metrics that another component keeps itself, as text in the Prometheus format. */
   add(source: () => string | Promise<string>): void {
     this.#sources.push(source);
   }

@@ -1,7 +1,7 @@
-/** A text as units to compare, and where in the text each of them begins; undefined where they are the text's own. */
+/** A text as comparable units, and the position of each in the text; `starts` is undefined if they are identical. */
 export interface Reading {
   readonly units: Uint16Array;
-  /** One more than there are units: the last is the text's end. */
+  /** Has one entry more than `units`: the end of the text. */
   readonly starts: Int32Array | undefined;
 }
 
@@ -19,7 +19,7 @@ const escapes: ReadonlyMap<number, number> = new Map(
   ]),
 );
 
-/** With the escapes of JSON undone: some writers escape `/`, `+`, or all that is not ASCII. */
+/** Undoes JSON escapes: some writers escape `/`, `+`, or everything outside ASCII. */
 export function unescaped(text: string): Reading {
   return read(text, [backslash, backslash], (at) => {
     const next = text.charCodeAt(at + 1);
@@ -33,7 +33,7 @@ const percent = 0x25;
 const plus = 0x2b;
 const space = 0x20;
 
-/** With percent-encoding undone, and `+` for a space, as in forms. */
+/** Undoes percent-encoding, and `+` for a space, as in forms. */
 export function percentDecoded(text: string): Reading {
   return read(text, [percent, plus], (at) =>
     text.charCodeAt(at) === plus ? { units: [space], length: 1 } : encodedAt(text, at),
@@ -42,11 +42,11 @@ export function percentDecoded(text: string): Reading {
 
 interface Piece {
   readonly units: readonly number[];
-  /** How much of the text it takes; never less than it has units. */
+  /** Consumed characters of the text; at least the number of units. */
   readonly length: number;
 }
 
-/** One character, of up to four bytes. */
+/** Decodes one percent-encoded character of up to four bytes. */
 function encodedAt(text: string, at: number): Piece | undefined {
   const first = hexAt(text, at + 1, 2);
   if (first < 0) return undefined;
@@ -61,7 +61,7 @@ function encodedAt(text: string, at: number): Piece | undefined {
   return { units: [...plain(Buffer.from(bytes).toString('utf8')).units], length: count * 3 };
 }
 
-/** Asks for a piece only where one of the two marks stands: most of a text is as it is. */
+/** Calls `pieceAt` only at one of the two marks; other characters are copied. */
 function read(
   text: string,
   marks: readonly [number, number],
@@ -92,7 +92,7 @@ function read(
   return { units: units.subarray(0, count), starts };
 }
 
-/** The number that so many hexadecimal digits are; -1 where they are none. */
+/** The value of `count` hexadecimal digits; -1 if they are not all digits. */
 function hexAt(text: string, at: number, count: number): number {
   let value = 0;
   for (let index = at; index < at + count; index += 1) {

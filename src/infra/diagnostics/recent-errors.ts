@@ -12,14 +12,14 @@ const kept = 100;
 const minutes = 60;
 
 /**
- * What the public errors endpoint shows: codes, fixed messages and times. It never gets the request, so it cannot
- * tell anything of a tenant.
+ * The data of the public errors endpoint: codes, fixed messages and times. It never receives the request, so it cannot
+ * reveal anything about a tenant.
  */
 export class RecentErrors {
   readonly #now: () => number;
   readonly #errors: RecentError[] = [];
   readonly #byType = new Map<string, number>();
-  /** Requests and errors of each of the last 60 minutes, in a ring by minute number. */
+  /** Requests and errors of each of the last 60 minutes, as a ring indexed by minute. */
   readonly #requests = new Uint32Array(minutes);
   readonly #failures = new Uint32Array(minutes);
   readonly #minuteOf = new Float64Array(minutes).fill(-1);

@@ -8,40 +8,40 @@ const secretName =
   /password|passwd|pwd|secret|token|authorization|credential|cookie|api[-_ ]?key|private[-_ ]?key/i;
 const countOfTokens = /tokens(?:_|$)|_token_count$/i;
 
-/** True for a name that promises a secret, in any case and with `-`, `_` or nothing between its words. */
+/** True for a name that suggests a secret, in any case, with `-`, `_` or nothing between its words. */
 export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
 
 /**
- * One named value of a flat object from outside (`context`, `metadata`): whole, or replaced. Judged strictly by name
- * and shape, so `max_tokens: 5` is replaced too.
+ * One named value of a flat object from outside (`context`, `metadata`): unchanged or replaced. The check by name and
+ * shape is strict, so `max_tokens: 5` is replaced too.
  */
 export function redactValue<Value>(name: string, value: Value): Value | typeof redacted {
   if (isSecretName(name)) return redacted;
   return typeof value === 'string' && looksLikeCredential(value) ? redacted : value;
 }
 
-/** Text with every credential-shaped part replaced. */
+/** Replaces every credential-shaped part of the text. */
 export function redactText(text: string): string {
   return withoutCredentials(text, redacted);
 }
 
 export interface RedactionBounds {
   readonly depthMax: number;
-  /** Of one object or list. */
+  /** Per object or list. */
   readonly entriesMax: number;
-  /** Of the whole value. */
+  /** For the whole value. */
   readonly valuesMax: number;
   readonly textMax: number;
 }
 
-/** Enough for any record that people read, little enough that a hostile one costs microseconds. */
+/** Enough for any record that people read, and small enough that a hostile one costs microseconds. */
 const defaultBounds: RedactionBounds = { depthMax: 8, entriesMax: 100, valuesMax: 1_000, textMax: 4_096 };
 
 /**
- * A copy of any value that is safe to log and to keep: secret-like names and credential-shaped text replaced, bytes
- * told by their length only, cut where it exceeds the bounds. Never throws, whatever getters and `toJSON` do.
+ * Copies any value so that it is safe to log and store: replaces values with secret-like names and credential-shaped
+ * text, shows only the length of bytes, and cuts at the bounds. Never throws, whatever getters and `toJSON` do.
  */
 export function redactDeep(value: unknown, bounds: Partial<RedactionBounds> = {}): unknown {
   return new Redaction({ ...defaultBounds, ...bounds }).copy(value, 0);
@@ -77,7 +77,7 @@ class Redaction {
   #text(text: string): string {
     const { textMax } = this.#bounds;
     if (text.length <= textMax) return redactText(text);
-    // A credential that the cut splits has lost its shape, so what lies close to the cut is looked at but not kept.
+    // A credential split by the cut loses its shape, so 512 characters behind the cut are searched too and then dropped.
     return `${redactText(text.slice(0, textMax + 512))
       .slice(0, -512)
       .slice(0, textMax)}[cut]`;
@@ -95,7 +95,7 @@ class Redaction {
       if (Array.isArray(value) || value instanceof Set) return this.#list(value, depth);
       return this.#entries(Object.entries(value), depth);
     } catch {
-      // A getter or toJSON that throws must not take down what merely wanted to log it.
+      // A throwing getter or toJSON must not break the caller that only wants to log.
       return '[unreadable]';
     }
   }
@@ -138,7 +138,7 @@ class Redaction {
   }
 }
 
-/** `total_tokens: 17` tells how many there were, not what they are. */
+/** `total_tokens: 17` is a count, not a secret. */
 function isCount(name: string, value: unknown): boolean {
   return typeof value === 'number' && countOfTokens.test(name);
 }

@@ -1,25 +1,25 @@
 import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 
-/** What a span of one request tells at its end. */
+/** The result of a request, for its span. */
 export interface SpanEnd {
   readonly status: number;
   readonly errorCode: string | undefined;
   readonly failure: unknown;
 }
 
-/** A span that runs, and its ending. */
+/** A running span. */
 export interface RequestSpan {
-  /** Runs `work` so that spans made in it become children of this one. */
+  /** Runs `work`; spans created in it become children of this one. */
   within<Result>(work: () => Result): Result;
-  end(how: SpanEnd): void;
+  end(result: SpanEnd): void;
 }
 
-/** Headers by which callers hand on their trace. */
+/** Headers in which callers pass on their trace. */
 export const traceHeaders = ['traceparent', 'tracestate'] as const;
 
 /**
- * Spans of requests, by OpenTelemetry's interface: whoever wants them loads an SDK before the node
- * (`node --import ./tracing.mjs …`). Without one nothing is recorded, and requests do not pay for it.
+ * Spans of requests through the OpenTelemetry API. To record them, load an SDK before the node
+ * (`node --import ./tracing.mjs …`). Without one nothing is recorded, and requests have no overhead.
  */
 export class RequestTracing {
   readonly #tracer = trace.getTracer('troupe');
@@ -38,7 +38,7 @@ export class RequestTracing {
     const active = trace.setSpan(parent, span);
     return {
       within: (work) => context.with(active, work),
-      end: (how) => endSpan(span, how),
+      end: (result) => endSpan(span, result),
     };
   }
 }
@@ -46,8 +46,8 @@ export class RequestTracing {
 function endSpan(span: Span, { status, errorCode, failure }: SpanEnd): void {
   span.setAttribute('http.response.status_code', status);
   if (errorCode !== undefined) span.setAttribute('troupe.error', errorCode);
-  // A refusal is the caller's affair; only what nobody foresaw is an error of the node. Its message may quote what
-  // a tenant sent, so only its kind is told.
+  // A refusal is not an error of the node; only unexpected failures are. Their message may quote data of a tenant, so the
+  // span gets only the error's name.
   if (failure !== undefined) {
     span.setStatus({
       code: SpanStatusCode.ERROR,

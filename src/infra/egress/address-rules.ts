@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Which addresses a tenant may aim at: global unicast, and what the operator allowed. Everything else is refused by
- * being absent from that list, so a special range that nobody thought of is refused too.
+ * The addresses that a tenant may call: global unicast, and those that the operator allowed. Everything else is refused
+ * because it is absent from that list, so special ranges unknown to this code are refused too.
  */
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -13,8 +13,8 @@ interface Range {
 }
 
 /**
- * Doors to a machine's own credentials that look like ordinary addresses, or that a broad allow-list would open by
- * accident. Only an entry of the allow-list that names exactly this address opens one.
+ * Metadata services expose credentials of the machine. Some look like ordinary addresses, or a broad allow-list would
+ * open them by accident. Only an allow-list entry for exactly this address opens one.
  */
 const metadataServices = new Set([
   '169.254.169.254', // AWS, Azure, Google Cloud and most others
@@ -28,20 +28,20 @@ const metadataServices = new Set([
   'fd20:ce::254', // Google Cloud
 ]);
 
-/** IPv6 has one range of public addresses; whatever lies outside needs no name to be refused. */
+/** IPv6 has a single range of public addresses; everything outside is refused. */
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
 export class AddressRules {
   readonly #allowed: readonly Range[];
 
-  /** `allowed` are CIDRs, such as `10.1.0.0/16`; throws on one that cannot be read. */
+  /** `allowed` are CIDRs such as `10.1.0.0/16`; throws on an invalid one. */
   constructor(allowed: readonly string[]) {
     this.#allowed = allowed.map(parseRange);
   }
 
-  /** Why the address may not be reached, in words for the tenant; undefined when it may. */
+  /** The reason why the address may not be reached, worded for the tenant; undefined if it may. */
   refusalOf(text: string): string | undefined {
-    // Zones (`fe80::1%eth0`) name an interface of this machine, which no tenant has business with.
+    // A zone (`fe80::1%eth0`) names an interface of this machine; tenants may not use it.
     if (isIP(text) === 0 || text.includes('%')) return 'is not an address';
     const address = unmapped(ipaddr.parse(text));
     if (this.#isAllowed(address)) return undefined;
@@ -61,7 +61,7 @@ export class AddressRules {
   }
 }
 
-/** `::ffff:10.0.0.1` reaches 10.0.0.1, and is judged as it. */
+/** `::ffff:10.0.0.1` reaches 10.0.0.1, so the rules for 10.0.0.1 apply. */
 function unmapped(address: Address): Address {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
@@ -75,7 +75,7 @@ function matches(address: Address, [base, prefixLength]: [Address, number]): boo
 function parseRange(text: string): Range {
   const whole =
     text.includes('/') || !ipaddr.isValid(text) ? text : `${text}/${text.includes(':') ? 128 : 32}`;
-  // "10/8" is how some write 10.0.0.0/8 and others 0.0.0.10; neither should be guessed.
+  // "10/8" can mean 10.0.0.0/8 or 0.0.0.10; refuse it instead of guessing.
   const readable = whole.includes(':') || ipaddr.IPv4.isValidCIDRFourPartDecimal(whole);
   if (!readable || !ipaddr.isValidCIDR(whole)) {
     throw new Error(`"${text}" is not a CIDR such as 10.1.0.0/16 or fd00:1::/64`);

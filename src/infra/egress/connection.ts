@@ -8,14 +8,14 @@ import { type Lookup, permittedAddresses } from './resolve.js';
 import { forbidden } from './target-rules.js';
 
 /**
- * Connections whose address was judged. The name is looked up once, the answer is filtered, and only what is left is
- * handed to the socket, so there is no second look-up that could answer otherwise. Once connected the socket is asked
- * whom it reached, should one of the layers below ever do something else than it was told.
+ * Connects only to checked addresses. The name is resolved once, the addresses are filtered, and only permitted ones are
+ * passed to the socket, so no second look-up can return another answer. After connecting, the socket's remote address is
+ * checked again, in case a lower layer connected elsewhere.
  */
 export interface ConnectionParts {
   readonly rules: AddressRules;
   readonly lookup: Lookup;
-  /** PEM certificates that are believed besides Node's own. */
+  /** PEM certificates trusted in addition to Node's own. */
   readonly authorities: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export function guardedConnector(parts: ConnectionParts): buildConnector.connect
   const dial = buildConnector({
     timeout: connectTimeoutMs,
     lookup: guardedLookup(parts),
-    // Said here, because the environment can switch it off for the whole process.
+    // Set explicitly: an environment variable can disable the default for the whole process.
     rejectUnauthorized: true,
     ...(parts.authorities.length === 0 ? {} : { ca: [...rootCertificates, ...parts.authorities] }),
   });
@@ -46,7 +46,7 @@ export function guardedConnector(parts: ConnectionParts): buildConnector.connect
   };
 }
 
-/** A TCP connection for protocols of their own. Whoever asked for it closes it. */
+/** Opens a TCP connection for protocols other than HTTP. The caller closes it. */
 export function connectGuarded(
   parts: ConnectionParts,
   target: { readonly host: string; readonly port: number },
@@ -63,7 +63,7 @@ export function connectGuarded(
       signal?.removeEventListener('abort', onAbort);
       socket.off('error', onError).off('connect', onConnect);
       if (error === undefined) return resolve(socket);
-      // What else breaks on a socket that is given up is of no interest.
+      // Later errors of the abandoned socket are irrelevant.
       socket.on('error', () => undefined).destroy();
       reject(error);
     };
@@ -87,7 +87,7 @@ export function connectGuarded(
 export function connectionFailure(host: string, cause: Error): EgressError {
   if (cause instanceof EgressError) return cause;
   const code: unknown = Reflect.get(cause, 'code');
-  // The message of the system names the address; its code says enough.
+  // The system's message contains the address; its code is enough.
   const words = typeof code === 'string' ? ` (${code})` : '';
   return new EgressError('connection_failed', `The connection to ${host} failed${words}.`, {
     neverSent: true,
@@ -112,7 +112,7 @@ function guardedLookup({ rules, lookup }: ConnectionParts): LookupFunction {
     });
 }
 
-/** Addresses written out are never looked up, so they are judged before. */
+/** Literal addresses are never looked up, so they are checked here. */
 function refusalOfLiteral(rules: AddressRules, host: string): EgressError | undefined {
   if (isIP(host) === 0) return undefined;
   const refusal = rules.refusalOf(host);
@@ -120,7 +120,7 @@ function refusalOfLiteral(rules: AddressRules, host: string): EgressError | unde
 }
 
 function refusalOfReached(rules: AddressRules, socket: Socket, host: string): EgressError | undefined {
-  // Gone already: whatever it was, nothing will be sent to it.
+  // The socket has already closed; nothing will be sent.
   if (socket.remoteAddress === undefined) return connectionFailure(host, new Error('closed at once'));
   const refusal = rules.refusalOf(socket.remoteAddress);
   return refusal === undefined ? undefined : forbiddenTarget(host, refusal);

@@ -1,18 +1,18 @@
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 
 export type EgressFailure =
-  /** The rules refuse the address, or every address that the name has. */
+  /** The rules refuse the address, or every address of the name. */
   | 'forbidden_target'
   | 'name_not_found'
-  /** No connection, or one that broke; TLS that does not verify is among them. */
+  /** No connection, or a broken one; also TLS that does not verify. */
   | 'connection_failed'
   | 'timeout'
   | 'too_large'
   /** A redirect to another host, or too many of them. */
   | 'redirect_refused'
-  /** What came is not HTTP, or does not decompress. */
+  /** The answer is not HTTP, or does not decompress. */
   | 'bad_answer'
-  /** The caller's own signal. */
+  /** The caller's own signal aborted. */
   | 'cancelled';
 
 const terminal: ReadonlySet<EgressFailure> = new Set([
@@ -24,10 +24,10 @@ const terminal: ReadonlySet<EgressFailure> = new Set([
 
 const codes: Partial<Record<EgressFailure, ErrorCode>> = { timeout: 'provider_timeout' };
 
-/** An outbound call that did not come to a whole answer. The message is fit for the tenant who aimed it. */
+/** An outbound call without a complete answer. The message may be shown to the tenant. */
 export class EgressError extends PlatformError {
   readonly failure: EgressFailure;
-  /** False when the request may have reached the other side, and so may have had its effect. */
+  /** False if the request may have reached the other side and may have had an effect. */
   readonly neverSent: boolean;
 
   constructor(

@@ -18,38 +18,38 @@ export interface OutboundRequest {
   readonly method?: OutboundMethod;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** From the first look-up to the last byte of the answer, redirects included. */
+  /** Covers everything from the first look-up to the last byte of the answer, including redirects. */
   readonly timeoutMs: number;
-  /** How long the other side may keep silent; never longer than `timeoutMs`. */
+  /** Maximum silence of the other side; never longer than `timeoutMs`. */
   readonly silenceMs?: number;
-  /** Of the answer, after decompression. */
+  /** Maximum size of the answer, after decompression. */
   readonly bodyBytesMax?: number;
-  /** What becomes of a larger answer: an error, or its beginning. */
+  /** How a larger answer is handled: as an error, or cut. */
   readonly oversize?: 'refuse' | 'cut';
-  /** Redirects on the same host that are followed; with 0 the redirect is the answer. */
+  /** Maximum number of redirects followed on the same host; with 0 the redirect is the answer. */
   readonly redirectsMax?: number;
-  /** Then no redirect leads to another scheme or port, not even to TLS: the secret may be sent to this place alone. */
+  /** If true, no redirect to another scheme or port is followed, not even to TLS: the secret is for this origin only. */
   readonly holdsSecret?: boolean;
-  /** Any of these ends the call. */
+  /** Any of these signals cancels the call. */
   readonly signal?: AbortSignal | readonly AbortSignal[];
 }
 
 export interface StreamedAnswer {
   readonly status: number;
-  /** Names in lower case; a header given several times is joined with commas. */
+  /** Names in lower case; repeated headers are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Where the answer came from, after redirects. */
+  /** The URL of the answer, after redirects. */
   readonly url: string;
-  /** Bounded in size and time. To leave it early ends the connection. */
+  /** Bounded in size and time. Leaving it early closes the connection. */
   readonly body: AsyncGenerator<Uint8Array, void, void>;
-  /** True once the body was cut. */
+  /** True after the body was cut. */
   readonly truncated: () => boolean;
 }
 
 const bodyBytesMaxDefault = 1024 * 1024;
 const redirectsMaxDefault = 3;
 
-/** Sends the request, follows redirects on the same host, and answers once the headers are there. */
+/** Sends the request, follows redirects on the same host, and resolves when the headers have arrived. */
 export async function exchange(
   rules: AddressRules,
   dispatcher: Dispatcher,
@@ -167,7 +167,7 @@ async function* bounded(
   }
 }
 
-/** One deadline for the whole, and the caller's own signal, as one signal whose reason says which it was. */
+/** Combines the deadline and the caller's signals into one signal whose reason tells which one aborted. */
 class Clock {
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -202,7 +202,7 @@ class Clock {
 function targetOf(rules: AddressRules, url: string): Target {
   const target = readUrl(rules, url);
   if (typeof target !== 'string') return target;
-  throw new EgressError('forbidden_target', `The address ${target}.`, { neverSent: true });
+  throw new EgressError('forbidden_target', `The URL ${target}.`, { neverSent: true });
 }
 
 function outgoing(headers: Readonly<Record<string, string>>): Record<string, string> {
@@ -220,9 +220,9 @@ function flattened(headers: Dispatcher.ResponseData['headers']): Record<string, 
   return Object.fromEntries(flat) as Record<string, string>;
 }
 
-/** Some compress although they were asked not to. The headers are made to fit what is handed on. */
+/** Some servers compress although the request asked them not to. The headers are adapted to the decompressed body. */
 function decompressed(body: Readable, headers: Record<string, string>): Readable {
-  // An error that strikes while nobody reads would end the process; a reader gets it in any case.
+  // An error without a listener would end the process; a reader of the body gets it in any case.
   body.on('error', () => undefined);
   const decoder = decoderFor(headers['content-encoding']?.trim().toLowerCase());
   if (decoder === undefined) return body;

@@ -2,29 +2,29 @@ import { errors } from 'undici';
 import { connectionFailure } from './connection.js';
 import { EgressError, type EgressFailure } from './egress-error.js';
 
-/** What undici, the socket, TLS or a decompressor threw, in the one vocabulary of outbound calls. */
+/** Maps errors of undici, the socket, TLS or a decompressor to the failures of outbound calls. */
 export function failureOf(error: unknown, host: string, signal: AbortSignal): unknown {
-  // The clock's or the caller's abort shows up as all sorts of errors; its reason says what happened.
+  // An abort by the clock or the caller appears as various errors; the reason of the signal tells what happened.
   if (signal.aborted) return signal.reason;
   if (error instanceof EgressError || !(error instanceof Error)) return error;
   if (error instanceof errors.ConnectTimeoutError) {
     return made('timeout', `${host} did not accept a connection in time.`, error, true);
   }
   if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
-    return made('timeout', `${host} kept silent for too long.`, error);
+    return made('timeout', `${host} sent no data for too long.`, error);
   }
   if (error instanceof errors.HeadersOverflowError) {
-    return made('too_large', `The headers of the answer of ${host} are too large.`, error);
+    return made('too_large', `The headers in the answer of ${host} are too large.`, error);
   }
   const code = codeOf(error);
   if (error instanceof errors.HTTPParserError || error instanceof errors.ResponseContentLengthMismatchError) {
-    return made('bad_answer', `What ${host} answered is not valid HTTP.`, error);
+    return made('bad_answer', `The answer of ${host} is not valid HTTP.`, error);
   }
   if (code.startsWith('Z_') || code.startsWith('ERR__ERROR_FORMAT') || code.startsWith('ERR_BROTLI')) {
-    return made('bad_answer', `The answer of ${host} does not decompress.`, error);
+    return made('bad_answer', `The answer of ${host} cannot be decompressed.`, error);
   }
   if (isCertificateProblem(code)) {
-    return made('connection_failed', `The certificate of ${host} is not accepted (${code}).`, error, true);
+    return made('connection_failed', `The certificate of ${host} is not trusted (${code}).`, error, true);
   }
   if (Reflect.get(error, 'syscall') === 'connect' || Reflect.get(error, 'syscall') === 'getaddrinfo') {
     return connectionFailure(host, error);
@@ -36,7 +36,7 @@ export function failureOf(error: unknown, host: string, signal: AbortSignal): un
       error,
     );
   }
-  // A mistake of ours, not an event of the network.
+  // A defect of this code, not a network failure.
   return error;
 }
 

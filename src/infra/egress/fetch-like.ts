@@ -1,6 +1,6 @@
 import { methods, type OutboundMethod, type OutboundRequest, type StreamedAnswer } from './exchange.js';
 
-/** The part of `fetch` that client packages of protocols over HTTP use. */
+/** The part of `fetch` that client packages of HTTP protocols use. */
 export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 export type FetchLimits = Pick<
@@ -10,7 +10,7 @@ export type FetchLimits = Pick<
 
 const withoutBody: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
-/** A `fetch` for such packages that obeys the rules and these limits, whatever the package asks for. */
+/** A `fetch` for such packages that enforces the rules and these limits, whatever the package asks for. */
 export function fetchLike(
   stream: (request: OutboundRequest) => Promise<StreamedAnswer>,
   limits: FetchLimits,
@@ -35,7 +35,7 @@ export function fetchLike(
 
 function methodOf(text: string): OutboundMethod {
   const found = methods.find((method) => method === text.toUpperCase());
-  if (found === undefined) throw new TypeError(`The method ${text} is not sent`);
+  if (found === undefined) throw new TypeError(`The method ${text} is not supported`);
   return found;
 }
 
@@ -43,5 +43,5 @@ function bodyOf(body: unknown): { body?: string | Uint8Array } {
   if (body === undefined || body === null) return {};
   if (typeof body === 'string' || body instanceof Uint8Array) return { body };
   if (body instanceof URLSearchParams) return { body: body.toString() };
-  throw new TypeError('Only text and bytes are sent');
+  throw new TypeError('The body must be text or bytes');
 }

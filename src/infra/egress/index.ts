@@ -21,9 +21,9 @@ export { type Lookup, systemLookup } from './resolve.js';
 export interface EgressParts {
   /** CIDRs that may be reached although they are private. */
   readonly allow: readonly string[];
-  /** Who is asked for the addresses of names; the name servers of this machine when left out. */
+  /** Resolves names to addresses; default: the name servers of this machine. */
   readonly lookup?: Lookup;
-  /** PEM certificates that are believed besides Node's own. */
+  /** PEM certificates trusted in addition to Node's own. */
   readonly authorities?: readonly string[];
 }
 
@@ -32,47 +32,47 @@ export interface GuardedAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly url: string;
   readonly body: Buffer;
-  /** True where `oversize: 'cut'` cut it. */
+  /** True if `oversize: 'cut'` shortened the body. */
   readonly truncated: boolean;
 }
 
 /**
- * The one way out for all that a tenant can aim. The `check…` functions judge at save time and throw
- * `validation_error` with the field; the others judge what is really connected to and throw `EgressError`.
+ * The only way out for targets that a tenant can choose. The `check…` functions check at save time and throw
+ * `validation_error` with the field; the others check the address actually connected to and throw `EgressError`.
  */
 export interface Egress {
-  /** The parsed address, if its form, host and port may be called. A name is not looked up. */
+  /** Returns the parsed URL if its form, host and port are permitted. A name is not looked up. */
   checkUrl(url: string, field: string): URL;
   checkHost(host: string, port: number, field: string): void;
   checkHeaders(headers: Readonly<Record<string, string>>, field: string): void;
-  /** Like `checkUrl`, and looks the name up: for publishing. A name that nobody knows yet passes. */
+  /** Like `checkUrl`, and looks the name up, for publishing. A name that does not resolve yet passes. */
   checkResolved(url: string, field: string): Promise<void>;
   fetchGuarded(request: OutboundRequest): Promise<GuardedAnswer>;
-  /** Answers with the headers; the body comes as it arrives. */
+  /** Resolves with the headers; the body is streamed. */
   streamGuarded(request: OutboundRequest): Promise<StreamedAnswer>;
-  /** For packages that want a `fetch`. */
+  /** For packages that need a `fetch`. */
   fetchLike(limits: FetchLimits): FetchLike;
-  /** A plain TCP connection. */
+  /** Opens a plain TCP connection. */
   connectGuarded(
     host: string,
     port: number,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Socket>;
-  /** TLS over a connection of `connectGuarded`, with the certificate of that host. */
+  /** Starts TLS on a connection of `connectGuarded`; the certificate must be that of the host. */
   startTls(
     socket: Socket,
     host: string,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<TLSSocket>;
   /**
-   * The addresses of the host that may be connected to, for drivers that only take a host: give them one of these, and
-   * the name for TLS apart.
+   * The permitted addresses of the host, for drivers that take only a host: pass them one of these, and the name for TLS
+   * separately.
    */
   permittedAddresses(host: string, port: number): Promise<readonly [string, ...string[]]>;
   close(): Promise<void>;
 }
 
-/** Of one origin; more wait for a free one, each under its own deadline. */
+/** Per origin; further requests wait for a free connection, each under its own deadline. */
 const connectionsMax = 64;
 const keepAliveMs = 10_000;
 const headerBytesMax = 16 * 1024;

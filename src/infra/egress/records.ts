@@ -1,13 +1,13 @@
 import dns from 'node:dns/promises';
 
-/** Asks DNS for records of any type, as `resolve` of Node's resolver answers them; its errors have a `code`. */
+/** Queries DNS records of any type, in the result form of `resolve` of Node's resolver; errors have a `code`. */
 export type LookUpRecords = (name: string, type: string) => Promise<unknown>;
 
 const answersTimeoutMs = 2_000;
 
 /**
- * Asks the name servers of this machine, or those that are named. A name of a tenant's choosing costs a socket and at
- * most two tries, and none of the threads that the process has for its files.
+ * Queries the name servers of this machine, or the given ones. A name chosen by a tenant costs a socket and at most two
+ * tries, and none of the threads that the process uses for its files.
  */
 export function systemRecords(nameServers?: readonly string[]): LookUpRecords {
   const resolver = new dns.Resolver({ timeout: answersTimeoutMs, tries: 2 });
@@ -15,7 +15,7 @@ export function systemRecords(nameServers?: readonly string[]): LookUpRecords {
   return (name, type) => resolver.resolve(name, type);
 }
 
-/** Whether the name servers answer at all; that a name has no such record is an answer. */
+/** Throws if the name servers do not answer; "no such record" is an answer. */
 export async function examineNameServers(name: string): Promise<void> {
   try {
     await systemRecords()(name, 'MX');

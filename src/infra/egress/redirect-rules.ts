@@ -4,19 +4,19 @@ import { readUrl, type Target } from './target-rules.js';
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Where the answer leads; undefined for one that leads nowhere. */
+/** The target of a redirect; undefined for any other answer. */
 export function locationOf(status: number, location: string | string[] | undefined): string | undefined {
   return redirects.has(status) && typeof location === 'string' ? location : undefined;
 }
 
-/** As browsers do: 303 turns everything into GET, 301 and 302 what was POST. */
+/** Like browsers: 303 turns every method into GET, 301 and 302 only POST. */
 export function dropsBody(status: number, method: string): boolean {
   return status === 303 || (status < 303 && method === 'POST');
 }
 
 /**
- * The next address of a redirect. It must be on the same host, by the same way or, where nothing secret is sent, the
- * upgrade to TLS on the usual ports: any other would get the headers and the body that were meant for the first.
+ * The next target of a redirect. It must be on the same origin or, if the request has no secret, the upgrade to TLS on
+ * the default ports: any other target would get headers and body meant for the first.
  */
 export function nextTarget(
   rules: AddressRules,
@@ -24,8 +24,9 @@ export function nextTarget(
   location: string,
   { holdsSecret = false }: { readonly holdsSecret?: boolean } = {},
 ): Target {
-  const refuse = (why: string) => new EgressError('redirect_refused', `${from.host} redirects to ${why}.`);
-  if (!URL.canParse(location, from.url.href)) throw refuse('something that is no address');
+  const refuse = (where: string) =>
+    new EgressError('redirect_refused', `${from.host} redirects to ${where}.`);
+  if (!URL.canParse(location, from.url.href)) throw refuse('an invalid URL');
   const url = new URL(location, from.url);
   const upgraded =
     !holdsSecret &&
@@ -38,6 +39,6 @@ export function nextTarget(
     throw refuse('another host, port or protocol, which is not followed');
   }
   const target = readUrl(rules, url.href);
-  if (typeof target === 'string') throw refuse(`an address that ${target}`);
+  if (typeof target === 'string') throw refuse(`a URL that ${target}`);
   return target;
 }

@@ -4,12 +4,12 @@ import type { AddressRules } from './address-rules.js';
 import { EgressError } from './egress-error.js';
 import { fixedAddresses, forbidden } from './target-rules.js';
 
-/** All addresses of a name; empty when it has none. Rejects when nobody could say. */
+/** All addresses of a name; empty if it has none. Rejects if the look-up fails. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
 
 /**
- * The addresses of the host that may be connected to. The caller connects to one of these and to nothing else: to ask
- * again would let the name change its mind in between.
+ * The permitted addresses of the host. The caller must connect to one of these and not look the name up again: the
+ * second answer could differ.
  */
 export async function permittedAddresses(
   rules: AddressRules,
@@ -24,7 +24,7 @@ export async function permittedAddresses(
     throw new EgressError('name_not_found', `The host ${host} was not found.`, { neverSent: true });
   }
   const refusal = rules.refusalOf(refused) ?? '';
-  // Which private address the name has is told only to those who wrote it down themselves.
+  // The message names the private address only if the tenant wrote it as a literal.
   const message = isIP(host) === 0 ? `points to an address that ${refusal}` : forbidden(host, refusal);
   throw new EgressError('forbidden_target', `The host ${host} ${message}.`, { neverSent: true });
 }
@@ -42,14 +42,15 @@ async function ask(lookup: Lookup, host: string): Promise<readonly string[]> {
 
 const answersTimeoutMs = 3_000;
 
-/** Two of the four threads that this process has for all its files, hashes and look-ups. */
+/** Two of the four threads that the process shares for files, hashes and look-ups. */
 const systemLookupsMax = 2;
 const systemLookupsWaitingMax = 256;
 
 /**
- * Asks the name servers directly. The operating system's own look-up (`getaddrinfo`) occupies one of four threads until
- * the name server answers, and a tenant can own a name server that never does; password hashing would wait with it. It
- * is asked only for what the name servers do not know, since it alone reads the hosts file, and by few at a time.
+ * Queries the name servers directly. The operating system's look-up (`getaddrinfo`) occupies one of four threads until
+ * the name server answers, and a tenant can own a name server that never does; password hashing would wait too. The
+ * system look-up is used only for names that the name servers do not know, because only it reads the hosts file, and
+ * only for a few at a time.
  */
 export function systemLookup(nameServers?: readonly string[]): Lookup {
   const resolver = new dns.Resolver({ timeout: answersTimeoutMs, tries: 2 });
@@ -88,7 +89,7 @@ function bounded<Input, Output>(
   return async (input) => {
     if (running >= runningMax) {
       if (waiting.length >= waitingMax) throw new Error('too many look-ups are waiting');
-      // Whoever ends hands over its place, so nobody can step in between.
+      // The finished look-up passes its place on, so no other look-up can take it in between.
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else {
       running += 1;

@@ -9,8 +9,8 @@ export interface HandshakeOptions {
 }
 
 /**
- * TLS over a connection that was guarded already, for protocols that begin in the clear and turn to TLS on the way.
- * The certificate must be one for that host. Whatever goes wrong, the connection is closed.
+ * Starts TLS on a guarded connection, for protocols that begin in plain text. The certificate must be that of the host.
+ * On any failure the connection is closed.
  */
 export function startTls(
   { authorities }: ConnectionParts,
@@ -26,7 +26,7 @@ export function startTls(
     const secure = connect({
       socket,
       host,
-      // Addresses are no names of servers (RFC 6066); the certificate is compared with `host` all the same.
+      // An address is not a server name (RFC 6066); the certificate is still compared with `host`.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       rejectUnauthorized: true,
       ...(authorities.length === 0 ? {} : { ca: [...rootCertificates, ...authorities] }),
@@ -36,7 +36,7 @@ export function startTls(
       signal?.removeEventListener('abort', onAbort);
       secure.off('error', onError).off('secureConnect', onSecure).off('close', onClose);
       if (error === undefined) return resolve(secure);
-      // What else breaks on a connection that is given up is of no interest.
+      // Later errors of the abandoned connection are irrelevant.
       secure.on('error', () => undefined).destroy();
       socket.destroy();
       reject(error);
@@ -46,7 +46,7 @@ export function startTls(
     const onClose = (): void => settle(handshakeFailure(host, new Error('closed')));
     const onAbort = (): void => settle(cancelled(host, signal?.reason));
     const timer = setTimeout(() => {
-      const message = `${host} did not agree on TLS within ${timeoutMs} ms.`;
+      const message = `The TLS handshake with ${host} did not finish within ${timeoutMs} ms.`;
       settle(new EgressError('timeout', message, { neverSent: true }));
     }, timeoutMs);
     secure.on('secureConnect', onSecure).on('error', onError).on('close', onClose);

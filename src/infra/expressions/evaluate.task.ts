@@ -1,4 +1,4 @@
-// Loaded by child processes: the evaluation of one expression.
+// Loaded by child processes: evaluates one expression.
 import { type JSONValue, search } from '@jmespath-community/jmespath';
 import type { ExpressionFailure } from './expression-error.js';
 import { limitFunctions, LimitError } from './function-limits.js';
@@ -25,14 +25,14 @@ export function run({ expression, document, resultCharsMax }: EvaluateInput): Ev
   try {
     const value = JSON.parse(document) as JSONValue;
     if (exceeds(value, valueDepthMax))
-      return tooLarge(`the document is more than ${valueDepthMax} levels deep`);
+      return tooLarge(`the document is nested more than ${valueDepthMax} levels deep`);
     const result: unknown = search(value, expression) ?? null;
     if (exceeds(result, valueDepthMax, resultCharsMax)) return tooLarge('its result is too large');
     const json = JSON.stringify(result);
-    if (json === undefined) return { failure: 'invalid', reason: 'its result is no JSON value' };
+    if (json === undefined) return { failure: 'invalid', reason: 'its result is not a JSON value' };
     return json.length > resultCharsMax ? tooLarge('its result is too large') : { json };
   } catch (error) {
-    // A RangeError is the end of the stack, or of how long a text may be.
+    // A RangeError means a stack overflow, or a text above the maximum length.
     if (error instanceof RangeError || error instanceof LimitError) return tooLarge(reasonOf(error));
     return { failure: 'invalid', reason: reasonOf(error) };
   }

@@ -1,11 +1,11 @@
 export type ExpressionFailure =
-  /** The expression does not fit the document, or is none. */
+  /** The expression does not fit the document, or is not valid. */
   | 'invalid'
   | 'timeout'
-  /** The result, or what was needed to make it, is larger or deeper than it may be. */
+  /** The result, or a value on the way to it, is too large or too deep. */
   | 'too-large';
 
-/** The message is fit for whoever wrote the expression. */
+/** The message may be shown to the author of the expression. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
   readonly failure: ExpressionFailure;

@@ -1,4 +1,4 @@
-// JMESPath expressions that tenants write, applied to documents that come from elsewhere.
+// Applies tenants' JMESPath expressions to documents from elsewhere.
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Sandbox, SandboxError, type SandboxTask } from '../sandbox/index.js';
 import type { EvaluateInput, Evaluated } from './evaluate.task.js';
@@ -11,16 +11,16 @@ export { ownOf, textOf } from './values.js';
 
 export interface Expressions {
   /**
-   * The JSON value that the expression picks from the document. Throws `ExpressionError`, and a `PlatformError` where
-   * the node or the tenant has too much to evaluate.
+   * Returns the JSON value that the expression selects from the document. Throws `ExpressionError`, and a `PlatformError`
+   * if the node or the tenant has too much to evaluate.
    */
   evaluate(scope: TenantScope, expression: string, document: unknown): Promise<unknown>;
 }
 
 export interface ExpressionsOptions {
-  /** Of one evaluation. */
+  /** Per evaluation. */
   readonly timeoutMs?: number;
-  /** Of the result, as JSON. */
+  /** Maximum size of the result as JSON. */
   readonly resultCharsMax?: number;
 }
 
@@ -55,7 +55,7 @@ export function createExpressions(
   };
 }
 
-/** Why the text is no expression; undefined when it is one. */
+/** The problem of the expression; undefined if it is valid. */
 export function faultOfExpression(text: string): string | undefined {
   const plan = planOf(text);
   return plan.kind === 'fault' ? plan.fault : undefined;

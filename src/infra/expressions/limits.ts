@@ -1,10 +1,10 @@
-/** Of the text of an expression. */
+/** Maximum length of an expression. */
 export const expressionLengthMax = 1_000;
-/** How deep an expression may be nested; each `|`, `||` and `.` is a level. What people write has some dozens. */
+/** Maximum nesting of an expression; each `|`, `||` and `.` is a level. Real expressions have some dozens. */
 export const expressionDepthMax = 128;
-/** Of a document, and of what an expression makes of it. */
+/** Maximum nesting of a document and of a result. */
 export const valueDepthMax = 256;
-/** Of the width of `pad_left` and `pad_right`, and of the number of replacements of `replace`. */
+/** Maximum width for `pad_left` and `pad_right`, and maximum count for `replace`. */
 export const countMax = 10_000;
-/** Of a text that `join` and `replace` make. A result may have less, and is judged by itself. */
+/** Maximum length of a text from `join` and `replace`. The limit of the final result may be lower. */
 export const textCharsMax = 4 * 1024 * 1024;

@@ -2,23 +2,23 @@ import { compile } from '@jmespath-community/jmespath';
 import { LRUCache } from 'lru-cache';
 import { expressionDepthMax, expressionLengthMax } from './limits.js';
 
-/** Names of members and places in lists, which lead to at most one value. */
+/** Member names and list indexes, which lead to at most one value. */
 export type Steps = readonly (string | number)[];
 
 export type Plan =
   | { readonly kind: 'fault'; readonly failure: 'invalid' | 'too-large'; readonly fault: string }
-  /** Follows one path: costs no more than its length, whatever the document holds. */
+  /** A single path: the cost is bounded by its length, whatever the document contains. */
   | { readonly kind: 'path'; readonly steps: Steps }
-  /** Anything else may be slow or large. */
+  /** Any other expression; it may be slow or have a large result. */
   | { readonly kind: 'evaluation' };
 
 type Node = ReturnType<typeof compile>;
 
-/** Each has at most a thousand characters. */
+/** Each key has at most a thousand characters. */
 const plansMax = 1_000;
 const plans = new LRUCache<string, Plan>({ max: plansMax });
 
-/** How an expression is evaluated. Reading a thousand characters takes a millisecond, so it is done here and kept. */
+/** The plan of an expression, cached. Parsing a thousand characters takes a millisecond, so it is done in this process. */
 export function planOf(text: string): Plan {
   let plan = plans.get(text);
   if (plan === undefined) {
@@ -41,21 +41,21 @@ function makePlan(text: string): Plan {
     const steps = stepsOf(tree);
     return steps === undefined ? { kind: 'evaluation' } : { kind: 'path', steps };
   } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 200) : 'it cannot be read';
-    return { kind: 'fault', failure: 'invalid', fault: `is no JMESPath expression: ${reason}` };
+    const reason = error instanceof Error ? error.message.slice(0, 200) : 'it cannot be parsed';
+    return { kind: 'fault', failure: 'invalid', fault: `is not a JMESPath expression: ${reason}` };
   }
 }
 
 function isDeeperThan(node: unknown, levels: number): boolean {
   if (typeof node !== 'object' || node === null) return false;
   if (Array.isArray(node)) return node.some((child) => isDeeperThan(child, levels));
-  // A literal holds a value, no further expressions.
+  // A literal contains a value, not further expressions.
   if (!('type' in node) || node.type === 'Literal') return false;
   if (levels === 0) return true;
   return Object.values(node).some((child) => isDeeperThan(child, levels - 1));
 }
 
-/** Undefined for what is more than a path. */
+/** Undefined if the expression is more than a path. */
 function stepsOf(node: Node): Steps | undefined {
   switch (node.type) {
     case 'Identity':
@@ -76,7 +76,7 @@ function stepsOf(node: Node): Steps | undefined {
   }
 }
 
-/** As the language has it: null where the path leads nowhere, and places counted from the end where negative. */
+/** As in JMESPath: null if the path leads nowhere; negative indexes count from the end. */
 export function follow(steps: Steps, document: unknown): unknown {
   let value = document ?? null;
   for (const step of steps) {

@@ -1,6 +1,6 @@
 /**
- * Whether a JSON value is nested deeper than it may be, or is longer as JSON than it may be. The walk ends as soon as
- * that is known: a value whose parts stand in it many times over may be endless as text.
+ * Whether a JSON value exceeds the depth, or the length as JSON. The walk stops as soon as it does: a value that contains
+ * the same parts many times could be extremely long as text.
  */
 export function exceeds(value: unknown, depthMax: number, charsMax = Number.POSITIVE_INFINITY): boolean {
   let chars = 0;

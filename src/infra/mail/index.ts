@@ -16,12 +16,12 @@ export interface MailDependencies {
   readonly time: Time;
   readonly random: Random;
   readonly newId: () => string;
-  /** Where mails are handed to; without it they become files in `outboxFolder`. */
+  /** The mail server for outgoing mail; without it, mails are written to files in `outboxFolder`. */
   readonly smtpUrl?: string | undefined;
   readonly outboxFolder: string;
-  /** The address of the product, whose host mails come from; known once the node listens. */
+  /** The product's URL, whose host is the sender's domain; known once the node listens. */
   readonly publicUrl: () => string;
-  /** Hears why a mail did not go out, or that the store was away. */
+  /** Called when a mail was not sent or the store was unavailable. */
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -33,23 +33,23 @@ export interface MailToSend {
 }
 
 export interface Mail {
-  /** Begins to send, once it is known where the product is reached. Until then mails only wait. */
+  /** Starts sending, once the public URL is known. Until then mails only wait. */
   start(): void;
-  /** Queues a mail in the transaction of what it tells of. Answers its id. */
+  /** Queues a mail in the transaction of its cause. Returns the id. */
   queue(tx: Transaction, mail: MailToSend): Promise<string>;
-  /** After that transaction: sends at once rather than at the next look. */
+  /** To be called after that transaction: sends at once instead of at the next poll. */
   wake(): void;
   /**
-   * Hands a mail over once, now, for whoever keeps and repeats it by himself. Rejects with `MailError`. The same id and
-   * date again are the same mail.
+   * Sends a mail once, now, for callers that store and retry it themselves. Rejects with `MailError`. The same id and date
+   * produce the same mail.
    */
   send(mail: OutgoingMail): Promise<void>;
-  /** Seals waiting mails anew under the current master key. Not before every node knows it. */
+  /** Seals waiting mails again under the current master key. Call it only after every node has that key. */
   reseal(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Mail on its way out. */
+/** Outgoing mail. */
 export function createMail(dependencies: MailDependencies): Mail {
   const { store, sealer, time, random, newId, publicUrl, onProblem } = dependencies;
   const from = (): string => `Troupe <no-reply@${hostOf(publicUrl())}>`;
@@ -76,7 +76,8 @@ export function createMail(dependencies: MailDependencies): Mail {
     },
     wake: () => worker?.wake(),
     async send(outgoing) {
-      if (transport === undefined) throw new MailError('Mail is not sent yet.', { final: false });
+      if (transport === undefined)
+        throw new MailError('Mail cannot be sent before the node has started.', { final: false });
       await transport.send(outgoing);
     },
     async reseal() {
@@ -97,7 +98,7 @@ function transportOf({ smtpUrl, outboxFolder }: MailDependencies): MailTransport
   return smtpUrl === undefined ? createOutboxFolder(outboxFolder) : createSmtpTransport(smtpUrl);
 }
 
-/** The host of the product as it stands in an address, which needs a domain, or a literal in brackets. */
+/** The host of the product as a mail domain: a domain name, or an address literal in brackets. */
 export function hostOf(publicUrl: string): string {
   const { hostname } = new URL(publicUrl);
   if (hostname.startsWith('[')) return `[IPv6:${hostname.slice(1, -1)}]`;

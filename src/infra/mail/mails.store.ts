@@ -31,7 +31,7 @@ export async function insertMail(tx: Transaction, mail: QueuedMail): Promise<voi
   );
 }
 
-/** Takes mails that are due and not in other hands, until `heldUntil`. Counts the attempt before it is made. */
+/** Claims due mails that no worker holds, until `heldUntil`. Counts the attempt before it is made. */
 export function claimMails(
   tx: DirectoryTransaction,
   now: Date,
@@ -55,7 +55,7 @@ export type MailOutcome =
   | { readonly kind: 'given-up'; readonly at: Date; readonly error: string }
   | { readonly kind: 'later'; readonly at: Date; readonly error: string };
 
-/** Does nothing when another worker took the mail meanwhile: then the outcome is its to record. */
+/** Does nothing if another worker has claimed the mail meanwhile: that worker records the outcome. */
 export async function recordOutcome(
   tx: DirectoryTransaction,
   mail: DueMail,
@@ -85,7 +85,7 @@ const sealedMail = z.object({
   sealed_content: z.instanceof(Buffer),
 });
 
-/** All that wait, locked: for sealing them anew. */
+/** Locks all waiting mails, to seal them again. */
 export function lockWaitingMails(tx: DirectoryTransaction): Promise<readonly z.output<typeof sealedMail>[]> {
   return tx.any(
     sql.type(sealedMail)`
@@ -104,7 +104,7 @@ export async function replaceSealedContent(
   );
 }
 
-/** Removes what was sent or given up long ago. */
+/** Deletes old mails that were sent or given up. */
 export async function sweepMails(tx: DirectoryTransaction, before: Date, rowsMax: number): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`

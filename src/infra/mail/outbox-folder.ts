@@ -7,8 +7,8 @@ import { makeFolder } from '../storage/index.js';
 import { MailError, type MailTransport, messageOf } from './transport.js';
 
 /**
- * Writes mails as `.eml` files, for machines without a mail server. A file is named by its mail, so a repeat replaces
- * it, and it appears whole or not at all.
+ * Writes mails as `.eml` files, for machines without a mail server. The file name contains the mail's id, so a repeat
+ * replaces the file; a file appears only when it is complete.
  */
 export function createOutboxFolder(directory: string): MailTransport {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
@@ -19,7 +19,7 @@ export function createOutboxFolder(directory: string): MailTransport {
         const { message } = await composer.sendMail(messageOf(mail));
         await makeFolder(directory);
         const at = mail.date.toISOString().replaceAll(/[-:]/g, '').slice(0, 15);
-        // Beside the folder, so that whoever reads the folder sees whole mails alone.
+        // Written beside the folder, so that readers of the folder see only complete mails.
         const part = join(dirname(directory), `.${basename(directory)}-${mail.id}.part`);
         await writeDurably(part, Buffer.isBuffer(message) ? message : await buffer(message));
         await rename(part, join(directory, `${at}-${mail.id}.eml`));
@@ -32,16 +32,16 @@ export function createOutboxFolder(directory: string): MailTransport {
   };
 }
 
-/** Whoever looks for mails before the first one finds an empty folder rather than none. */
+/** Creates the folder early, so that it exists before the first mail. */
 function makeAhead(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch {
-    // What is in its way is told when the first mail cannot be written.
+    // The first mail reports the problem when it cannot be written.
   }
 }
 
-/** A mail may let somebody in: only the owner of the folder reads it. */
+/** A mail may contain a sign-in link: only the owner of the folder may read it. */
 async function writeDurably(path: string, content: Uint8Array): Promise<void> {
   const file = await open(path, 'w', 0o600);
   try {
@@ -52,7 +52,7 @@ async function writeDurably(path: string, content: Uint8Array): Promise<void> {
   }
 }
 
-/** The new name itself must outlast a power cut too. */
+/** Makes the new name itself survive a power failure. */
 async function syncFolder(directory: string): Promise<void> {
   const folder = await open(directory, 'r');
   try {

@@ -2,17 +2,17 @@ import { createTransport } from 'nodemailer';
 import { MailError, type MailTransport, messageOf } from './transport.js';
 
 /**
- * Hands mails to another mail server. Every wait is bounded, and all of them together stay below the time for which a
- * worker holds a mail.
+ * Sends mails to another mail server. Every wait is bounded, and their sum stays below the time for which a worker holds
+ * a mail.
  */
 const connectionTimeoutMs = 10_000;
 const greetingTimeoutMs = 10_000;
 const socketTimeoutMs = 30_000;
 const connectionsMax = 2;
-/** An answer of the server is some lines; the library takes a megabyte. */
+/** An answer of the server has a few lines; the library would accept a megabyte. */
 const responseBytesMax = 64 * 1024;
 
-/** Signs in at the mail server as for a mail; for whoever sets the product up. */
+/** Signs in at the mail server as for a mail; used by `troupe doctor`. */
 export async function examineMailServer(smtpUrl: string): Promise<void> {
   const transport = createTransport({
     url: smtpUrl,
@@ -54,12 +54,12 @@ export function createSmtpTransport(smtpUrl: string): MailTransport {
   };
 }
 
-/** Only a refusal of this very mail is final; a wrong password or a missing certificate is the operator's to mend. */
+/** Only a refusal of this particular mail is final; a wrong password or a missing certificate can be fixed. */
 function mailErrorFrom(cause: unknown): MailError {
   if (!(cause instanceof Error)) return new MailError('The mail server failed.', { final: false, cause });
   const code: unknown = Reflect.get(cause, 'code');
   const responseCode: unknown = Reflect.get(cause, 'responseCode');
   const refused = typeof responseCode === 'number' && responseCode >= 500 && responseCode < 600;
   const final = refused && (code === 'EENVELOPE' || code === 'EMESSAGE');
-  return new MailError(`The mail server did not take the mail: ${cause.message}`, { final, cause });
+  return new MailError(`The mail server did not accept the mail: ${cause.message}`, { final, cause });
 }

@@ -1,6 +1,6 @@
-/** A mail as a transport gets it. */
+/** A mail as a transport receives it. */
 export interface OutgoingMail {
-  /** Names the mail for good; a repeat carries the same. */
+  /** The permanent id of the mail; a repeat has the same. */
   readonly id: string;
   readonly messageId: string;
   readonly from: string;
@@ -9,20 +9,20 @@ export interface OutgoingMail {
   readonly subject: string;
   readonly text: string;
   readonly date: Date;
-  /** Of an answer to a mail: its place in the thread. */
+  /** For a reply to a mail: its place in the thread. */
   readonly answers?:
     | { readonly inReplyTo?: string | undefined; readonly references: readonly string[] }
     | undefined;
 }
 
-/** Where mails go: another mail server, or a folder. */
+/** The destination of mails: another mail server, or a folder. */
 export interface MailTransport {
-  /** Resolves once somebody else is responsible for the mail; else rejects, with `MailError` for what is final. */
+  /** Resolves once the other side is responsible for the mail; rejects otherwise, with `MailError` for final failures. */
   send(mail: OutgoingMail): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Why a mail did not go out. `final`: the same mail will never be taken. */
+/** The reason why a mail was not sent. `final`: the same mail will never be accepted. */
 export class MailError extends Error {
   override readonly name = 'MailError';
   readonly final: boolean;
@@ -33,18 +33,18 @@ export class MailError extends Error {
   }
 }
 
-/** What nodemailer makes a message of, the same for every transport. */
+/** The input for nodemailer, the same for every transport. */
 export function messageOf(mail: OutgoingMail) {
   return {
     messageId: mail.messageId,
     from: mail.from,
-    // One address each, whatever stands in it: as a text it is read as a list, and a comma would add a recipient.
+    // Each field is a single address object: nodemailer reads a string as a list, so a comma could add a recipient.
     ...(mail.replyTo === undefined ? {} : { replyTo: { name: '', address: mail.replyTo } }),
     to: { name: '', address: mail.to },
     subject: mail.subject,
     text: mail.text,
     date: mail.date,
-    // Tells automatic answerers to keep quiet (RFC 3834).
+    // Stops automatic replies to this mail (RFC 3834).
     headers: { 'Auto-Submitted': mail.answers === undefined ? 'auto-generated' : 'auto-replied' },
     ...(mail.answers?.inReplyTo === undefined ? {} : { inReplyTo: mail.answers.inReplyTo }),
     ...(mail.answers === undefined ? {} : { references: [...mail.answers.references] }),

@@ -6,27 +6,27 @@ import { claimMails, type DueMail, type MailOutcome, recordOutcome, sweepMails }
 import { MailError, type MailTransport } from './transport.js';
 
 /**
- * Sends what is queued, at least once. A mail is taken for a while, sent, and its outcome recorded; a worker that dies
- * in between leaves it to whoever looks after that while. So the one mail that was sent but not recorded goes out again,
- * under the same Message-ID, and none is lost.
+ * Sends queued mails at least once. A worker claims a mail for a time, sends it and records the outcome. If it dies in
+ * between, another worker claims the mail after that time. So a mail that was sent but not recorded is sent again under
+ * the same Message-ID, and none is lost.
  */
 const atOnceMax = 2;
-/** Longer than the transport's own time limits together. */
+/** Longer than all time limits of the transport together. */
 const heldMs = 180_000;
-/** Mails are sent as soon as they are queued on this node; this finds what others left. */
+/** Mails queued on this node are sent at once; the poll finds those of other nodes. */
 const pollMs = 5_000;
 const retry: Backoff = { baseMs: 5_000, maxMs: 3_600_000 };
 const givenUpAfterMs = 3 * 86_400_000;
 const keptMs = 30 * 86_400_000;
 const sweepEveryMs = 3_600_000;
 const sweptRowsMax = 10_000;
-/** How long a closing worker waits for what it is sending. */
+/** How long `close` waits for mails that are being sent. */
 const closingMs = 5_000;
 
 export const mailContent = z.object({ subject: z.string(), text: z.string() });
 export type MailContent = z.output<typeof mailContent>;
 
-/** What a mail's content is sealed for. */
+/** The sealing context of a mail's content. */
 export function mailContext(tenantId: string, id: string): string {
   return `mail ${tenantId} ${id}`;
 }
@@ -55,7 +55,7 @@ export class MailWorker {
     this.#running = this.#run();
   }
 
-  /** There is something to send. */
+  /** Signals that a mail is queued. */
   wake(): void {
     this.#woken = true;
     this.#wake?.();
@@ -80,7 +80,7 @@ export class MailWorker {
         if (mails.length > 0) continue;
         await this.#sweep();
       } catch (error) {
-        // The store is away; the mails wait there.
+        // The store is unavailable; the mails stay queued.
         this.#parts.onProblem(error);
       }
       await this.#pause();
@@ -133,7 +133,7 @@ export class MailWorker {
     await this.#parts.store.directory((tx) => sweepMails(tx, new Date(now - keptMs), sweptRowsMax));
   }
 
-  /** Until somebody wakes the worker or it is time to look again. */
+  /** Waits until `wake` is called or the next poll is due. */
   async #pause(): Promise<void> {
     if (!this.#woken && !this.#closed) {
       await new Promise<void>((resolve) => {

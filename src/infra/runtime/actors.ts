@@ -49,29 +49,29 @@ export type ActorSettings = Pick<
 
 export interface ActorsParts {
   readonly settings: ActorSettings;
-  /** A name for people; what makes the process id fresh is added. */
+  /** A readable name; a unique part is added to form the process id. */
   readonly nodeId: string;
   readonly store: Store;
   readonly sealer: Sealer;
   readonly logger: Logger;
-  /** In place of the runtime's own timings. */
+  /** Overrides the default timings of the runtime. */
   readonly cluster?: Partial<ClusterConfig>;
-  /** The lease is lost for good: every actor has ended here. Finish what the edge carries, then end the process. */
+  /** Called when the lease is lost for good and every actor here has ended. Finish open requests, then end the process. */
   readonly onLost: () => void;
 }
 
-/** What is begun once the node is open, and ended before it leaves. */
+/** A service that starts when the node is open and stops before it leaves. */
 interface Companion {
   start(node: ClusterNode): void;
   stop(): void;
 }
 
 const noCounts: RecoveryCounts = { looks: 0, takenUp: 0, givenUp: 0, failures: 0 };
-/** Of each kind of durable actor. Loads are few beside calls, and one batch commits while the next is built. */
+/** Per kind of durable actor. Loads are rare compared to calls, and one batch commits while the next is built. */
 const activationsMax = 4;
 const batchesMax = 2;
 
-/** Actors on this node: alone without Redis, else as one of many. */
+/** The actors of this node: a single node without Redis, otherwise one of a cluster. */
 export function createActors(parts: ActorsParts): Actors {
   const config = clusterConfig(parts.cluster);
   const process = freshProcessId(parts.nodeId);
@@ -89,7 +89,7 @@ export function createActors(parts: ActorsParts): Actors {
     kinds.push(kind);
   };
   const accompany = (companion: Companion): void => {
-    if (open !== undefined) throw new Error('recovery and timers are registered before the start');
+    if (open !== undefined) throw new Error('recovery and timers must be registered before the start');
     companions.push(companion);
   };
 
@@ -103,7 +103,7 @@ export function createActors(parts: ActorsParts): Actors {
 
   const pulse = pulseActor({
     describe() {
-      if (open === undefined) throw new Error('a pulse before the start');
+      if (open === undefined) throw new Error('the pulse actor was called before the start');
       return open.node.describe();
     },
   });

@@ -5,7 +5,7 @@ const identityRow = z.object({ name: z.string(), sealed_secret: z.instanceof(Buf
 
 export type ClusterIdentityRow = z.output<typeof identityRow>;
 
-/** Of nodes that start together on an empty database one writes; all read what it wrote. */
+/** Of nodes that start together on an empty database, one inserts the row; all read the same row. */
 export async function keepFirstIdentity(
   tx: DirectoryTransaction,
   offered: ClusterIdentityRow,

@@ -4,7 +4,7 @@ import type { Store } from '../storage/index.js';
 import { keepFirstIdentity, replaceSealedSecret } from './cluster-identity.store.js';
 
 export interface ClusterIdentity {
-  /** Tells this installation's nodes from others on the same Redis. */
+  /** Distinguishes this installation from others on the same Redis. */
   readonly name: string;
   readonly secret: string;
 }
@@ -12,14 +12,14 @@ export interface ClusterIdentity {
 const context = 'cluster secret';
 
 /**
- * Name and secret belong to the database, so that nodes over one database find each other and no others, whatever
- * else they share. The secret is random and kept sealed: it stays the same while a master key is changed node by node.
+ * Name and secret are stored in the database, so that exactly the nodes of one database find each other, whatever else
+ * they share. The secret is random and stored sealed; it stays the same while the master key is changed node by node.
  */
 export async function clusterIdentity(parts: {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly random: Random;
-  /** The operator's own, in place of the kept one. */
+  /** The operator's secret, which replaces the stored one. */
   readonly givenSecret: string | undefined;
 }): Promise<ClusterIdentity> {
   const { store, sealer, random, givenSecret } = parts;

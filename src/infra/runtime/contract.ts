@@ -17,59 +17,59 @@ import type {
 import type { ReadinessCheck } from '../diagnostics/index.js';
 import type { NodeReport } from './readiness-probes.js';
 
-/** The actors of this node, and the way to all others. */
+/** The actors of this node, and references to those of all nodes. */
 export interface Actors {
-  /** Before the start: a kind that lives on this node. */
+  /** Before the start: registers a kind that this node hosts. */
   register(kind: Kind): void;
-  /** Typed references; a call before the start or after the stop fails with an error that a retry can mend. */
+  /** Typed references; a call before the start or after the stop fails with a retryable error. */
   references<Service extends ServiceShape>(
     kind: ActorKindOf<Service>,
   ): (group: string, key: string) => Reference<Service>;
   slotOf(kind: Kind, group: string, key: string): Slot;
-  /** A group commit over the fence in PostgreSQL, as the writing role. Closed with the node. */
+  /** A group commit through the fence in PostgreSQL, with the writer role. Closed with the node. */
   commits<Load, Loaded, Write, Result>(
     tables: PostgresTables<Load, Loaded, Write, Result>,
   ): GroupCommit<Load, Loaded, Write, Result>;
   /**
-   * Before the start: unfinished work of this node's slots. Begins with the node, ends before it leaves. Why the source
-   * could not answer goes to the log and how often to the metrics, both under the name.
+   * Before the start: registers a source of unfinished work for this node's slots. It starts with the node and ends before
+   * it leaves. Failures of the source are logged, and counted in the metrics, under the name.
    */
   recover<Work extends UnfinishedWork>(name: string, source: RecoverySource<Work>): RecoveryHandle;
-  /** Before the start: timers of this node's slots, with the same words on failures. */
+  /** Before the start: registers a source of timers for this node's slots; failures are reported in the same way. */
   timers(name: string, source: TimerSource): TimersHandle;
-  /** This start of this process; known from the beginning. */
+  /** The id of this process, valid from the beginning. */
   readonly process: ProcessId;
   /** False before the start. */
   surelyGone(process: ProcessId): boolean;
-  /** Whether this node holds the slot by its newest view. */
+  /** Whether this node owns the slot in its newest view. */
   owns(slot: Slot): boolean;
-  /** Whether new work may begin here. */
+  /** Whether new work may start here. */
   ready(): boolean;
   /** Undefined before the start. */
   describe(): NodeDescription | undefined;
-  /** Of every node that holds slots, and of this one. */
+  /** Reports of this node and of every node with slots. */
   reports(): Promise<readonly NodeReport[]>;
   readonly readiness: ReadinessCheck;
-  /** Of this node's runtime, in Prometheus' form. */
+  /** The metrics of this node's runtime, in the Prometheus format. */
   measures(): string;
-  /** Joins the cluster; rejects when what it needs cannot be reached. */
+  /** Joins the cluster; rejects if a dependency cannot be reached. */
   start(signal?: AbortSignal): Promise<void>;
-  /** Lets others take over what is idle here, where there are others; requests of this node go on being answered. */
+  /** Lets other nodes, if any, take over idle actors; this node's requests are still answered. */
   beginLeave(): Promise<void>;
-  /** Running turns finish until the signal aborts, then the node leaves and its connections are closed. */
+  /** Running turns finish until the signal aborts; then the node leaves and closes its connections. */
   stop(signal?: AbortSignal): Promise<void>;
 }
 
 export interface RecoveryHandle {
-  /** Work was just written: no need to wait for the next look. */
+  /** Work was just written: starts the next poll at once. */
   hint(): void;
   readonly counts: RecoveryCounts;
 }
 
 export interface TimersHandle {
-  /** A row was just written: spares it the wait for the next reading. */
+  /** A row was just written: the timer need not wait for the next read. */
   armed(timer: DueTimer): void;
-  /** The row is gone or was moved. */
+  /** The row was deleted or moved. */
   disarmed(id: string): void;
   readonly waiting: number;
   readonly fired: number;

@@ -1,6 +1,6 @@
 import type { NodeDescription } from '../../../cluster/index.js';
 
-/** The counters by name, those of ended activations by their reason. */
+/** The counters by name; ended activations are counted by reason. */
 export function countsOf({ counts: { ended, ...counts } }: NodeDescription): Record<string, number> {
   const named = Object.entries({ ...counts }).map(([name, value]) => [snakeCase(name), value] as const);
   const reasons = Object.entries(ended).map(([reason, value]) => [`ended_${reason}`, value] as const);

@@ -1,7 +1,7 @@
 import { ActorError, ClusterError, type ClusterErrorTag } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 
-/** Reached or not, the same call may succeed in a moment: an owner moves, a queue is full, a store is away. */
+/** Temporary failures, whether or not the call was reached: an owner moves, a queue is full, a store is unavailable. */
 const passing: ReadonlySet<ClusterErrorTag> = new Set<ClusterErrorTag>([
   'moved',
   'no_owner',
@@ -16,14 +16,14 @@ const passing: ReadonlySet<ClusterErrorTag> = new Set<ClusterErrorTag>([
   'outcome_unknown',
   'store_unavailable',
   'membership_unavailable',
-  // While nodes of two versions run side by side, the owner may be one that does not have the kind yet.
+  // With two versions side by side, the owner may run the one that does not have the kind yet.
   'unknown_kind',
   'unknown_method',
 ]);
 
 /**
- * What a failure of the runtime means for whoever asked: 503 with `Retry-After` where waiting helps. Undefined for
- * errors that an actor kind throws itself, which its subject knows how to tell, and for what nobody foresaw.
+ * Maps a failure of the runtime to an error for the caller: 503 with `Retry-After` if waiting helps. Undefined for errors
+ * that an actor throws itself, which its subject handles, and for unexpected failures.
  */
 export function toPlatformError(error: unknown): PlatformError | undefined {
   if (!(error instanceof ClusterError) || error instanceof ActorError) return undefined;

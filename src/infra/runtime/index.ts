@@ -1,5 +1,5 @@
-// The actors' face: which kinds live on this node, references to actors wherever they live, durable commits, recovery
-// and timers over the cluster's slots, and the node's own start and end.
+// The interface to actors: the kinds that this node hosts, references to actors on any node, durable commits, recovery
+// and timers over the cluster's slots, and the start and stop of the node.
 export { createActors, type ActorsParts, type ActorSettings } from './actors.js';
 export { describeLinkProtection, linkProtectionOf, LinkProtectionError } from './link-protection.js';
 export { countsOf } from './counts.js';

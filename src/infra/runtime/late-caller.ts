@@ -8,8 +8,8 @@ import {
 } from '../../../cluster/index.js';
 
 /**
- * Calls through a node that may not be there yet, or not any more. References made before the start so become good
- * with it.
+ * Forwards calls to a node that may not have started yet, or may have stopped. References created before the start work
+ * once the node has started.
  */
 export class LateCaller implements Caller {
   caller: Caller | undefined;

@@ -1,5 +1,5 @@
-// Whether the links between nodes may be opened as they are set: encrypted, kept to this machine, or in the clear by
-// the operator's own word.
+// Checks whether links between nodes may be opened with these settings: encrypted, on this machine only, or unencrypted
+// if the operator has allowed it.
 import { readFile } from 'node:fs/promises';
 import {
   type ClusteredNodeOptions,
@@ -15,7 +15,7 @@ type LinkSettings = Pick<
   'grpcHost' | 'advertiseAddr' | 'grpcTlsCa' | 'grpcTlsCert' | 'grpcTlsKey' | 'grpcInsecure'
 >;
 
-/** What the operator has to change before links are opened. */
+/** A problem that the operator must fix before links are opened. */
 export class LinkProtectionError extends Error {
   override readonly name = 'LinkProtectionError';
 }
@@ -26,7 +26,7 @@ export async function linkProtectionOf(settings: LinkSettings): Promise<LinkProt
   const { advertiseAddr, grpcHost } = settings;
   if (advertiseAddr === undefined && /^(?:0\.0\.0\.0|::|\[::\])$/.test(grpcHost)) {
     throw new LinkProtectionError(
-      `TROUPE_ADVERTISE_ADDR is missing: other nodes cannot dial ${grpcHost}, on which TROUPE_GRPC_HOST lets this one listen`,
+      `TROUPE_ADVERTISE_ADDR is missing: other nodes cannot connect to ${grpcHost}, the listening address in TROUPE_GRPC_HOST`,
     );
   }
   const tls = await tlsOf(settings);
@@ -38,14 +38,14 @@ export async function linkProtectionOf(settings: LinkSettings): Promise<LinkProt
   const exposed = exposedBy(settings);
   if (exposed === undefined) return { plaintext: 'loopback' };
   throw new LinkProtectionError(
-    `links between nodes would go in the clear: ${exposed}, and there is no TLS. ` +
-      'Whoever reads that network reads every call, and could change it. Set TROUPE_GRPC_TLS_CA, ' +
-      'TROUPE_GRPC_TLS_CERT and TROUPE_GRPC_TLS_KEY to files with the authority, the certificate and the key of this ' +
-      'node; or, where something else encrypts or guards that network, set TROUPE_GRPC_INSECURE=on.',
+    `links between nodes would be unencrypted: ${exposed}, and TLS is not set up. ` +
+      'Anyone on that network could read and change every call. Set TROUPE_GRPC_TLS_CA, ' +
+      'TROUPE_GRPC_TLS_CERT and TROUPE_GRPC_TLS_KEY to the files with the certificate authority, the certificate and the ' +
+      'key of this node; or, if that network is encrypted or protected in another way, set TROUPE_GRPC_INSECURE=on.',
   );
 }
 
-/** In words for `troupe doctor`. */
+/** The description for `troupe doctor`. */
 export async function describeLinkProtection(
   settings: LinkSettings,
 ): Promise<{ readonly isGuarded: boolean; readonly says: string }> {
@@ -58,14 +58,14 @@ export async function describeLinkProtection(
     };
   }
   return plaintext === 'anywhere'
-    ? { isGuarded: false, says: 'TROUPE_GRPC_INSECURE is on: links go in the clear, to any machine' }
-    : { isGuarded: true, says: 'stay on this machine, without TLS' };
+    ? { isGuarded: false, says: 'TROUPE_GRPC_INSECURE is on: links to any machine are unencrypted' }
+    : { isGuarded: true, says: 'limited to this machine, without TLS' };
 }
 
 function exposedBy({ grpcHost, advertiseAddr }: LinkSettings): string | undefined {
-  if (!isLoopback(grpcHost)) return `TROUPE_GRPC_HOST lets this node listen on ${grpcHost}`;
+  if (!isLoopback(grpcHost)) return `TROUPE_GRPC_HOST makes this node listen on ${grpcHost}`;
   if (advertiseAddr !== undefined && !isLoopback(advertiseAddr)) {
-    return `TROUPE_ADVERTISE_ADDR tells other nodes to dial ${advertiseAddr}`;
+    return `TROUPE_ADVERTISE_ADDR tells other nodes to connect to ${advertiseAddr}`;
   }
   return undefined;
 }
@@ -75,11 +75,11 @@ async function examined(settings: LinkSettings, tls: GrpcTls): Promise<ExaminedT
   try {
     return await examineTls(tls, address);
   } catch (cause) {
-    const says = cause instanceof Error ? cause.message : String(cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new LinkProtectionError(
-      `TLS between nodes cannot work: ${says}. The files are named by TROUPE_GRPC_TLS_CA, TROUPE_GRPC_TLS_CERT and ` +
-        'TROUPE_GRPC_TLS_KEY; the certificate must be of that authority, for the host that other nodes dial ' +
-        '(TROUPE_ADVERTISE_ADDR, else TROUPE_GRPC_HOST), and for use as a server and as a client.',
+      `TLS between nodes cannot work: ${reason}. Check the files in TROUPE_GRPC_TLS_CA, TROUPE_GRPC_TLS_CERT and ` +
+        'TROUPE_GRPC_TLS_KEY: the certificate must be issued by that authority, for the host that other nodes connect to ' +
+        '(TROUPE_ADVERTISE_ADDR, otherwise TROUPE_GRPC_HOST), and for use as a server and as a client.',
       { cause },
     );
   }
@@ -102,6 +102,6 @@ async function fileOf(variable: string, path: string | undefined): Promise<Uint8
   try {
     return await readFile(path);
   } catch (cause) {
-    throw new LinkProtectionError(`${variable} names ${path}, which cannot be read`, { cause });
+    throw new LinkProtectionError(`the file in ${variable} (${path}) cannot be read`, { cause });
   }
 }

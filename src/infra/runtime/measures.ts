@@ -6,14 +6,14 @@ import {
   type RecoveryCounts,
 } from '../../../cluster/index.js';
 
-/** One source of unfinished work or of timers, by its name. */
+/** The figures of one source of unfinished work or of timers. */
 export interface SourceReading {
   readonly source: string;
   readonly recovery?: RecoveryCounts;
   readonly timers?: Pick<DurableTimers, 'waiting' | 'fired' | 'failures' | 'lateness'>;
 }
 
-/** What `/metrics` shows of the runtime on this node, in Prometheus' form; empty before the start. */
+/** The runtime metrics of this node for `/metrics`, in the Prometheus format; empty before the start. */
 export function measuresText(
   node: NodeDescription | undefined,
   sources: readonly SourceReading[] = [],
@@ -38,25 +38,25 @@ function sourceMeasures({ source, recovery, timers }: SourceReading): Measure[] 
     labels,
     value,
   });
-  const failed = 'times that a source of unfinished work or timers failed and is asked again';
+  const failed = 'failed reads of a source of unfinished work or timers; each is retried';
   const failures = recovery?.failures ?? timers?.failures ?? 0;
   return [
     counter('source_failures', failed, failures),
     ...(recovery === undefined
       ? []
       : [
-          counter('recovery_looks', 'looks for unfinished work', recovery.looks),
+          counter('recovery_looks', 'polls for unfinished work', recovery.looks),
           counter('recovery_taken_up', 'unfinished work taken up', recovery.takenUp),
           counter('recovery_given_up', 'unfinished work given up after too many attempts', recovery.givenUp),
         ]),
     ...(timers === undefined
       ? []
       : [
-          counter('timers_fired', 'timers that fired here', timers.fired),
+          counter('timers_fired', 'timers fired on this node', timers.fired),
           {
             type: 'histogram' as const,
             name: 'timer_lateness_ms',
-            meaning: 'from when a timer was due to when it was fired',
+            meaning: 'time from when a timer was due to when it fired',
             labels,
             reading: timers.lateness.read(),
           },

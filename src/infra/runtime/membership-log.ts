@@ -1,7 +1,7 @@
 import type { LinkTrouble, MembershipEvent } from '../../../cluster/index.js';
 import type { Logger } from '../diagnostics/index.js';
 
-/** What membership reports, as lines of the log. What comes each second in bad times is told in detail only. */
+/** Logs membership events. Events that can occur every second during a failure are logged only at debug level. */
 export function tellMembership(logger: Logger, event: MembershipEvent): void {
   switch (event.event) {
     case 'view':
@@ -12,30 +12,36 @@ export function tellMembership(logger: Logger, event: MembershipEvent): void {
     case 'fenced':
       return logger.error({ reason: event.reason }, 'this process lost its lease: its actors have ended');
     case 'store_failed':
-      return logger.debug({ error: event.error }, 'Redis did not answer membership');
+      return logger.debug({ error: event.error }, 'Redis did not answer a membership request');
     case 'store_back':
-      return logger.info({ awayMs: event.awayMs }, 'Redis answers membership again');
+      return logger.info({ awayMs: event.awayMs }, 'Redis answers membership requests again');
     case 'confirmed':
-      return logger.debug({ view: event.view }, 'the view goes on without Redis: most members confirm it');
+      return logger.debug(
+        { view: event.view },
+        'the view stays valid without Redis: most members confirmed it',
+      );
     case 'not_confirmed':
-      return logger.warn({ view: event.view }, 'Redis is away and too few members confirm the view');
+      return logger.warn({ view: event.view }, 'Redis is unavailable and too few members confirm the view');
     case 'removed':
       return logger.warn({ process: event.process, because: event.because }, 'a member was removed');
     case 'opposed':
-      return logger.debug({ by: event.by }, 'members that may go on elsewhere hold up a change of view');
+      return logger.debug({ by: event.by }, 'members that may still be running delay a change of view');
     case 'seized':
-      return logger.warn({ number: event.number }, 'a view was made without members that could not be asked');
+      return logger.warn(
+        { number: event.number },
+        'a view was made without members that could not be reached',
+      );
     case 'void_view':
-      return logger.error({ number: event.number }, 'two views have one number; both are void');
+      return logger.error({ number: event.number }, 'two views have the same number; both are void');
     case 'new_generation':
       return logger.info(
         { generation: event.generation },
-        'Redis is new or forgot all: leases are made anew',
+        'Redis is new or lost its data: leases are taken again',
       );
   }
 }
 
-/** A peer or a stranger whose connection was closed for what it sent. */
+/** Logs that the connection of a peer or a stranger was closed because of the data that it sent. */
 export function tellLinkTrouble(logger: Logger, { peer, error, leftOut }: LinkTrouble): void {
   logger.warn({ peer, error, leftOut }, 'a connection on the port of the links was closed');
 }

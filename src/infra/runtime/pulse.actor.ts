@@ -1,14 +1,14 @@
 import { type Activation, type NodeDescription, type Slot, volatileActor } from '../../../cluster/index.js';
 import { PulseServiceDefinition } from '../../../generated/troupe/actors/v1/pulse.js';
 
-/** What a pulse needs of the node in whose memory it lives. */
+/** The functions of the node that hosts a pulse actor. */
 export interface PulseHost {
   describe(): NodeDescription;
 }
 
 export type PulseKind = ReturnType<typeof pulseActor>;
 
-/** A tiny actor that says that its node answers: a call to it goes the whole way of any other. */
+/** A small actor whose answer shows that its node responds: a call to it takes the same path as any other. */
 export function pulseActor(host: PulseHost) {
   return volatileActor({
     service: PulseServiceDefinition,
@@ -22,7 +22,7 @@ export function pulseActor(host: PulseHost) {
 
 const keysMax = 4_096;
 
-/** A key whose slot meets the wish; undefined where no slot does, as on a node that holds none. */
+/** A key whose slot satisfies the condition; undefined if no slot does, as on a node without slots. */
 export function pulseKey(slotOf: (key: string) => Slot, isWanted: (slot: Slot) => boolean) {
   for (let number = 0; number < keysMax; number += 1) {
     const key = `pulse-${number}`;

@@ -7,15 +7,15 @@ type Beats = (group: string, key: string) => Reference<typeof PulseServiceDefini
 
 export interface NodeReport {
   readonly member: Pick<Member, 'process' | 'address' | 'roles'>;
-  /** What the node says of itself; undefined where it did not answer. */
+  /** The node's own description; undefined if it did not answer. */
   readonly description: NodeDescription | undefined;
 }
 
-/** No tenant's; pulses share nothing with any. */
+/** Pulses belong to no tenant. */
 const group = 'platform';
 const deadlineMs = 1_500;
 
-/** Finds the pulses of nodes by their slots, and asks them. */
+/** Finds the pulse actor of each node by its slots, and calls it. */
 export class ReadinessProbes {
   readonly #kind: PulseKind;
   readonly #beats: Beats;
@@ -27,7 +27,7 @@ export class ReadinessProbes {
     this.#node = node;
   }
 
-  /** Throws when no call goes through: to a mailbox of this node, or of any where this one holds none. */
+  /** Throws if a call fails: to an actor of this node, or of any node if this one has no slots. */
   async beat(): Promise<void> {
     const node = this.#node();
     if (node === undefined) throw new ClusterError('not_serving', 'this node has not started');
@@ -35,7 +35,7 @@ export class ReadinessProbes {
     await this.#beats(group, key).beat({}, { deadlineMs });
   }
 
-  /** Of every node that holds slots, and of this one, without any call. */
+  /** Reports of every node with slots and of this node; this node's own needs no call. */
   async reports(): Promise<readonly NodeReport[]> {
     const node = this.#node();
     if (node === undefined) return [];
@@ -48,7 +48,7 @@ export class ReadinessProbes {
       }),
     );
     if (members.some((member) => member.process === node.process)) return asked;
-    // One that holds no slots is no member, but it is the one that was asked.
+    // A node without slots is not a member, but its report is included.
     const own = { process: node.process, address: '', roles: ['edge'] as const };
     return [{ member: own, description: node.describe() }, ...(await asked)];
   }
@@ -61,10 +61,10 @@ export class ReadinessProbes {
     try {
       const { description } = await this.#beats(group, key).describe({}, { deadlineMs });
       const read = JSON.parse(description) as NodeDescription;
-      // The slot may have moved on the way.
+      // The slot may have moved during the call.
       return read.process === process ? read : undefined;
     } catch {
-      // The report names it as a node that did not answer, which is what an operator looks for.
+      // The report lists the node as one that did not answer.
       return undefined;
     }
   }

@@ -1,26 +1,26 @@
 import type { Time } from '../../../cluster/index.js';
 import type { Logger } from '../diagnostics/index.js';
 
-/** A store that is away fails every look of every source: one line a minute for each says as much as hundreds. */
-const toldEveryMs = 60_000;
+/** An unavailable store fails every read of every source; one line per minute and source is enough. */
+const logEveryMs = 60_000;
 
-interface Told {
+interface Logged {
   readonly atMs: number;
-  unsaid: number;
+  suppressed: number;
 }
 
-/** Why sources of recovery and of timers could not answer, as lines of the log. They are asked again by themselves. */
+/** Logs failures of recovery and timer sources. The runtime retries these sources itself. */
 export class SourceFailures {
   readonly #logger: Logger;
   readonly #time: Time;
-  readonly #told = new Map<string, Told>();
+  readonly #logged = new Map<string, Logged>();
 
   constructor(logger: Logger, time: Time) {
     this.#logger = logger;
     this.#time = time;
   }
 
-  /** For one source: bounded by its name and by what it was asked. */
+  /** The reporter for one source: log lines are limited per source and request. */
   of(source: string): (asked: string, error: unknown) => void {
     return (asked, error) => this.#fail(source, asked, error);
   }
@@ -28,13 +28,13 @@ export class SourceFailures {
   #fail(source: string, asked: string, error: unknown): void {
     const name = `${source} ${asked}`;
     const nowMs = this.#time.monotonicMs();
-    const told = this.#told.get(name);
-    if (told !== undefined && nowMs - told.atMs < toldEveryMs) {
-      told.unsaid += 1;
+    const logged = this.#logged.get(name);
+    if (logged !== undefined && nowMs - logged.atMs < logEveryMs) {
+      logged.suppressed += 1;
       return;
     }
-    const unsaid = told?.unsaid ?? 0;
-    this.#told.set(name, { atMs: nowMs, unsaid: 0 });
+    const unsaid = logged?.suppressed ?? 0;
+    this.#logged.set(name, { atMs: nowMs, suppressed: 0 });
     this.#logger.error(
       { error, source, asked, ...(unsaid === 0 ? {} : { unsaid }) },
       'a source of unfinished work or timers failed',

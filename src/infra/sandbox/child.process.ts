@@ -1,4 +1,4 @@
-// Runs in a process of its own, which may be killed at any moment. It gets no environment, so it knows no secret.
+// Runs in a separate process that may be killed at any time. It gets no environment, so it has no secrets.
 import { writeFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Order, Report, TaskModule } from './protocol.js';
@@ -14,7 +14,7 @@ process.on('message', (order: Order) => {
   else send(reportOf(order));
 });
 
-/** A module that cannot be loaded is a fault of the build: the rejection ends this process, and the node reports it. */
+/** A module that cannot be loaded is a build defect: the rejection ends this process, and the node reports it. */
 async function load(module: string): Promise<void> {
   modules.set(module, (await import(module)) as TaskModule);
   send({ kind: 'loaded', module });
@@ -28,7 +28,7 @@ function reportOf({ module, input }: Extract<Order, { kind: 'run' }>): Report {
     const output = task.run(input as never);
     return { kind: 'done', output, cpuMs: cpuMsSince(before) };
   } catch (error) {
-    // The stack or a text came to an end: what was asked for is too deep or too long.
+    // A RangeError means a stack overflow or a text above the maximum length: the input is too deep or too long.
     const failure = error instanceof RangeError ? 'too-large' : 'failed';
     const reason = error instanceof Error ? error.message.slice(0, reasonCharsMax) : '';
     return { kind: 'failed', failure, reason, cpuMs: cpuMsSince(before) };
@@ -45,8 +45,8 @@ function send(report: Report): void {
 }
 
 /**
- * Where memory runs out, the kernel ends this process before the node. A crash leaves no core file: it would hold
- * documents of tenants, and a tenant that crashes one process after the other would fill the disk.
+ * When memory runs out, the kernel ends this process before the node. A crash writes no core file: it would contain
+ * documents of tenants, and a tenant that crashes one process after another would fill the disk.
  */
 function makeFirstToGo(): void {
   if (process.platform !== 'linux') return;
@@ -57,12 +57,12 @@ function makeFirstToGo(): void {
     try {
       writeFileSync(file, value);
     } catch {
-      // Containers may forbid it. The limits that the node watches over hold without it.
+      // Containers may forbid it. The limits that the node enforces do not depend on it.
     }
   }
 }
 
-/** A busy process does not notice that the node has gone, so a thread beside it looks. */
+/** A busy process does not notice that the node has gone, so a separate thread checks. */
 function guardAgainstOrphanhood(): void {
   new Worker(new URL('./orphan-guard.worker.js', import.meta.url), {
     workerData: process.ppid,

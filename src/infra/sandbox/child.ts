@@ -6,10 +6,10 @@ import type { Order, Report, TaskFailure } from './protocol.js';
 import { residentBytes } from './resident-memory.js';
 
 export interface ChildOptions {
-  readonly time: Time;
+  /** For the whole process. The JavaScript heap has its own, lower limit. */
   /** Of the whole process. The heap of JavaScript has a limit of its own below it. */
   readonly residentBytesMax: number;
-  /** Called when the process has gone, whatever ended it. */
+  /** Called when the process has exited, for any reason. */
   readonly onGone: () => void;
 }
 
@@ -25,10 +25,10 @@ export type Outcome =
       readonly failure: TaskFailure;
       readonly reason: string;
       readonly cpuMs: number;
-      /** The process is gone with it. */
+      /** The process has exited. */
       readonly lost?: true;
     }
-  /** The process never came to the task: a fault of the installation, not of the task. */
+  /** The process never started the task: a fault of the installation, not of the task. */
   | { readonly unable: string };
 
 interface Running {
@@ -38,15 +38,15 @@ interface Running {
   startedAtMs: number | undefined;
 }
 
-/** Enough for a document of 10 MB as JavaScript holds it. */
+/** Enough for a document of 10 MB in JavaScript's representation. */
 const heapMb = 128;
 /** A process takes about 50 ms to start and to load a task on an idle machine. */
 const startMs = 30_000;
-/** How often the memory of a task is looked at that takes longer than this. */
+/** How often the memory of a longer task is checked. */
 const memoryEveryMs = 25;
-const lastWordsMax = 500;
+const stderrCharsMax = 500;
 
-/** A child process that does one task at a time. After a time-out or a crash it is gone. */
+/** A child process that runs one task at a time. A time-out or a crash ends it. */
 export class Child {
   readonly #options: ChildOptions;
   readonly #process: ChildProcess;
@@ -54,14 +54,14 @@ export class Child {
   readonly #gone: Promise<void>;
   #running: Running | undefined;
   #usable = true;
-  /** Why this side ended it; undefined while it has not. */
+  /** The reason why this side killed it, if it did. */
   #killedFor: { readonly failure: TaskFailure; readonly reason: string } | undefined;
-  #lastWords = '';
+  #stderrTail = '';
 
   constructor(options: ChildOptions) {
     this.#options = options;
     this.#process = fork(fileURLToPath(new URL('./child.process.js', import.meta.url)), [], {
-      // The environment holds the secrets of the node, and the arguments of its own process are not meant for this one.
+      // The environment contains the node's secrets, and the node's own exec arguments do not apply to the child.
       env: {},
       execArgv: [`--max-old-space-size=${heapMb}`, '--max-semi-space-size=16'],
       serialization: 'advanced',
@@ -73,7 +73,7 @@ export class Child {
         resolve();
       });
       this.#process.once('error', (error) => {
-        // A process that was never started does not exit either.
+        // A process that was never started does not emit `exit`.
         if (this.#process.pid !== undefined) return;
         this.#onGone(error.message);
         resolve();
@@ -81,7 +81,7 @@ export class Child {
     });
     this.#process.on('message', (report: Report) => this.#take(report));
     this.#process.stderr?.on('data', (chunk: Buffer) => {
-      this.#lastWords = (this.#lastWords + chunk.toString('utf8')).slice(-lastWordsMax);
+      this.#stderrTail = (this.#stderrTail + chunk.toString('utf8')).slice(-stderrCharsMax);
     });
     this.#keepNode(false);
   }
@@ -90,7 +90,7 @@ export class Child {
     return this.#process.pid;
   }
 
-  /** False once it has ended, or is about to. */
+  /** False once it has exited or is being killed. */
   get usable(): boolean {
     return this.#usable;
   }
@@ -110,7 +110,7 @@ export class Child {
     });
   }
 
-  /** Resolves when the process has gone. */
+  /** Resolves when the process has exited. */
   stop(): Promise<void> {
     this.#usable = false;
     this.#process.ref();
@@ -127,7 +127,7 @@ export class Child {
     this.#watch(running, timeoutMs);
   }
 
-  /** Looks at the memory now and then until the time is over. */
+  /** Checks the memory at intervals until the time is over. */
   #watch(running: Running, leftMs: number): void {
     const stepMs = Math.min(leftMs, memoryEveryMs);
     this.#within(stepMs, () => {
@@ -149,7 +149,7 @@ export class Child {
     if (running === undefined) return;
     running.timer?.cancel();
     running.timer = time.after(delayMs, () => {
-      // A loop that was held up fires its timers before it reads what the child has said: it may have been in time.
+      // After a stall, the event loop fires timers before it reads messages: the child may have answered in time.
       time.soon(() => {
         if (this.#running === running) action();
       });
@@ -180,14 +180,14 @@ export class Child {
 
   #outcomeOfLoss({ startedAtMs }: Running, how: string): Outcome {
     if (startedAtMs === undefined) {
-      return { unable: `${this.#killedFor?.reason ?? how}: ${this.#lastWords.trim()}` };
+      return { unable: `${this.#killedFor?.reason ?? how}: ${this.#stderrTail.trim()}` };
     }
-    // Nothing but a lack of memory ends a process that only computes.
+    // A process that only computes can end by itself only for lack of memory.
     const { failure, reason } = this.#killedFor ?? {
       failure: 'too-large' as const,
       reason: 'it needed more memory than it may use',
     };
-    // What it used until then nobody can tell any more; it held the process for so long.
+    // Its CPU time is unknown; charge the time for which it held the process.
     return { failure, reason, cpuMs: this.#options.time.monotonicMs() - startedAtMs, lost: true };
   }
 
@@ -200,13 +200,13 @@ export class Child {
   }
 
   #send(order: Order): void {
-    // A process that is gone is heard of by its exit.
+    // If the process is gone, its `exit` event reports that.
     this.#process.send(order, (error) => {
       if (error !== null) this.#process.kill('SIGKILL');
     });
   }
 
-  /** A child in the middle of a task keeps the node running, an idle one does not. */
+  /** A child with a task keeps the node running, an idle one does not. */
   #keepNode(running: boolean): void {
     const { channel, stderr } = this.#process;
     if (running) {

@@ -5,7 +5,7 @@ interface Spent {
 
 const windowSeconds = 60;
 
-/** How much processor time each tenant has used in the last minute, counted in seconds of the window. */
+/** The CPU time that each tenant used in the last minute, per second of the window. */
 export class CpuBudget {
   readonly #limitMs: number;
   readonly #spent = new Map<string, Spent[]>();
@@ -19,7 +19,7 @@ export class CpuBudget {
     return this.#limitMs;
   }
 
-  /** How many tenants are remembered. */
+  /** The number of tenants with entries. */
   get size(): number {
     return this.#spent.size;
   }
@@ -34,7 +34,7 @@ export class CpuBudget {
     else own.push({ second, ms });
   }
 
-  /** For how long the tenant is to wait until there is something left; 0 when there is. */
+  /** How long the tenant must wait for budget; 0 if some is left. */
   waitMs(tenantId: string, nowMs: number): number {
     const own = this.#spent.get(tenantId);
     if (own === undefined) return 0;
@@ -48,7 +48,7 @@ export class CpuBudget {
     return 0;
   }
 
-  /** Forgets tenants that have rested for a whole window. */
+  /** Removes tenants that used nothing for a whole window. */
   #sweep(second: number): void {
     if (second < this.#sweptSecond + windowSeconds) return;
     this.#sweptSecond = second;

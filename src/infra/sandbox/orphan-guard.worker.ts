@@ -1,4 +1,4 @@
-// A thread of a child process. Ends the process when the node that started it has gone, even in the middle of a task.
+// A thread of a child process. It kills the process when the node that started it has gone, even during a task.
 import { workerData } from 'node:worker_threads';
 
 const everyMs = 1_000;

@@ -1,6 +1,6 @@
-/** What the node and its child processes say to each other. */
+/** The messages between a node and its child processes. */
 
-/** A task to do. The child loads the module before the first task of its kind. */
+/** An order to the child. It loads the module before the first task of its kind. */
 export type Order =
   | { readonly kind: 'load'; readonly module: string }
   | { readonly kind: 'run'; readonly module: string; readonly input: unknown };
@@ -19,10 +19,10 @@ export type TaskFailure =
   /** The task threw an error. */
   | 'failed'
   | 'timeout'
-  /** It needed more memory, or a deeper stack, than it may. */
+  /** The task needed more memory, or a deeper stack, than it may use. */
   | 'too-large';
 
-/** What the module of a task exports. */
+/** The export of a task's module. */
 export interface TaskModule {
   readonly run: (input: never) => unknown;
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * How much memory a process holds; undefined where the system does not say. It is read synchronously: the kernel makes
- * the file while it is read, which takes some microseconds.
+ * The resident memory of a process; undefined if the system does not provide it. The read is synchronous: the kernel
+ * generates the file on read, which takes some microseconds.
  */
 export function residentBytes(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined;
@@ -10,7 +10,7 @@ export function residentBytes(pid: number): number | undefined {
     const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
   } catch {
-    // The process has ended; its end is heard elsewhere.
+    // The process has exited; the `exit` event reports that.
     return undefined;
   }
 }

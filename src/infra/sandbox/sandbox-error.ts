@@ -1,6 +1,6 @@
 import type { TaskFailure } from './protocol.js';
 
-/** A task that came to no result. It has harmed nobody else. */
+/** A task without a result. Other tasks are not affected. */
 export class SandboxError extends Error {
   override readonly name = 'SandboxError';
   readonly failure: TaskFailure;

@@ -5,15 +5,15 @@ import { Child, type Outcome } from './child.js';
 import { CpuBudget } from './cpu-budget.js';
 import { SandboxError } from './sandbox-error.js';
 
-/** What a task is given. Documents go as text: that is the cheapest to hand over. */
+/** The input of a task. Documents are passed as text, the cheapest form. */
 export type TaskInput = Readonly<Record<string, string | number>>;
 
 /** A kind of task: the function `run` of a module that the child process loads. */
 export interface SandboxTask<Input extends TaskInput, Output> {
   readonly module: URL;
-  /** Of one task, apart from the time that its input takes to get there. */
+  /** Per task, without the time to transfer its input. */
   readonly timeoutMs: number;
-  /** Never there: ties the types of `run` to the task. */
+  /** Never set: ties the types of `run` to the task. */
   readonly run?: (input: Input) => Output;
 }
 
@@ -21,9 +21,9 @@ export interface SandboxOptions {
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
   readonly processes: number;
-  /** Of each tenant in a minute. */
+  /** Per tenant and minute. */
   readonly cpuMsPerMinute: number;
-  /** Of one child process. */
+  /** Per child process. */
   readonly residentBytesMax?: number;
 }
 
@@ -35,26 +35,26 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-/** What a node holds of one tenant, and of all. The documents are held by their requests while they wait. */
+/** Limits of waiting tasks per tenant and per node. Waiting requests keep their documents in memory. */
 const waitingOfTenantMax = 256;
 const waitingMax = 2_048;
-/** Four times what the heap may hold: buffers, code and the program itself come on top. */
+/** Four times the heap limit: buffers, code and the program itself come on top. */
 const residentBytesDefault = 512 * 1_024 * 1_024;
-/** A process that was lost costs about so much to replace. Whose task ended it pays for it. */
+/** The approximate cost of replacing a lost process, charged to the tenant whose task ended it. */
 const replacementCpuMs = 100;
-/** Texts cross the pipe and are read at more than 20 MB in a second, on a slow and busy machine too. */
+/** Texts are transferred and parsed at more than 20 MB per second, even on a slow and busy machine. */
 const inputCharsPerMs = 20_000;
 
 /**
- * Does in child processes what tenants' texts say: a task that takes too long or too much memory ends its process and
- * nothing else. Tenants take turns, each may use a part of the processes at once and so much processor time a minute.
+ * Evaluates text of tenants in child processes: a task that takes too much time or memory ends only its process. Tenants
+ * take turns; each may use part of the processes at once, and a limited CPU time per minute.
  */
 export class Sandbox {
   readonly #options: SandboxOptions;
   readonly #budget: CpuBudget;
-  readonly #line = new FairQueue<Waiting>();
+  readonly #queue = new FairQueue<Waiting>();
   readonly #children = new Set<Child>();
-  /** How many tasks of each tenant are under way. */
+  /** The number of running tasks per tenant. */
   readonly #underWay = new Map<string, number>();
   readonly #atOnceOfTenant: number;
   #closed = false;
@@ -62,13 +62,13 @@ export class Sandbox {
   constructor(options: SandboxOptions) {
     this.#options = options;
     this.#budget = new CpuBudget(options.cpuMsPerMinute);
-    // One tenant alone never has all of them, unless there is only one.
+    // One tenant never occupies all processes, unless there is only one.
     this.#atOnceOfTenant = Math.max(1, Math.floor(options.processes / 2));
   }
 
   /**
-   * What the task makes of the input, which is made when its turn comes. Throws `SandboxError` for a task that failed,
-   * and a `PlatformError` that may be tried again later for one that was not begun.
+   * Runs the task; `input` is called when its turn comes. Throws `SandboxError` if the task fails, and a retryable
+   * `PlatformError` if it was not started.
    */
   run<Input extends TaskInput, Output>(
     tenantId: string,
@@ -78,21 +78,21 @@ export class Sandbox {
     return new Promise<unknown>((done, failed) => {
       const refusal = this.#refusal(tenantId);
       if (refusal !== undefined) return failed(refusal);
-      this.#line.push(tenantId, { tenantId, task, input, done, failed });
+      this.#queue.push(tenantId, { tenantId, task, input, done, failed });
       this.#next();
     }) as Promise<Output>;
   }
 
-  /** Ends the child processes. Resolves when they have gone. */
+  /** Kills the child processes and resolves when they have exited. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (let waiting = this.#line.shift(); waiting !== undefined; waiting = this.#line.shift()) {
+    for (let waiting = this.#queue.shift(); waiting !== undefined; waiting = this.#queue.shift()) {
       waiting.failed(stopping());
     }
     await Promise.all([...this.#children].map((child) => child.stop()));
   }
 
-  /** Of the child processes that are there. */
+  /** Of the usable child processes. */
   get pids(): readonly number[] {
     return [...this.#children].flatMap(({ pid, usable }) => (pid === undefined || !usable ? [] : [pid]));
   }
@@ -101,14 +101,14 @@ export class Sandbox {
     if (this.#closed) return stopping();
     const spent = this.#overBudget(tenantId);
     if (spent !== undefined) return spent;
-    if (this.#line.lengthOf(tenantId) >= waitingOfTenantMax) {
+    if (this.#queue.lengthOf(tenantId) >= waitingOfTenantMax) {
       const nowMs = this.#options.time.wallMs();
-      const message = `More than ${waitingOfTenantMax} expressions and schemas of this tenant wait to be evaluated.`;
+      const message = `More than ${waitingOfTenantMax} expressions and schemas of this tenant are waiting to be evaluated.`;
       return tooMany(waitingOfTenantMax, { atMs: nowMs + 1_000, nowMs, message });
     }
-    if (this.#line.length < waitingMax) return undefined;
+    if (this.#queue.length < waitingMax) return undefined;
     return new PlatformError('service_unavailable', {
-      message: 'Too many expressions and schemas wait to be evaluated on this node.',
+      message: 'Too many expressions and schemas are waiting to be evaluated on this node.',
       retryAfterSeconds: 1,
     });
   }
@@ -119,17 +119,17 @@ export class Sandbox {
     if (waitMs === 0) return undefined;
     const nowMs = time.wallMs();
     const seconds = this.#budget.limitMs / 1_000;
-    const message = `The expressions and schemas of this tenant have used their ${seconds} s of processor time in a minute.`;
+    const message = `The expressions and schemas of this tenant have used their ${seconds} s of CPU time per minute.`;
     return tooMany(seconds, { atMs: nowMs + waitMs, nowMs, message });
   }
 
   #next(): void {
     while (!this.#closed && this.#hasRoom()) {
-      const waiting = this.#line.shift(
+      const waiting = this.#queue.shift(
         (tenantId) => (this.#underWay.get(tenantId) ?? 0) < this.#atOnceOfTenant,
       );
       if (waiting === undefined) return;
-      // What waited behind slow tasks of its own tenant may find nothing left.
+      // Slow tasks of the same tenant may have used up the budget meanwhile.
       const spent = this.#overBudget(waiting.tenantId);
       if (spent === undefined) void this.#do(waiting);
       else waiting.failed(spent);

@@ -1,17 +1,17 @@
 /**
- * Small secrets of the platform itself (signing keys, mails that wait), sealed under the master key before they are
- * stored. Each value is bound to its place by a context, so one row's secret cannot be moved into another row. The
- * sealed form names its key, so values sealed under a former master key open until they were sealed anew.
+ * Seals small secrets of the platform (signing keys, waiting mails) under the master key before they are stored. A
+ * context binds each value to its place, so one row's secret cannot be moved into another row. The sealed form names its
+ * key, so values sealed under a former master key can be opened until they are sealed again.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 
 export interface Sealer {
   seal(value: Uint8Array, context: string): Buffer;
-  /** Throws `SealError` when the value was changed, moved, or sealed under a key that is not at hand. */
+  /** Throws `SealError` if the value was changed or moved, or if its key is not available. */
   open(sealed: Uint8Array, context: string): Buffer;
-  /** Whether the value should be sealed anew, because its key is a former one. */
+  /** Whether the value's key is a former one, so that the value should be sealed again. */
   isStale(sealed: Uint8Array): boolean;
-  /** With what every value begins that is sealed under the current key; to find the others by. */
+  /** The first bytes of every value sealed under the current key; queries use them to find the others. */
   readonly mark: Uint8Array;
 }
 
@@ -54,7 +54,7 @@ export function createSealer(options: {
     open(sealed, context) {
       const key = keys.find(({ id }) => id.equals(keyIdOf(sealed)));
       if (key === undefined)
-        throw new SealError(`${context} was sealed under a master key that is not at hand`);
+        throw new SealError(`${context} was sealed under a master key that is not available`);
       const nonce = sealed.subarray(1 + keyIdBytes, 1 + keyIdBytes + nonceBytes);
       const decipher = createDecipheriv('aes-256-gcm', key.key, nonce, { authTagLength: tagBytes });
       decipher.setAAD(Buffer.from(context));
@@ -62,7 +62,9 @@ export function createSealer(options: {
       try {
         return Buffer.concat([decipher.update(sealed.subarray(headerBytes)), decipher.final()]);
       } catch (cause) {
-        throw new SealError(`${context} does not open: it was changed or belongs elsewhere`, { cause });
+        throw new SealError(`${context} cannot be opened: it was changed or belongs to another place`, {
+          cause,
+        });
       }
     },
     mark: Buffer.concat([Buffer.of(version), current.id]),
@@ -70,7 +72,7 @@ export function createSealer(options: {
   };
 }
 
-/** Many at a time, each given out once: asking for chance costs more than to encrypt a short text. */
+/** Draws many nonces at once and uses each once: a draw costs more than encrypting a short text. */
 function nonces(randomBytes: (count: number) => Uint8Array): () => Uint8Array {
   let drawn = new Uint8Array(0);
   return () => {
@@ -82,7 +84,7 @@ function nonces(randomBytes: (count: number) => Uint8Array): () => Uint8Array {
 }
 
 function sealingKeyOf(masterKey: Uint8Array): SealingKey {
-  // A key of its own, so that nothing sealed here can be confused with what the vault wraps under the master key.
+  // A derived key, so that values sealed here cannot be confused with keys that the vault wraps under the master key.
   const key = Buffer.from(hkdfSync('sha256', masterKey, new Uint8Array(), 'troupe sealing 1', 32));
   const id = createHash('sha256')
     .update('troupe sealing key id')

@@ -1,6 +1,6 @@
-// Columns of a batch as PostgreSQL reads arrays. Written at once as text: pg would look at each value to
-// find out what it is, and escape what cannot need it.
-/** Types that a batched column may have. Lists go into `jsonb`: unnest would take them apart. */
+// Encodes the columns of a batch as PostgreSQL array text. pg would inspect each value to find its type, and would
+// escape values that need no escaping.
+/** Types of batched columns. Lists go into `jsonb`: unnest would flatten them. */
 export type BatchColumnType =
   | 'uuid'
   | 'text'
@@ -14,7 +14,7 @@ export type BatchColumnType =
   | 'bytea'
   | 'jsonb';
 
-/** What pg gets for a column of the rows: a text in most cases, else the values themselves. */
+/** The parameter for a column of the rows: array text in most cases, otherwise the values themselves. */
 export function columnValue(type: BatchColumnType, name: string, rows: readonly object[]): unknown {
   switch (type) {
     case 'uuid':

@@ -1,13 +1,13 @@
-// One row on its way, and what a failed attempt says about the rows that it carried.
+// One row in a batch, and the meaning of a failed attempt for the rows of its batch.
 import { StoreError } from './errors.js';
 
 export class Entry<Row, Outcome> {
   readonly row: Row;
   readonly bytes: number;
-  /** Whose row it is. */
+  /** The owner of the row, for fair ordering. */
   readonly share: string | undefined;
   readonly deadlineMs: number;
-  /** Whether it may have been written without our knowing: sent, and PostgreSQL has not said that it was undone. */
+  /** True if the row was sent and PostgreSQL has not reported a rollback: it may have been written. */
   unknown = false;
   settled = false;
   readonly #resolve: (outcome: Outcome) => void;
@@ -36,7 +36,7 @@ export class Entry<Row, Outcome> {
   }
 }
 
-/** What a failed statement says about the rows in it. */
+/** The meaning of a failed statement for its rows. */
 export type Verdict = 'not-written' | 'one-is-wrong' | 'one-may-be-held-up' | 'all-are-wrong' | 'unknown';
 
 export function judge({ failure, sqlState }: StoreError): Verdict {
@@ -49,16 +49,16 @@ export function judge({ failure, sqlState }: StoreError): Verdict {
     case 'forbidden':
       return 'one-is-wrong';
     case 'timeout':
-      return 'one-may-be-held-up'; // most likely by somebody's lock
+      return 'one-may-be-held-up'; // most likely by another transaction's lock
     case 'conflict':
-      return 'not-written'; // PostgreSQL has undone it and said so
+      return 'not-written'; // PostgreSQL rolled it back
     case 'unavailable':
     case 'overloaded':
     case 'outcome-unknown':
       return 'unknown';
     case 'unexpected-row':
     case 'defect':
-      // An exception of a trigger is about a row; anything else is about the statement.
+      // P0 codes come from triggers and concern one row; all other codes concern the statement.
       return sqlState?.startsWith('P0') === true ? 'one-is-wrong' : 'all-are-wrong';
   }
 }

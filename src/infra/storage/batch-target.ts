@@ -1,29 +1,29 @@
-// What a batching writer writes: how a batch becomes one statement, and what the answer says of each row.
+// The target of a batch writer: builds one statement per batch and reads each row's outcome from the result.
 import { type BatchColumnType, columnValue } from './array-text.js';
 import { StoreError } from './errors.js';
 
 export type BatchTarget<Row, Outcome> = {
-  /** Unique in the program; PostgreSQL keeps the plan under it. */
+  /** Unique in the program: the name of the prepared statement in PostgreSQL. */
   readonly name: string;
-  /** The same for any number of rows, so that it is planned once. */
+  /** The same text for any number of rows, so that it is planned once. */
   readonly text: string;
-  /** About how many bytes a row takes, where rows may be large. */
+  /** The approximate size of a row in bytes, for targets with large rows. */
   bytesOf?(row: Row): number;
   /**
-   * Whose row it is: those who wait for the same writer are written in turn, and one may fill half of what may wait.
-   * Rows of nobody wait in the order in which they came.
+   * The owner of a row: owners that wait for the same writer take turns, and one may fill at most half of the queue.
+   * Rows without an owner are written in the order of arrival.
    */
   shareOf?(row: Row): string;
-  /** One array for each column. */
+  /** One array per column. */
   values(rows: readonly Row[]): unknown[];
   /**
-   * A cheaper statement for rows of which none needs all that the other does, with the same answer. For a row that goes
-   * alone too: to take lists apart costs as much as a row.
+   * A cheaper statement with the same result, for rows that do not need the full one. Also used for single rows:
+   * unnesting the arrays costs as much as a row.
    */
   shorter?(
     rows: readonly Row[],
   ): { readonly name: string; readonly text: string; readonly values: unknown[] } | undefined;
-  /** For each row, in their order, what became of it; an error rejects that row alone. */
+  /** The outcome of each row, in their order; an error rejects only that row. */
   outcomes(rows: readonly Row[], returned: readonly unknown[]): readonly (Outcome | StoreError)[];
 };
 
@@ -35,7 +35,7 @@ export function statementOf<Row, Outcome>(
   return target.shorter?.(rows) ?? { name, text, values: target.values(rows) };
 }
 
-/** `present`: it was there already, from an earlier attempt or a repeated request. */
+/** `present`: an earlier attempt or a repeated request had already inserted the row. */
 export type InsertOutcome = 'inserted' | 'present';
 
 export type InsertTargetOptions<Row> = {
@@ -44,16 +44,16 @@ export type InsertTargetOptions<Row> = {
   /** The primary key, `tenant_id` first. Its values are fixed before the first attempt to write the row. */
   readonly key: readonly (keyof Row & string)[];
   /**
-   * Further data-changing parts of the statement, which see the rows that were really inserted as
+   * Further data-changing parts of the statement, which see only the rows actually inserted as
    * `inserted`, e.g. `insert into rollups … select … from inserted group by … on conflict … do update …`.
    * So a repeated row is never counted twice.
    */
   readonly also?: readonly string[];
-  /** About how many bytes a row takes, where rows may be large. */
+  /** The approximate size of a row in bytes, for targets with large rows. */
   readonly bytesOf?: (row: Row) => number;
 };
 
-/** Inserts rows that are not there yet. */
+/** Inserts rows that are absent. */
 export function insertTarget<Row extends object>(
   options: InsertTargetOptions<Row>,
 ): BatchTarget<Row, InsertOutcome> {
@@ -69,7 +69,7 @@ export function insertTarget<Row extends object>(
     values: (rows) => columnValues(columns, rows),
     outcomes: (rows, returned) => {
       const inserted = new Set(returned.map((row) => keyOf(row, key)));
-      // Of rows with one key in one batch, PostgreSQL takes the first.
+      // If several rows of a batch have the same key, PostgreSQL inserts the first.
       return rows.map((row) => (inserted.delete(keyOf(row, key)) ? 'inserted' : 'present'));
     },
   };
@@ -77,33 +77,34 @@ export function insertTarget<Row extends object>(
 
 type Columns = Readonly<Record<string, BatchColumnType>>;
 
-/** To be followed by what is done about rows that are there already. */
+/** The caller appends the `on conflict` clause. */
 export function insertText(table: string, columns: Columns): string {
   const names = Object.keys(columns);
   return `insert into ${table} (${names.join(', ')}) select * from ${unnestText(columns)}`;
 }
 
-/** The relation of a batch, whose parameters are those of `columnValues` after `before` others. */
+/** The relation of a batch. Its parameters are those of `columnValues`, numbered after `before` others. */
 export function unnestText(columns: Columns, before = 0): string {
   return `unnest(${Object.values(columns)
     .map((type, index) => `$${before + index + 1}::${type}[]`)
     .join(', ')})`;
 }
 
-/** One parameter for each column. */
+/** One parameter per column. */
 export function columnValues(columns: Columns, rows: readonly object[]): unknown[] {
   return Object.entries(columns).map(([name, type]) => columnValue(type, name, rows));
 }
 
 function keyOf(row: unknown, key: readonly string[]): string {
-  if (typeof row !== 'object' || row === null) throw new StoreError('unexpected-row', 'A row is an object');
+  if (typeof row !== 'object' || row === null)
+    throw new StoreError('unexpected-row', 'A row must be an object');
   return JSON.stringify(key.map((name) => comparable(Reflect.get(row, name))));
 }
 
-/** As PostgreSQL writes it: a UUID in lower case, numbers as text. */
+/** Normalised like PostgreSQL's output: a UUID in lower case, numbers as text. */
 function comparable(value: unknown): string {
   if (typeof value === 'string') return value.toLowerCase();
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
     return String(value);
-  throw new StoreError('defect', 'The key of a batched row is made of texts and numbers');
+  throw new StoreError('defect', 'The key of a batched row must consist of texts and numbers');
 }

@@ -1,14 +1,14 @@
-// Group commit. Rows of many callers, and of many tenants, go into one statement: at once when nothing is
-// on its way, else when the last commit returns. So a lone row waits for nobody, and under load batches
-// grow by themselves (50–100 rows give 4–5 times the rows per second of single inserts, measured). There
-// is no timer to wait for.
+// Group commit. Rows of many callers and many tenants go into one statement: at once if nothing is in flight,
+// otherwise when the last commit returns. So a single row never waits, and under load batches grow by
+// themselves (50–100 rows give 4–5 times the rows per second of single inserts, measured). There is no timer
+// to wait for.
 //
-// When a connection is lost during the commit, nobody knows whether the rows were written. The writer
-// repeats the same rows, whose keys were fixed before the first attempt and which are inserted only if
-// absent, until it knows, or until their deadline passes.
+// If a connection is lost during the commit, it is unknown whether the rows were written. The writer repeats
+// the same rows until it knows or their deadline passes; their keys were fixed before the first attempt, and
+// they are inserted only if absent.
 //
-// A row that PostgreSQL refuses, or that waits for somebody's lock, must not carry its neighbours: such a
-// batch is halved until the culprit stands alone.
+// A row that PostgreSQL refuses, or that waits for another transaction's lock, must not fail its batch: the
+// batch is halved until that row is alone.
 import type pg from 'pg';
 import { backoffMs, sleep } from '../../../cluster/index.js';
 import type { Random, Time, Timer } from '../../../cluster/index.js';
@@ -19,9 +19,9 @@ import { StoreError, toStoreError } from './errors.js';
 import { FairQueue } from './fair-queue.js';
 
 export type BatchWriter<Row, Outcome> = {
-  /** Resolves after the commit. Rejects with a StoreError; `outcome-unknown` if even that could not be found out. */
+  /** Resolves after the commit. Rejects with a StoreError; `outcome-unknown` if it is unknown whether the row was written. */
   write(row: Row): Promise<Outcome>;
-  /** Rows that are waiting or on their way. */
+  /** Rows that are waiting or in flight. */
   readonly depth: number;
   /** Resolves when everything written so far has its outcome. */
   drained(): Promise<void>;
@@ -29,17 +29,17 @@ export type BatchWriter<Row, Outcome> = {
 
 export type BatchWriterOptions = {
   readonly rowsMax?: number;
-  /** A batch is closed early when it holds as many bytes; a single larger row goes alone. */
+  /** A batch is closed early at this size; a single larger row is sent alone. */
   readonly bytesMax?: number;
   readonly inFlightMax?: number;
-  /** Rows, and their bytes, that wait or are on their way; the next is refused. */
+  /** Maximum of waiting and in-flight rows, and of their bytes; further rows are refused. */
   readonly depthMax?: number;
   readonly depthBytesMax?: number;
-  /** From `write` to the outcome, whatever happens. */
+  /** Maximum time from `write` to the outcome, in every case. */
   readonly deadlineMs?: number;
 };
 
-/** Calls `onSent` right before the statement leaves: what failed earlier was surely not written. */
+/** Calls `onSent` right before the statement is sent: if it fails earlier, nothing was written. */
 export type Send = (statement: pg.QueryConfig, onSent: () => void) => Promise<pg.QueryResult<object>>;
 
 type Failure = { readonly error: StoreError; readonly verdict: Verdict };
@@ -53,7 +53,7 @@ const defaults: Required<BatchWriterOptions> = {
   deadlineMs: 10_000,
 };
 
-/** Of a row whose target does not say how large it is. */
+/** For targets without `bytesOf`. */
 const bytesAssumed = 256;
 
 export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
@@ -63,14 +63,14 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   readonly #random: Random;
   readonly #limits: Required<BatchWriterOptions>;
   readonly #waiting = new FairQueue<Entry<Row, Outcome>>();
-  /** Rows without an outcome, by whose they are. */
+  /** The number of rows without an outcome, by owner. */
   readonly #openOf = new Map<string, number>();
   /** Every entry without an outcome, oldest first, so the first has the nearest deadline. */
   readonly #open: Set<Entry<Row, Outcome>> = new Set();
   readonly #drainers: (() => void)[] = [];
   #openBytes = 0;
   #inFlight = 0;
-  /** Batches on their way whose first attempt failed. */
+  /** In-flight batches whose first attempt failed. */
   #inTrouble = 0;
   #flushAsked = false;
   #deadline: Timer | undefined;
@@ -96,17 +96,23 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   write(row: Row): Promise<Outcome> {
     const { depthMax, depthBytesMax } = this.#limits;
     const bytes = this.#target.bytesOf?.(row) ?? bytesAssumed;
-    // A row that is alone may be of any size: it would never fit else.
+    // A single row may have any size: otherwise it would never fit.
     if (this.#open.size >= depthMax || (this.#open.size > 0 && this.#openBytes + bytes > depthBytesMax)) {
       return Promise.reject(
-        new StoreError('overloaded', `Writing ${this.#target.name}: ${this.#open.size} rows wait already`),
+        new StoreError(
+          'overloaded',
+          `Writing ${this.#target.name}: ${this.#open.size} rows are already waiting`,
+        ),
       );
     }
     const share = this.#target.shareOf?.(row);
     const ofShare = share === undefined ? 0 : (this.#openOf.get(share) ?? 0);
     if (ofShare >= depthMax / 2) {
       return Promise.reject(
-        new StoreError('overloaded', `Writing ${this.#target.name}: ${ofShare} rows of one wait already`),
+        new StoreError(
+          'overloaded',
+          `Writing ${this.#target.name}: ${ofShare} rows of one owner are already waiting`,
+        ),
       );
     }
     if (share !== undefined) this.#openOf.set(share, ofShare + 1);
@@ -126,7 +132,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     await new Promise<void>((resolve) => void this.#drainers.push(resolve));
   }
 
-  /** Once what the event loop holds now is done: rows that come together go together. */
+  /** Flushes after the current events of the loop, so that rows that arrive together are written together. */
   #askToFlush(): void {
     if (this.#flushAsked || !this.#mayFlush()) return;
     this.#flushAsked = true;
@@ -150,8 +156,8 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
   }
 
   /**
-   * The second batch starts beside the first only when it is full, or when the first has run into trouble; else rows
-   * wait for the first to return, which makes fewer and larger commits.
+   * A second batch starts beside the first only when it is full, or when the first has failed; otherwise rows wait for
+   * the first to return, which makes fewer and larger commits.
    */
   #mayFlush(): boolean {
     const { rowsMax, inFlightMax } = this.#limits;
@@ -177,7 +183,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     return batch;
   }
 
-  /** Stays with a batch until every row of it has an outcome. Never throws. */
+  /** Retries a batch until each of its rows has an outcome. Never throws. */
   async #carry(batch: readonly Entry<Row, Outcome>[]): Promise<void> {
     const failure = await this.#attempt(batch);
     if (failure === undefined) return;
@@ -201,12 +207,12 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
         return;
       }
       await sleep(this.#time, backoffMs(attempt, { baseMs: 10, maxMs: 1_000 }, this.#random));
-      left = left.filter((entry) => !entry.settled); // the deadline of some may have passed
+      left = left.filter((entry) => !entry.settled); // some may have passed their deadline
       failure = left.length === 0 ? undefined : await this.#attempt(left);
     }
   }
 
-  /** Both halves are tried before either is mended: what hinders one must not hold up the other. */
+  /** Tries both halves before retrying either: a row that blocks one half must not delay the other. */
   async #mendHalves(batch: readonly Entry<Row, Outcome>[]): Promise<void> {
     const middle = Math.ceil(batch.length / 2);
     const mending: Promise<void>[] = [];
@@ -228,14 +234,14 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
       for (const [index, entry] of entries.entries()) {
         this.#settle(
           entry,
-          outcomes[index] ?? new StoreError('defect', `${this.#target.name} gave a row no outcome`),
+          outcomes[index] ?? new StoreError('defect', `${this.#target.name} returned no outcome for a row`),
         );
       }
       return undefined;
     } catch (error) {
       const attempted = `Writing ${this.#target.name}`;
       const translated = toStoreError(error, attempted);
-      // What is no failure of the store was thrown by the target, most likely about a row's value.
+      // Any other error was thrown by the target, most likely because of a row's value.
       const [failure, verdict]: [StoreError, Verdict] =
         translated instanceof StoreError
           ? [translated, judge(translated)]
@@ -259,7 +265,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     else this.#openOf.delete(share);
   }
 
-  /** The deadline holds also for rows that wait, and for those on a connection that says nothing any more. */
+  /** The deadline also applies to waiting rows, and to rows on a connection that no longer responds. */
   #endOverdue(): void {
     this.#deadline = undefined;
     const now = this.#time.monotonicMs();

@@ -1,4 +1,4 @@
-// The connections that all batching writers of a node share.
+// The connections shared by all batch writers of a node.
 import pg from 'pg';
 import type { Random, Time } from '../../../cluster/index.js';
 import type { BatchTarget } from './batch-target.js';
@@ -27,12 +27,13 @@ export type BatchWritersOptions = {
   readonly statementTimeoutMs?: number;
 };
 
-/** Short, because a held-up row is found by halving its batch, and each step waits as long. */
+/** Short, because a blocked row is found by halving its batch, and each step waits this long. */
 const lockTimeoutMs = 500;
 
 /**
- * Left to itself PostgreSQL plans each batch anew, since the lengths of the arrays differ; the plan never does. One that
- * was made for empty tables is kept for a minute and more, and would read them whole: a batch knows its keys.
+ * By default PostgreSQL would plan each batch again, because the array lengths differ, although the plan is the same. A
+ * plan made for empty tables is kept for a minute and more and would scan whole tables, so sequential scans are off: a
+ * batch knows its keys.
  */
 const settings = ['plan_cache_mode=force_generic_plan', 'enable_seqscan=off'];
 
@@ -42,7 +43,7 @@ export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
   const pool = new pg.Pool({
     ...poolConfig(config),
     max: connectionsMax,
-    // A timer for each batch would cost more than a few connections that stay open.
+    // A timer per batch would cost more than a few open connections.
     idleTimeoutMillis: 0,
   });
   ignoreIdleLosses(pool);
@@ -83,7 +84,7 @@ function sender(pool: pg.Pool, time: Time): Send {
   };
 }
 
-/** After a refusal the connection is as good as before; after anything else nobody knows its state. */
+/** After a refusal the connection is intact; after any other error its state is unknown. */
 function isUsable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   const translated = toStoreError(error, 'A batch');

@@ -1,6 +1,6 @@
-// The feed of changes on one node. It reads the numbers every half second on a connection of its own; a
-// notice of PostgreSQL is a hint to read at once. Since numbers have no gaps and become visible in their
-// order (see the migration), "the next number" is all that there is to remember.
+// The change feed of one node. It reads new changes every half second on its own connection; a PostgreSQL
+// notification only triggers an earlier read. Change numbers have no gaps and become visible in order (see the
+// migration), so the last number is all that the feed must remember.
 import pg from 'pg';
 import { z } from 'zod';
 import { backoffMs } from '../../../cluster/index.js';
@@ -11,23 +11,23 @@ import { toStoreError } from './errors.js';
 import { directoryRole } from './roles.js';
 
 export type ChangeSubscriber = {
-  /** One change of the topic, in order. Must not throw: drop what is cached, do not load. */
+  /** One change of the topic, in order. Must not throw; must only drop cached data, not load any. */
   onChange(change: Change): void;
-  /** The feed cannot tell what changed (it was away for too long): drop everything of the topic. */
+  /** The feed missed changes (it was disconnected for too long): drop everything of the topic. */
   onDropEverything(): void;
 };
 
 export type ChangeFeed = {
-  /** Hears of one topic until the returned function is called. */
+  /** Subscribes to one topic until the returned function is called. */
   subscribe(topic: string, subscriber: ChangeSubscriber): () => void;
   /**
-   * Whether what was cached may be answered. False when this node could not read the changes for two
-   * seconds; then the store itself has to be asked.
+   * Whether cached data may be used. False if this node could not read the changes for two seconds; callers must
+   * then read from the store.
    */
   isFresh(): boolean;
-  /** The number of the last change that subscribers have heard. A load that began before it may be stale. */
+  /** The number of the last change delivered to subscribers. Data loaded from before it may be stale. */
   readonly position: number;
-  /** Resolves to true once subscribers have heard change `number`, to false if that takes too long. */
+  /** Resolves to true once change `number` is delivered to subscribers, or to false after the time limit. */
   reached(number: number, withinMs: number): Promise<boolean>;
   close(): Promise<void>;
 };
@@ -36,19 +36,19 @@ export type ChangeFeedOptions = {
   readonly databaseUrl: string;
   readonly time: Time;
   readonly random: Random;
-  /** Hears why the feed could not read, or that a subscriber threw. */
+  /** Called when the feed cannot read, or when a subscriber throws. */
   readonly onProblem: (error: unknown) => void;
 };
 
 const pollMs = 500;
 const freshMs = 2_000;
 const rowsMax = 500;
-/** A node that was away for longer drops everything. */
+/** A node disconnected for longer drops everything. */
 const retained = '1 hour';
 const pruneMs = 300_000;
 
-// One statement, so that the counter and the rows are of one moment. `mark` is the time of the row read
-// last: when a failed-over database has given that number to another change, it differs.
+// One statement, so that the counter and the rows are of the same moment. `mark` is the time of the row read last: if a
+// failed-over database has given that number to another change, it differs.
 const readText = `
   select c.last_number, (select recorded_at::text from changes where number = $1) as mark,
          n.number, n.topic, n.about_tenant, n.subject, n.recorded_at::text as recorded_at
@@ -67,7 +67,7 @@ const readRow = z.object({
 });
 type ReadRow = z.infer<typeof readRow>;
 
-/** Answers once the present number is known: everything loaded from then on is covered by the feed. */
+/** Resolves once the current number is known: the feed covers everything loaded from then on. */
 export async function openChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const feed = new Feed(options);
   await feed.start();
@@ -82,7 +82,7 @@ class Feed implements ChangeFeed {
   #client: pg.Client | undefined;
   #running: Promise<void> = Promise.resolve();
   #position = 0;
-  /** `recorded_at` of the change at `#position`, where this node has seen it. */
+  /** `recorded_at` of the change at `#position`, if this node has read it. */
   #mark: string | undefined;
   #fresh = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY };
   #prunedAtMs: number;
@@ -91,7 +91,7 @@ class Feed implements ChangeFeed {
 
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
-    // Not at the start, and not on all nodes at the same moment.
+    // Delayed by a random time, so that nodes do not prune at the start and not at the same moment.
     this.#prunedAtMs = options.time.monotonicMs() - options.random.fraction() * pruneMs;
   }
 
@@ -107,7 +107,7 @@ class Feed implements ChangeFeed {
       await this.#read(this.#client);
     } catch (error) {
       await this.#disconnect();
-      throw toStoreError(error, 'Opening the feed of changes');
+      throw toStoreError(error, 'Opening the change feed');
     }
     this.#running = this.#run();
   }
@@ -119,7 +119,7 @@ class Feed implements ChangeFeed {
   }
 
   isFresh(): boolean {
-    // A paused machine's monotonic clock stands still, and the wall clock may be set back: take the worse.
+    // The monotonic clock stops while a machine is suspended, and the wall clock may be set back: use the larger value.
     const { time } = this.#options;
     const elapsedMs = Math.max(
       time.monotonicMs() - this.#fresh.monotonicMs,
@@ -166,7 +166,7 @@ class Feed implements ChangeFeed {
         failures = 0;
       } catch (error) {
         if (this.#closing.signal.aborted) return;
-        onProblem(toStoreError(error, 'Reading the changes'));
+        onProblem(toStoreError(error, 'Reading changes'));
         await this.#disconnect();
         failures += 1;
       }
@@ -177,7 +177,7 @@ class Feed implements ChangeFeed {
     }
   }
 
-  /** Until the time is over or a notice hints that there is something to read. */
+  /** Waits until the time is over or a notification arrives. */
   async #pause(pauseMs: number, time: Time): Promise<void> {
     if (!this.#hinted && !this.#closing.signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -206,7 +206,7 @@ class Feed implements ChangeFeed {
       }),
     );
     client.on('notification', () => this.#hint());
-    // The next read fails too, and reports it.
+    // The next read fails as well and reports the error.
     client.on('error', () => this.#hint());
     try {
       await client.connect();
@@ -231,7 +231,7 @@ class Feed implements ChangeFeed {
       const asOf = { monotonicMs: time.monotonicMs(), wallMs: time.wallMs() };
       const result = await client.query({ name: 'read_changes', text: readText, values: [this.#position] });
       const [first, ...others] = z.array(readRow).parse(result.rows);
-      if (first === undefined) throw new Error('The counter of changes has no row');
+      if (first === undefined) throw new Error('The table change_counter has no row');
       this.#apply([first, ...others]);
       if (this.#position === first.last_number) {
         this.#fresh = asOf;
@@ -269,8 +269,8 @@ class Feed implements ChangeFeed {
     try {
       subscriber();
     } catch (error) {
-      // The others must hear of the change all the same.
-      this.#options.onProblem(new Error('A subscriber of changes threw', { cause: error }));
+      // Other subscribers must still receive the change.
+      this.#options.onProblem(new Error('A subscriber of the change feed threw an error', { cause: error }));
     }
   }
 

@@ -1,23 +1,23 @@
-// Changes to what nodes cache: keys, roles, plans, denylists, settings. A transaction that changes such a
-// thing records it, and every node's feed (change-feed.ts) hears of it within a second.
+// Changes to data that nodes cache: keys, roles, plans, denylists, settings. A transaction that changes such data
+// records the change, and the feed of every node (change-feed.ts) receives it within a second.
 import { z } from 'zod';
 import type { Transaction } from './transaction.js';
 import { sql } from './query.js';
 
 export type Change = {
-  /** Rises by one from change to change, for the whole platform, in the order in which they were committed. */
+  /** Increases by one per change, for the whole platform, in commit order. */
   readonly number: number;
-  /** What kind of thing changed, e.g. `key`; whoever caches it subscribes to that. */
+  /** The kind of the changed thing, e.g. `key`; caches subscribe to it. */
   readonly topic: string;
-  /** Null for a thing that belongs to no tenant. */
+  /** Null if the thing belongs to no tenant. */
   readonly tenantId: string | null;
-  /** Which one, e.g. a key's id. Names it and shows nothing of it. */
+  /** The id of the changed thing, e.g. a key's id. Contains none of its data. */
   readonly subject: string;
 };
 
 /**
- * Records a change in the transaction that makes it, and answers its number. Other recorders wait from
- * here to the commit, so it is the last thing a transaction does.
+ * Records a change in the transaction that makes it, and returns its number. Other recorders wait until the commit, so
+ * this must be the last statement of a transaction.
  */
 export async function recordChange(tx: Transaction, change: Omit<Change, 'number'>): Promise<number> {
   return tx.oneFirst(

@@ -1,4 +1,4 @@
-// Settings of every connection of the store but the migrations'.
+// Settings of every connection of the store, except those for migrations.
 import type { ClientConfig } from 'pg';
 import { StoreError } from './errors.js';
 import type { StoreRole } from './roles.js';
@@ -9,16 +9,16 @@ export type ConnectionSettings = {
   readonly role: StoreRole;
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs?: number;
-  /** Settings of PostgreSQL for these connections alone, as name=value. */
+  /** PostgreSQL settings for these connections only, as name=value. */
   readonly settings?: readonly string[];
 };
 
 const connectTimeoutMs = 5_000;
-/** Longer than this, a transaction waits for a lock that somebody forgot. */
+/** Ends the wait for a lock that another transaction does not release. */
 const lockTimeoutMsDefault = 5_000;
-/** A transaction is statements in a row; one that pauses holds locks while its caller does something else. */
+/** A transaction that pauses holds locks while its caller does something else, so it is ended after this time. */
 const idleInTransactionMs = 15_000;
-/** The server ends a statement at its time-out; past this, the server itself cannot be heard any more. */
+/** The server ends a statement at its time-out; after this additional time, the server itself is considered lost. */
 const silenceMs = 2_000;
 
 export function clientConfig(settings: ConnectionSettings): ClientConfig {
@@ -26,7 +26,7 @@ export function clientConfig(settings: ConnectionSettings): ClientConfig {
   const own = [`role=${role}`, ...(settings.settings ?? [])].map((setting) => `-c ${setting}`);
   const url = new URL(databaseUrl);
   const options = [url.searchParams.get('options'), ...own].filter(Boolean).join(' ');
-  url.searchParams.delete('options'); // pg would prefer it to the setting below
+  url.searchParams.delete('options'); // pg would prefer it over `options` below
   return {
     connectionString: url.href,
     application_name: url.searchParams.get('application_name') ?? role,
@@ -41,7 +41,7 @@ export function clientConfig(settings: ConnectionSettings): ClientConfig {
   };
 }
 
-/** A connection pooler may drop startup options; then all would run as the owner, unseen. */
+/** A connection pooler may drop startup options; everything would then silently run as the owner. */
 export function assertRole(rows: readonly unknown[], role: StoreRole): void {
   const [row] = rows;
   const found: unknown =
@@ -49,8 +49,8 @@ export function assertRole(rows: readonly unknown[], role: StoreRole): void {
   if (found !== role) {
     throw new StoreError(
       'defect',
-      `Connected as ${String(found)} instead of ${role}: something between here and PostgreSQL drops the startup ` +
-        'parameter "options". Let DATABASE_URL name PostgreSQL itself, or a pooler in session mode that passes it on.',
+      `Connected as ${String(found)} instead of ${role}: a proxy or pooler before PostgreSQL drops the startup ` +
+        'parameter "options". Set DATABASE_URL to PostgreSQL itself, or to a pooler in session mode that passes it on.',
     );
   }
 }

@@ -1,28 +1,28 @@
-// What the store can fail with. Each failure says whether the same call may be tried again; none carries
-// the values of a row, which PostgreSQL's own messages do.
+// The failures of the store. Each says whether the same call may be retried. None contains values of a row, which
+// PostgreSQL's own messages do.
 
 export type StoreFailure =
   /** The database cannot be reached, is starting or stopping, or ended the connection. */
   | 'unavailable'
-  /** As many wait for a connection as may. */
+  /** The queue for connections is full. */
   | 'overloaded'
-  /** The statement ran longer than it may, or waited too long for a lock. */
+  /** The statement exceeded its time limit, or waited too long for a lock. */
   | 'timeout'
-  /** Lost against concurrent transactions after all attempts. */
+  /** Still in conflict with concurrent transactions after all attempts. */
   | 'conflict'
-  /** It was written or not; nobody could find out before the deadline. */
+  /** It could not be determined before the deadline whether the write was committed. */
   | 'outcome-unknown'
   | 'unique'
   | 'foreign-key'
   | 'check'
   | 'not-null'
-  /** A value that its column cannot hold. */
+  /** A value that the column cannot store. */
   | 'invalid-value'
-  /** A row policy or a missing grant refused it. */
+  /** Refused by a row policy or for a missing grant. */
   | 'forbidden'
   /** A row did not have the shape that the code expects. */
   | 'unexpected-row'
-  /** A mistake in the code, such as wrong SQL. */
+  /** A mistake in the code, such as invalid SQL. */
   | 'defect';
 
 const retryable: ReadonlySet<StoreFailure> = new Set(['unavailable', 'overloaded', 'timeout', 'conflict']);
@@ -30,9 +30,9 @@ const retryable: ReadonlySet<StoreFailure> = new Set(['unavailable', 'overloaded
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly failure: StoreFailure;
-  /** Whether the same call may succeed later. A call that failed while it committed may have been done. */
+  /** Whether the same call may succeed later. A call that failed during its commit may have been committed. */
   readonly retryable: boolean;
-  /** PostgreSQL's code, where the failure came from there. */
+  /** PostgreSQL's error code, if the failure came from PostgreSQL. */
   readonly sqlState: string | undefined;
   /** The constraint that refused the row, e.g. `users_email_key`. */
   readonly constraint: string | undefined;
@@ -50,7 +50,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Whether `error` is a violation of a unique constraint, of the named one if a name is given. */
+/** Whether `error` is a violation of a unique constraint; of the named one, if a name is given. */
 export function isUniqueViolation(error: unknown, constraint?: string): error is StoreError {
   return (
     error instanceof StoreError &&
@@ -59,7 +59,7 @@ export function isUniqueViolation(error: unknown, constraint?: string): error is
   );
 }
 
-/** Translates what pg or the socket threw; what is no failure of the store passes unchanged. */
+/** Translates errors of pg or the socket; all other errors pass unchanged. */
 export function toStoreError(error: unknown, attempted: string): unknown {
   if (error instanceof StoreError || !(error instanceof Error)) return error;
   const sqlState = stringField(error, 'code');
@@ -75,7 +75,7 @@ export function toStoreError(error: unknown, attempted: string): unknown {
 
 function classify(error: Error, sqlState: string | undefined): StoreFailure | undefined {
   if (sqlState !== undefined) return fromCode(sqlState);
-  // pg reports a lost connection by its words alone.
+  // pg reports a lost connection only by its message.
   return /connection terminated|not queryable|timeout exceeded when trying to connect|timeout expired|query read timeout/i.test(
     error.message,
   )
@@ -83,7 +83,7 @@ function classify(error: Error, sqlState: string | undefined): StoreFailure | un
     : undefined;
 }
 
-/** What Node calls failures of sockets and name look-ups. Named one by one: other words begin with an E as well. */
+/** Node's codes for socket and look-up failures. Listed one by one, because other codes begin with E as well. */
 const socketCodes = new Set([
   'EAI_AGAIN',
   'ECONNABORTED',
@@ -134,9 +134,9 @@ function summary(
   return parts.join(', ');
 }
 
-/** The message and the place, without `detail`, `values` and `row`, which quote what was written. */
+/** Keeps message and stack, without `detail`, `values` and `row`, which quote written values. */
 function withoutValues(error: Error, failure: StoreFailure): Error {
-  // Of all messages only those about a value itself quote it; the others quote names of tables and columns.
+  // Only messages about a value quote it; other messages quote names of tables and columns.
   const message = failure === 'invalid-value' ? error.message.replaceAll(/"[^"]*"/g, '"…"') : error.message;
   const clean = new Error(message);
   if (error.stack !== undefined) clean.stack = error.stack.replace(error.message, clean.message);

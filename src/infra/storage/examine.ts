@@ -1,4 +1,4 @@
-// What `troupe doctor` wants to know of a database: read only, on one connection of its own.
+// Collects facts about a database for `troupe doctor`: read only, on its own connection.
 import pg from 'pg';
 import { z } from 'zod';
 import { toStoreError } from './errors.js';
@@ -11,13 +11,13 @@ export interface DatabaseFacts {
   readonly versionNumber: number;
   readonly version: string;
   readonly mayCreateRoles: boolean;
-  /** Files of this program that the database has not had yet. */
+  /** Migration files of this program that have not been applied. */
   readonly pendingMigrations: readonly string[];
   /** Why a node refuses to migrate the database; undefined when it does not. */
   readonly migrationProblem: string | undefined;
   readonly durableCommits: boolean;
   readonly synchronousStandbys: boolean;
-  /** How far the database's clock is from this machine's. */
+  /** The offset of the database's clock from this machine's. */
   readonly clockAheadMs: number;
 }
 
@@ -37,7 +37,7 @@ export async function examineDatabase(databaseUrl: string): Promise<DatabaseFact
     connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,
   });
-  // A connection that breaks between two questions is seen by the next one.
+  // If the connection breaks between two queries, the next query reports it.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -58,7 +58,7 @@ export async function examineDatabase(databaseUrl: string): Promise<DatabaseFact
       clockAheadMs: row.now_ms - Date.now(),
     };
   } catch (error) {
-    throw toStoreError(error, 'Looking at the database');
+    throw toStoreError(error, 'Examining the database');
   } finally {
     await client.end();
   }

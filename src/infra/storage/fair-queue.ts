@@ -1,9 +1,9 @@
 /**
- * A line in which several stand, each with things of its own: they are taken in turn, one of each, so that who brought
- * a thousand holds nobody up who brought one. Without a name for whose they are it is a plain queue.
+ * A queue for several shares, each with its own things: shares take turns, one thing each, so that a share with a
+ * thousand things does not delay a share with one. With a single share it is a plain queue.
  */
 export class FairQueue<Thing> {
-  /** In the order of their turns: who has had one goes to the end. */
+  /** In the order of turns: a share that had its turn moves to the end. */
   readonly #shares = new Map<string, { things: Thing[]; next: number }>();
   #length = 0;
 
@@ -23,13 +23,13 @@ export class FairQueue<Thing> {
     this.#length += 1;
   }
 
-  /** What would be taken next. */
+  /** The next thing, without removing it. */
   peek(): Thing | undefined {
     for (const { things, next } of this.#shares.values()) return things[next];
     return undefined;
   }
 
-  /** Of those whose turn may come now, where not everybody's may. */
+  /** Removes the next thing of a share for which `may` is true. */
   shift(may: (share: string) => boolean = () => true): Thing | undefined {
     for (const [share, own] of this.#shares) {
       if (!may(share)) continue;
@@ -39,7 +39,7 @@ export class FairQueue<Thing> {
       this.#shares.delete(share);
       if (own.next < own.things.length) {
         this.#shares.set(share, own);
-        // What was taken is let go now and then: taking it out each time would move all that wait.
+        // Taken things are removed in batches: removing each one would move all waiting things.
         if (own.next >= 1_024) {
           own.things = own.things.slice(own.next);
           own.next = 0;

@@ -2,18 +2,18 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and those above it, where they are missing. Not by the `recursive` of `mkdir`: that one tries for
- * ever where the system refuses a folder with ENOENT although its parent is there, as under /proc.
+ * Creates a folder and its missing parents. Does not use `recursive` of `mkdir`, which retries forever if the system
+ * refuses a folder with ENOENT although its parent exists, as under /proc.
  */
 export async function makeFolder(path: string): Promise<void> {
   if (await made(path)) return;
   if (dirname(path) !== path) await makeFolder(dirname(path));
   if (!(await made(path))) {
-    throw Object.assign(new Error(`no folder can be made at ${path}`), { code: 'ENOENT', path });
+    throw Object.assign(new Error(`the folder ${path} cannot be created`), { code: 'ENOENT', path });
   }
 }
 
-/** False where the folder above is missing. */
+/** Returns false if the parent folder is missing. */
 async function made(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -21,10 +21,10 @@ async function made(path: string): Promise<boolean> {
   } catch (error) {
     const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
     if (code === 'ENOENT') return false;
-    // Some systems say that a folder is there, others that nothing may be written beside it.
+    // For an existing folder, some systems report EEXIST, others that the parent is not writable.
     if (await isFolder(path)) return true;
     if (code !== 'EEXIST') throw error;
-    throw Object.assign(new Error(`${path} is there and is no folder`), { code: 'ENOTDIR', path });
+    throw Object.assign(new Error(`${path} exists but is not a folder`), { code: 'ENOTDIR', path });
   }
 }
 

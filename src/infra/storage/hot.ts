@@ -1,10 +1,9 @@
-// Reads on the path of a request, on pg with named statements, many in flight on each of a few
-// connections. Measured here: 21 µs of CPU for a named read and 11 when pipelined, against 68 through
-// slonik.
+// Reads in the path of a request, through pg with named statements, many in flight on each of a few connections.
+// Measured here: 21 µs of CPU for a named read and 11 when pipelined, against 68 through slonik.
 //
-// A tenant's read is two messages sent back to back on one connection: the tenant for the row policies,
-// then the statement. Nothing comes between them, because both are written in one go. When the first
-// fails the second's answer is thrown away and the connection with it.
+// A tenant's read consists of two messages sent back to back on one connection: the tenant for the row policies, then
+// the statement. Nothing can come between them, because both are written at once. If the first fails, the second's
+// answer is discarded, and the connection is closed.
 import pg from 'pg';
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
@@ -16,9 +15,9 @@ import { PlanAges } from './plan-ages.js';
 import { applicationRole, directoryRole } from './roles.js';
 
 export type HotStatement<Row> = {
-  /** Unique in the program; PostgreSQL keeps the plan under it. */
+  /** Unique in the program: the name of the prepared statement in PostgreSQL. */
   readonly name: string;
-  /** Reads only, since it may be sent twice. Names its columns, as `*` breaks when a migration adds one. */
+  /** Read only, because it may be sent twice. Must name its columns: `*` breaks when a migration adds one. */
   readonly text: string;
   readonly row: z.ZodType<Row>;
 };
@@ -40,14 +39,14 @@ export type HotReadsOptions = {
   readonly time: Time;
   /** For each of the two roles. */
   readonly connectionsMax?: number;
-  /** Waiting for an answer, on one connection; the next is refused. */
+  /** Maximum of unanswered reads on one connection; further reads are refused. */
   readonly inFlightMax?: number;
   readonly statementTimeoutMs?: number;
 };
 
 const setTenant = { name: 'set_tenant', text: "select set_config('troupe.tenant_id', $1, false)" };
 
-/** The plan was made for a table that a migration has changed since, or was forgotten. */
+/** A migration has changed the table since the statement was planned, or the statement was discarded. */
 const stalePlanCodes = new Set(['0A000', '26000']);
 
 export function openHotReads(options: HotReadsOptions): HotReads {
@@ -67,8 +66,8 @@ export function openHotReads(options: HotReadsOptions): HotReads {
     values: readonly HotValue[],
   ): Promise<Row[]> {
     try {
-      // The second attempt takes the same place, where a new connection is opened then: after a restart of the
-      // database every other place may still hold a dead one.
+      // The second attempt uses the same lane, which then opens a new connection: after a restart of the database,
+      // every other lane may still have a dead one.
       const lane = leastLoaded(from, inFlightMax);
       const rows = await readTwice(() => lane.read(tenantId, statement, values));
       return z.array(statement.row).parse(rows);
@@ -89,7 +88,7 @@ export function openHotReads(options: HotReadsOptions): HotReads {
   };
 }
 
-/** A lost connection or a stale plan says nothing about the read, which changes nothing: once more. */
+/** Retries once after a lost connection or a stale plan; a read has no effects. */
 async function readTwice(read: () => Promise<readonly unknown[]>): Promise<readonly unknown[]> {
   try {
     return await read();
@@ -103,28 +102,28 @@ async function readTwice(read: () => Promise<readonly unknown[]>): Promise<reado
 
 function leastLoaded(lanes: readonly Lane[], inFlightMax: number): Lane {
   const [first, ...others] = lanes;
-  if (first === undefined) throw new RangeError('There is at least one connection');
+  if (first === undefined) throw new RangeError('At least one connection is needed');
   const lane = others.reduce((best, next) => (next.inFlight < best.inFlight ? next : best), first);
   if (lane.inFlight >= inFlightMax) {
-    throw new StoreError('overloaded', `${inFlightMax} reads wait on each connection`);
+    throw new StoreError('overloaded', `${inFlightMax} reads are waiting on each connection`);
   }
   return lane;
 }
 
-/** Without the values: a path and what is wrong there. */
+/** Paths and codes only, without the values. */
 function issuesOf(error: z.ZodError): string {
   return error.issues.map(({ path, code }) => `${path.join('.')} ${code}`).join(', ');
 }
 
-/** One connection and the tenant that statements written from now on will meet there. */
+/** One connection, and the tenant that applies to the statements written next. */
 type Connection = {
   readonly client: pg.Client;
   tenantId: string | undefined;
-  /** The answer to the message that set that tenant. */
+  /** The answer to the message that set the tenant. */
   scoped: Promise<unknown>;
 };
 
-/** A place for one connection, opened when it is first needed and again after it was lost. */
+/** Holds one connection, opened on first use and again after a loss. */
 class Lane {
   readonly #settings: ConnectionSettings;
   readonly #plans: PlanAges;
@@ -147,9 +146,9 @@ class Lane {
     try {
       const connection = await this.#open();
       const { client } = connection;
-      // From here to the query of the statement nothing may be awaited (see above).
+      // Nothing may be awaited between here and the query of the statement (see above).
       if (this.#plans.areOld(client)) {
-        // Nobody knows the state of a connection that refuses it; the read beside it still gets its answer.
+        // If this fails, the state of the connection is unknown; the read beside it still gets its answer.
         client.query('discard plans').catch(() => this.#drop(client));
       }
       if (tenantId !== connection.tenantId && tenantId !== undefined) {
@@ -157,7 +156,7 @@ class Lane {
         connection.tenantId = tenantId;
       }
       const answered = client.query({ name, text, values: [...values] });
-      // Both are looked at, so that neither is left unhandled; the tenant's failure counts first.
+      // Both are awaited, so that no rejection is left unhandled; a failure to set the tenant has priority.
       const [scope, answer] = await Promise.allSettled([connection.scoped, answered]);
       if (scope.status === 'rejected') {
         this.#drop(client);
@@ -175,7 +174,7 @@ class Lane {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const connection = await this.#connection?.catch(() => undefined); // never opened: nothing to close
+    const connection = await this.#connection?.catch(() => undefined); // not open: nothing to close
     this.#connection = undefined;
     await connection?.client.end();
   }
@@ -191,7 +190,7 @@ class Lane {
 
   async #connect(): Promise<Connection> {
     const client = new pg.Client({ ...clientConfig(this.#settings), pipeline: true });
-    client.on('error', () => this.#drop(client)); // pg tells those whose statements were in flight
+    client.on('error', () => this.#drop(client)); // pg rejects the statements in flight
     try {
       await client.connect();
       assertRole((await client.query('select current_user')).rows, this.#settings.role);
@@ -202,9 +201,9 @@ class Lane {
     return { client, tenantId: undefined, scoped: Promise.resolve() };
   }
 
-  /** The next read opens a new connection; what is in flight on this one still gets its answer. */
+  /** The next read opens a new connection; reads in flight on this one still get their answers. */
   #drop(client: pg.Client): void {
-    // Every read that was in flight asks for it.
+    // Every read that was in flight calls this.
     if (this.#dropped.has(client)) return;
     this.#dropped.add(client);
     const current = this.#connection;
@@ -212,7 +211,7 @@ class Lane {
       (opened) => {
         if (opened.client === client && this.#connection === current) this.#connection = undefined;
       },
-      // Whoever opens it is told, and forgets it.
+      // The reader that opens the connection handles its failure.
       () => undefined,
     );
     void client.end();

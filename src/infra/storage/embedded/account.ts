@@ -1,5 +1,5 @@
-// Who runs PostgreSQL. It refuses to run as root, so the keeper of a node that root started becomes another
-// account before it touches the data, with none of root's groups and capabilities left.
+// The account that runs PostgreSQL. PostgreSQL refuses to run as root, so the keeper of a node started by root switches
+// to another account before it touches the data, and drops all groups and capabilities of root.
 import { execFile } from 'node:child_process';
 import { readFileSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -12,8 +12,8 @@ const run = promisify(execFile);
 export type Account = { readonly uid: number; readonly gid: number };
 
 /**
- * The account for data that lies under `directory`, where this process is root's: the one that owns the data already,
- * else one that is there for such purposes. Undefined where an ordinary user runs PostgreSQL itself.
+ * The account for the data under `directory` if this process runs as root: the owner of existing data, otherwise a
+ * suitable system account. Undefined if an ordinary user runs PostgreSQL itself.
  */
 export async function findAccount(directory: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -25,7 +25,7 @@ async function ownerOf(path: string): Promise<Account | undefined> {
   return found === undefined || found.uid === 0 ? undefined : { uid: found.uid, gid: found.gid };
 }
 
-/** What is not there yet has no owner to follow and keeps nobody out; anything else that goes wrong is said. */
+/** A missing path has no owner and blocks nobody; any other error is thrown. */
 async function statIfThere(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);
@@ -51,7 +51,7 @@ async function sparesAccount(): Promise<Account> {
   );
 }
 
-/** Judged by mode bits alone; a stricter rule of the system shows itself when the program is started. */
+/** Checks only mode bits; a stricter system rule shows when the program is started. */
 export async function canReach(account: Account, path: string): Promise<boolean> {
   for (let current = path; ; current = dirname(current)) {
     const found = await statIfThere(current);
@@ -67,7 +67,7 @@ function mayPass(account: Account, found: Stats, wanted: number): boolean {
   return ((found.mode >> shift) & wanted) !== 0;
 }
 
-/** Turns this whole process into the account's, for good. Throws where anything of root's is left. */
+/** Switches this whole process to the account permanently. Throws if any right of root is left. */
 export function become(account: Account): void {
   process.setgroups?.([]);
   process.setgid?.(account.gid);
@@ -80,13 +80,13 @@ export function become(account: Account): void {
   if (left.length > 0) {
     throw new EmbeddedPostgresError(
       'no-account',
-      `The process that starts PostgreSQL could not give up what root may do (${left.join(', ')}). ` +
+      `The process that starts PostgreSQL could not drop the rights of root (${left.join(', ')}). ` +
         'Start as an ordinary user, or set DATABASE_URL.',
     );
   }
 }
 
-/** A process that was told to keep its capabilities over a change of user still has them. */
+/** A process set to keep its capabilities across a change of user still has them. */
 function capabilitiesLeft(): readonly string[] {
   if (process.platform !== 'linux') return [];
   const status = readFileSync('/proc/self/status', 'utf8');

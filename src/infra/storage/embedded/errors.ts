@@ -7,7 +7,7 @@ export type EmbeddedPostgresFailure =
   | 'not-started'
   | 'keeper-lost';
 
-/** Why the embedded PostgreSQL could not be started; the message says how to mend it. */
+/** The reason why the embedded PostgreSQL could not be started; the message says how to fix it. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
   readonly failure: EmbeddedPostgresFailure;

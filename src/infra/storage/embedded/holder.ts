@@ -1,5 +1,5 @@
-// Who holds a data directory. PostgreSQL's own postmaster.pid is the lock; the process tree tells what
-// stands behind it, because a file of our own would be stale exactly when it matters (after kill -9).
+// Finds the process that uses a data directory. PostgreSQL's own postmaster.pid is the lock; the process tree shows who
+// started it. A lock file of our own would be stale exactly when it matters (after kill -9).
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,36 +9,36 @@ const run = promisify(execFile);
 
 export type Holder =
   | { readonly state: 'none' }
-  /** A living node uses it. */
+  /** Used by a running node. */
   | { readonly state: 'in-use'; readonly pid: number }
-  /** Its node is gone and its keeper is about to stop it. */
+  /** The node is gone and the keeper is about to stop PostgreSQL. */
   | { readonly state: 'stopping'; readonly pid: number }
-  /** Its keeper is gone too: nobody will stop it unless we do. */
+  /** The keeper is gone too: the new start must stop PostgreSQL. */
   | { readonly state: 'orphaned'; readonly pid: number }
-  /** Alive, and this system does not tell whose it is. */
+  /** Running, but this system does not show who started it. */
   | { readonly state: 'unknown'; readonly pid: number };
 
 type ProcessFacts = { readonly parentPid: number; readonly commandLine: string };
 
-/** Marks the keeper in the process list, together with the node that it serves. */
+/** Marks the keeper in the process list, followed by the id of its node's process. */
 export const keeperMark = 'troupe-postgres-keeper';
 
-/** `dataDirectory` is how its PostgreSQL was told of it, `reachedAs` how this process reaches it. */
+/** `dataDirectory` is the path passed to its PostgreSQL, `reachedAs` the path from this process. */
 export async function findHolder(dataDirectory: string, reachedAs: string): Promise<Holder> {
   const pid = await postmasterPid(reachedAs);
   if (pid === undefined || !isAlive(pid)) return { state: 'none' };
   const postmaster = await inspect(pid);
   if (postmaster === undefined) return isAlive(pid) ? { state: 'unknown', pid } : { state: 'none' };
   if (!postmaster.commandLine.includes(dataDirectory)) {
-    // The number was given to another process since (usual after a container restarts). PostgreSQL
-    // only sees that it is alive and would refuse to start.
+    // The process id now belongs to another process (usual after a container restarts). PostgreSQL checks only whether
+    // that process exists, and would refuse to start.
     await rm(join(reachedAs, 'postmaster.pid'), { force: true });
     return { state: 'none' };
   }
   const keeper = await inspect(postmaster.parentPid);
   const served = keeper === undefined ? undefined : servedBy(keeper.commandLine);
   if (keeper === undefined || served === undefined) return { state: 'orphaned', pid };
-  // A keeper whose node died was handed to another parent.
+  // A keeper whose node has died has another parent.
   return { state: keeper.parentPid === served ? 'in-use' : 'stopping', pid };
 }
 
@@ -69,7 +69,7 @@ async function inspect(pid: number): Promise<ProcessFacts | undefined> {
         readFile(`/proc/${pid}/stat`, 'utf8'),
         readFile(`/proc/${pid}/cmdline`, 'utf8'),
       ]);
-      // The name in parentheses may hold anything; state and parent come after the last one.
+      // The name in parentheses may contain any character; state and parent follow the last parenthesis.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return { parentPid: Number(fields[1]), commandLine: commandLine.replaceAll('\0', ' ') };
     }
@@ -80,6 +80,6 @@ async function inspect(pid: number): Promise<ProcessFacts | undefined> {
       ? undefined
       : { parentPid: Number(match[1]), commandLine: match[2] ?? '' };
   } catch {
-    return undefined; // it ended while we looked
+    return undefined; // it ended during the check
   }
 }

@@ -1,4 +1,4 @@
-// A real PostgreSQL that a node brings along, for machines with nothing but Node and npm.
+// An embedded PostgreSQL, for machines with only Node and npm.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
@@ -15,27 +15,27 @@ export { EmbeddedPostgresError } from './errors.js';
 export { runningEmbeddedPostgres } from './running.js';
 
 export type EmbeddedPostgresOptions = {
-  /** Made if it is not there; holds the data and nothing else. */
+  /** Created if missing; contains only the data. */
   readonly directory: string;
-  /** Settings of PostgreSQL on top of its defaults, e.g. `{ shared_buffers: '256MB' }`. */
+  /** PostgreSQL settings in addition to the defaults, e.g. `{ shared_buffers: '256MB' }`. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Whether a newly made data directory is flushed to disk before its first use; true by default. */
   readonly flush?: boolean;
 };
 
 export type EmbeddedPostgres = {
-  /** An account without superuser's rights that owns the database; on loopback, with a generated password. */
+  /** An account without superuser rights that owns the database; on loopback, with a generated password. */
   readonly connectionString: string;
-  /** Resolves when PostgreSQL has ended, also when nobody asked for it. */
+  /** Resolves when PostgreSQL has ended, also if `stop` was not called. */
   readonly ended: Promise<void>;
-  /** Ends PostgreSQL with everything written. May be called more than once. */
+  /** Stops PostgreSQL after all data is written. May be called more than once. */
   stop(): Promise<void>;
 };
 
 /** A node opens about thirty connections, and a local cluster has several nodes. */
 const defaultSettings = { max_connections: '300' };
 
-/** Starts PostgreSQL on `directory`; it ends with `stop()`, or when this process dies in whatever way. */
+/** Starts PostgreSQL on `directory`; it ends with `stop()`, or when this process dies for any reason. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const directory = await prepare(options.directory);
   const keeper = spawn(
@@ -56,7 +56,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await ended;
     throw new EmbeddedPostgresError(answer.failure, answer.message);
   }
-  // A node that has nothing else to do may end; the keeper then sees the channel close.
+  // Does not keep the node alive; the keeper notices that the channel closes.
   keeper.unref();
   keeper.channel?.unref();
   return {
@@ -70,7 +70,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 }
 
-/** The real path, because the process list is searched for it. */
+/** The real path: `findHolder` searches the process list for it. */
 async function prepare(directory: string): Promise<string> {
   await makeFolder(resolve(directory));
   return realpath(directory);
@@ -90,10 +90,10 @@ function firstReport(keeper: ChildProcess): Promise<KeeperReport> {
         reject(
           new EmbeddedPostgresError(
             'keeper-lost',
-            `The process that keeps PostgreSQL ended before it was ready (${signal ?? `exit ${code}`})`,
+            `The keeper process of PostgreSQL ended before PostgreSQL was ready (${signal ?? `exit ${code}`})`,
           ),
         );
-      // Its last words may still be on their way: the end of a process and of its channel are seen in any order.
+      // Its last message may still be in transit: the end of a process and of its channel arrive in any order.
       if (keeper.connected) keeper.once('disconnect', () => setImmediate(lost));
       else setImmediate(lost);
     });

@@ -1,5 +1,5 @@
-// Makes a data directory. All is done in a directory beside it that is renamed at the end, so that a
-// start that was killed half-way leaves nothing that looks finished, and of two racing starts one wins.
+// Creates a data directory. All work is done in a temporary directory beside it that is renamed at the end, so that a
+// start killed half-way leaves nothing that looks finished, and one of two concurrent starts wins.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { childEnvironment } from './postmaster.js';
 
 const run = promisify(execFile);
 
-/** The application's own account and database. No superuser, so that nothing works here that would fail elsewhere. */
+/** The application's account and database. Not a superuser, so that nothing works here that would fail elsewhere. */
 export const applicationRole = 'troupe';
 export const applicationDatabase = 'troupe';
 const superuser = 'postgres';
@@ -28,12 +28,12 @@ export type InitialiseOptions = {
 };
 
 /**
- * The data directory as this process reaches it. The keeper stands in the folder above, which it may not be able to
- * reach by its whole name.
+ * The data directory relative to this process. The keeper's working directory is the folder above, which it may not be
+ * able to reach by its full path.
  */
 export const dataFolder = 'data';
 
-/** Makes the data directory unless it is there, and answers its whole name and the application's password. */
+/** Creates the data directory if it is missing, and returns its full path and the application's password. */
 export async function initialise(options: InitialiseOptions): Promise<{ data: string; password: string }> {
   const data = join(options.directory, dataFolder);
   if (!(await isInitialised())) await make(options);
@@ -41,7 +41,7 @@ export async function initialise(options: InitialiseOptions): Promise<{ data: st
   if (found !== version) {
     throw new EmbeddedPostgresError(
       'wrong-version',
-      `${data} was made by PostgreSQL ${found}, and this package brings ${version}. Dump it with the old ` +
+      `${data} was created by PostgreSQL ${found}, but this package contains ${version}. Dump it with the old ` +
         'version and restore it here, or choose another TROUPE_DATA_DIR.',
     );
   }
@@ -68,7 +68,7 @@ async function make({ directory, binaries, launch, flush }: InitialiseOptions): 
   const settings = { cwd: unfinished, env: childEnvironment() };
   try {
     await mkdir(unfinished, { mode: 0o700 });
-    // initdb insists on a password; nobody ever uses this one (the superuser's is removed below).
+    // initdb requires a password; this one is never used (the superuser's is removed below).
     await writeFile(`${unfinished}.password`, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
     await run(
       ...program(
@@ -97,10 +97,10 @@ async function make({ directory, binaries, launch, flush }: InitialiseOptions): 
     await rename(unfinished, dataFolder);
   } catch (cause) {
     await rm(unfinished, { recursive: true, force: true });
-    if (await isInitialised()) return; // another start was faster
+    if (await isInitialised()) return; // a concurrent start was faster
     throw new EmbeddedPostgresError(
       'not-started',
-      `PostgreSQL's data directory cannot be made in ${directory}`,
+      `PostgreSQL's data directory cannot be created in ${directory}`,
       { cause },
     );
   } finally {
@@ -108,7 +108,7 @@ async function make({ directory, binaries, launch, flush }: InitialiseOptions): 
   }
 }
 
-/** Runs statements, one a line, in PostgreSQL's single-user mode: no server, no port, no superuser's password. */
+/** Runs statements, one per line, in PostgreSQL's single-user mode: without server, port or superuser password. */
 async function single(
   command: string,
   args: string[],
@@ -125,7 +125,7 @@ async function single(
     child.once('error', reject);
     child.once('close', resolve);
   });
-  // Single-user mode goes on after a failed statement, so its exit code alone says nothing.
+  // Single-user mode continues after a failed statement, so the exit code is not enough.
   if (code !== 0 || /\b(?:ERROR|FATAL):/.test(output)) {
     throw new Error(`single-user mode failed: ${/(?:ERROR|FATAL):.*/.exec(output)?.[0] ?? `exit ${code}`}`);
   }

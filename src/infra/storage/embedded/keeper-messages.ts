@@ -1,4 +1,4 @@
-// What a node and its keeper say to each other.
+// The messages between a node and its keeper.
 import { z } from 'zod';
 
 const startOrder = z.object({

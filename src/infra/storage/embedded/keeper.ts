@@ -1,9 +1,8 @@
-// The keeper: a small process between the node and PostgreSQL, in a session of its own.
+// The keeper: a small process between the node and PostgreSQL, in its own session.
 //
-// PostgreSQL must not get the Ctrl-C of the node's terminal (it would go before the node has drained),
-// and must not outlive a node that was killed. So the keeper is detached, ignores the signals of
-// others, and lives by one thing alone: the channel to its node. When the node asks, or the channel
-// closes because the node died, it stops PostgreSQL and ends.
+// PostgreSQL must not receive the Ctrl-C of the node's terminal (it would stop before the node has drained), and must
+// not outlive a killed node. So the keeper is detached, ignores signals, and depends only on the channel to its node:
+// when the node asks, or the channel closes because the node died, it stops PostgreSQL and ends.
 import { setTimeout as delay } from 'node:timers/promises';
 import { become, findAccount } from './account.js';
 import { findBinaries } from './binaries.js';
@@ -18,9 +17,9 @@ import { PostmasterEnded, startPostmaster } from './postmaster.js';
 import type { Postmaster } from './postmaster.js';
 import { reachablePrograms } from './programs.js';
 
-/** How long a start waits for a predecessor: longer than PostgreSQL is given to stop. */
+/** How long a start waits for a predecessor to end: longer than PostgreSQL's time to stop. */
 const predecessorMs = 30_000;
-/** How long a living neighbour may take to end, when it is on its way out just now. */
+/** How long a start waits for a running node that may be stopping. */
 const neighbourMs = 1_500;
 const pollMs = 20;
 
@@ -29,7 +28,7 @@ let stopping = false;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('disconnect', () => void leave());
-// Whatever is wrong here, PostgreSQL must not be left behind.
+// On any error, PostgreSQL must not be left running.
 process.on('uncaughtException', () => void leave());
 process.on('message', (message) => {
   const order = orderSchema.parse(message);
@@ -43,7 +42,7 @@ async function start(order: StartOrder): Promise<void> {
     const binaries = account === undefined ? found : await reachablePrograms(account, found);
     if (account !== undefined) {
       await giveFolder(order.directory, account);
-      // From here on nothing is done as root: what that account can write, it could turn against root.
+      // From here on nothing runs as root: a file that the account can write could be used against root.
       become(account);
     }
     const launch = await planLaunch(account !== undefined);
@@ -64,7 +63,7 @@ async function start(order: StartOrder): Promise<void> {
   }
 }
 
-/** Starts, after whoever had the directory before has let go of it. */
+/** Starts PostgreSQL once the previous user of the directory has released it. */
 async function takeOver(attempt: () => Promise<Postmaster>, data: string): Promise<Postmaster> {
   const startedAt = performance.now();
   let attempts = 0;
@@ -75,7 +74,7 @@ async function takeOver(attempt: () => Promise<Postmaster>, data: string): Promi
       try {
         return await attempt();
       } catch (error) {
-        // Another start was faster, or another program took the port: look again.
+        // A concurrent start was faster, or another program took the port: check again.
         attempts += 1;
         if (!(error instanceof PostmasterEnded) || attempts >= 5) throw error;
         if (
@@ -88,7 +87,7 @@ async function takeOver(attempt: () => Promise<Postmaster>, data: string): Promi
       throw new EmbeddedPostgresError(
         'in-use',
         `The data directory ${data} is in use by a running PostgreSQL (process ${holder.pid}), most likely of ` +
-          'another node on this machine. Stop that one, or give this one another TROUPE_DATA_DIR.',
+          'another node on this machine. Stop that node, or set another TROUPE_DATA_DIR for this one.',
       );
     } else if (holder.state === 'orphaned' && isAlive(holder.pid)) {
       process.kill(holder.pid, 'SIGINT');
@@ -99,29 +98,29 @@ async function takeOver(attempt: () => Promise<Postmaster>, data: string): Promi
 
 async function leave(): Promise<void> {
   stopping = true;
-  // Not started yet: start() looks at `stopping` when it is.
+  // If it has not started yet, start() checks `stopping` afterwards.
   await postmaster?.stop();
   if (postmaster !== undefined) process.exit(0);
 }
 
 function report(message: KeeperReport): void {
-  // A node that died does not hear it, and its channel's closing has been seen already.
+  // After the node's death nobody reads the message, and `disconnect` has been handled.
   if (process.connected) process.send?.(message, () => undefined);
 }
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const stderr: unknown = Reflect.get(error, 'stderr');
-  // Of a program that failed, its own words count, not the command line that it was called with.
-  if (typeof stderr === 'string' && stderr.trim() !== '') return lastWords(stderr);
+  // For a failed program, use its own output instead of its command line.
+  if (typeof stderr === 'string' && stderr.trim() !== '') return lastErrorLines(stderr);
   return error.cause === undefined ? error.message : `${error.message}: ${describe(error.cause)}`;
 }
 
-const wordsMax = 400;
+const outputCharsMax = 400;
 
-/** The lines that say what went wrong, on one line. */
-function lastWords(output: string): string {
+/** The lines of the output that explain the failure, joined into one. */
+function lastErrorLines(output: string): string {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
   const telling = lines.filter((line) => /FATAL|PANIC|HINT|could not|error:/.test(line));
-  return (telling.length > 0 ? telling : lines.slice(-2)).join(' | ').slice(0, wordsMax);
+  return (telling.length > 0 ? telling : lines.slice(-2)).join(' | ').slice(0, outputCharsMax);
 }

@@ -5,17 +5,17 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 export type Launch = {
-  /** Words before each program: they take away what the program must not inherit. */
+  /** The command before each program: it removes privileges that the program must not inherit. */
   readonly prefix: readonly string[];
-  /** What a program calls its data directory, which is its working directory. */
+  /** The path of the data directory for a program that runs inside it. */
   readonly dataName: (data: string) => string;
 };
 
 const nothingInherited = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--ambient-caps=-all'];
 
 /**
- * `changedAccount`: the keeper became another account than the node's, which may not be able to walk down to the data
- * by name. It stands there already, and Linux has a name for that.
+ * `changedAccount`: the keeper has switched to another account, which may not be able to reach the data by its path. Its
+ * working directory is already there, and Linux has a name for it.
  */
 export async function planLaunch(changedAccount: boolean): Promise<Launch> {
   const isLinux = process.platform === 'linux';
@@ -25,7 +25,7 @@ export async function planLaunch(changedAccount: boolean): Promise<Launch> {
   };
 }
 
-/** Busybox has another `setpriv`, and some systems have none. What it takes away is a second wall. */
+/** Busybox has a different `setpriv`, and some systems have none. It is only a second line of defence. */
 async function works([command = '', ...words]: readonly string[]): Promise<boolean> {
   return run(command, [...words, 'true']).then(
     () => true,

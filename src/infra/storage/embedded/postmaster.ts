@@ -10,15 +10,15 @@ import type { Launch } from './launch.js';
 
 export type Postmaster = {
   readonly port: number;
-  /** Resolves when the server has ended, whoever ended it. */
+  /** Resolves when the server has ended, for any reason. */
   readonly ended: Promise<void>;
-  /** Fast shutdown: open transactions are rolled back, everything is written, nobody is waited for. */
+  /** Fast shutdown: rolls back open transactions, writes everything, does not wait for clients. */
   stop(): Promise<void>;
 };
 
 export type PostmasterOptions = {
   readonly data: string;
-  /** The same from where this process stands. */
+  /** The same directory relative to this process. */
   readonly dataFolder: string;
   readonly binaries: Binaries;
   readonly launch: Launch;
@@ -27,7 +27,7 @@ export type PostmasterOptions = {
 
 const stopMs = 20_000;
 
-/** Ended before it was ready; `lines` is the end of what it said. */
+/** The server ended before it was ready; `lines` is the end of its output. */
 export class PostmasterEnded extends Error {
   override readonly name = 'PostmasterEnded';
   readonly lines: readonly string[];
@@ -38,7 +38,7 @@ export class PostmasterEnded extends Error {
   }
 }
 
-/** The node's secrets are in its environment; PostgreSQL runs under another account and gets none of them. */
+/** The node's environment contains secrets; PostgreSQL runs under another account and gets none of them. */
 export function childEnvironment(): Record<string, string> {
   const env: Record<string, string> = { LC_ALL: 'C', TZ: 'UTC' };
   for (const name of ['PATH', 'TMPDIR', 'TEMP', 'SystemRoot']) {
@@ -56,9 +56,9 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
     port: String(port),
     unix_socket_directories: '',
     logging_collector: 'off',
-    // Failed statements are the application's to report; here they would fill the log.
+    // The application reports failed statements; here they would fill the log.
     log_min_messages: 'log',
-    // Means nothing to PostgreSQL; the process list then tells whose data this server holds.
+    // Has no effect on PostgreSQL; it shows the data directory in the process list.
     'troupe.data_directory': options.data,
   };
   const [command, ...args] = [
@@ -78,7 +78,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
   return { port, ended, stop: () => stop(child, ended, options) };
 }
 
-/** Waits for the line that says so; the last lines are kept for the message of a failure. */
+/** Waits for the "ready" line; keeps the last lines for the error message. */
 async function ready(child: ChildProcess): Promise<void> {
   const lines: string[] = [];
   await new Promise<void>((resolve, reject) => {
@@ -95,7 +95,7 @@ async function ready(child: ChildProcess): Promise<void> {
 
 async function stop(child: ChildProcess, ended: Promise<void>, options: PostmasterOptions): Promise<void> {
   if (process.platform === 'win32') {
-    // There are no signals there; pg_ctl speaks to the server in its own way.
+    // Windows has no signals; pg_ctl uses its own channel to the server.
     spawn(options.binaries.pgCtl, ['stop', '-D', options.data, '-m', 'fast'], { stdio: 'ignore' });
   } else {
     child.kill('SIGINT');
@@ -107,7 +107,7 @@ async function stop(child: ChildProcess, ended: Promise<void>, options: Postmast
   await ended;
 }
 
-/** Free when asked; the caller starts anew when somebody else took it in between. */
+/** Free at the time of the call; if another program takes it meanwhile, the caller retries. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

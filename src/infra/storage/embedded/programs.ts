@@ -1,5 +1,5 @@
-// PostgreSQL's programs where another account can run them. An installation under a folder that only root may pass
-// (a clone under /root) is copied to a place that everybody may read and only root may write.
+// Provides PostgreSQL's programs to another account. An installation under a folder that only root may enter (a clone
+// under /root) is copied to a place that everyone may read and only root may write.
 import { constants } from 'node:fs';
 import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { EmbeddedPostgresError } from './errors.js';
 
 const cacheDirectory = '/var/cache/troupe';
 
-/** The programs that the account can reach: these, or a copy of them. */
+/** The programs themselves if the account can reach them, otherwise a copy. */
 export async function reachablePrograms(
   account: Account,
   binaries: Binaries,
@@ -30,15 +30,15 @@ export async function reachablePrograms(
   } catch (cause) {
     throw new EmbeddedPostgresError(
       'no-account',
-      `PostgreSQL does not run as root, the account with user id ${account.uid}, which would run it, cannot reach ` +
-        `its programs in ${native}, and they cannot be copied to ${cache}. Start as an ordinary user, or ` +
-        'install where everyone may pass, or set DATABASE_URL.',
+      `PostgreSQL does not run as root. The account with user id ${account.uid}, which would run it, cannot reach ` +
+        `its programs in ${native}, and they cannot be copied to ${cache}. Start as an ordinary user, install in a ` +
+        'folder that everyone may enter, or set DATABASE_URL.',
       { cause },
     );
   }
 }
 
-/** Made once for each version, beside its place, so that a start that was killed half-way leaves nothing that counts. */
+/** Copied once per version, under a temporary name, so that a start killed half-way leaves no incomplete copy. */
 async function copyOf(native: string, cache: string): Promise<string> {
   await mkdir(cache, { recursive: true, mode: 0o755 });
   await requireRoots(cache);
@@ -55,7 +55,7 @@ async function copyOf(native: string, cache: string): Promise<string> {
     await rename(unfinished, place);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
-    // Another start was faster.
+    // A concurrent start was faster.
     if (!(await isThere(place))) throw error;
   }
   return place;
@@ -76,7 +76,7 @@ async function isThere(place: string): Promise<boolean> {
   }
 }
 
-/** Programs that anybody else could have put there are not run. */
+/** Refuses programs that another account could have put there. */
 async function requireRoots(path: string): Promise<void> {
   const found = await lstat(path);
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0) {
@@ -84,7 +84,7 @@ async function requireRoots(path: string): Promise<void> {
   }
 }
 
-/** An installation made under a strict umask is readable by its owner alone. */
+/** With a strict umask, only the owner could read the installation. */
 async function openToReaders(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

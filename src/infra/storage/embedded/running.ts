@@ -1,4 +1,4 @@
-// The address of a database that a node keeps running in a data folder: for commands beside that node.
+// The address of a database that a running node keeps in a data folder, for commands run beside that node.
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive } from './holder.js';
@@ -7,7 +7,7 @@ import { applicationDatabase, applicationRole, passwordFile } from './initialise
 /** Lines of postmaster.pid, as PostgreSQL documents them: process, folder, start, port, socket, host, memory, state. */
 const portLine = 3;
 
-/** The connection string, or undefined where no database runs on `directory`. */
+/** The connection string, or undefined if no database runs on `directory`. */
 export async function runningEmbeddedPostgres(directory: string): Promise<string | undefined> {
   try {
     const data = join(await realpath(directory), 'data');
