@@ -6,8 +6,8 @@ import type { Order, Report, TaskFailure } from './protocol.js';
 import { residentBytes } from './resident-memory.js';
 
 export interface ChildOptions {
+  readonly time: Time;
   /** For the whole process. The JavaScript heap has its own, lower limit. */
-  /** Of the whole process. The heap of JavaScript has a limit of its own below it. */
   readonly residentBytesMax: number;
   /** Called when the process has exited, for any reason. */
   readonly onGone: () => void;

@@ -1,4 +1,4 @@
-// The store's face.
+// The public interface of the store.
 export { columnValues, insertTarget, insertText, unnestText } from './batch-target.js';
 export type { BatchColumnType } from './array-text.js';
 export type { BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-target.js';

@@ -2,13 +2,13 @@ import type { Time } from '../../../cluster/index.js';
 import { StoreError } from './errors.js';
 
 export interface LookUpsOptions<Row> {
-  /** What is found of these keys; what is not in the answer does not exist. */
+  /** Finds the rows of these keys; a key missing from the result does not exist. */
   readonly find: (keys: readonly string[]) => Promise<ReadonlyMap<string, Row>>;
   readonly time: Time;
-  /** From the begin of one question to the next; 0: the next begins when the last has its answer. */
+  /** Minimum time from the start of one query to the next; 0: the next starts when the last has its answer. */
   readonly everyMs: number;
   readonly perQuestionMax: number;
-  /** Beyond this many that wait, a look-up is refused as overloaded. */
+  /** With this many look-ups waiting, further ones are refused as overloaded. */
   readonly waitingMax: number;
 }
 
@@ -19,9 +19,9 @@ interface Waiting<Row> {
 }
 
 /**
- * Look-ups that share questions to the store. A lone one is asked at once; those that come while it is asked go
- * together with the next question. So the number of questions is bounded by how long one takes, however many keys
- * somebody invents, and the answer is always the store's: nothing is remembered, so nothing can be out of date.
+ * Look-ups that share queries to the store. A single one is sent at once; those that arrive meanwhile go together into
+ * the next query. So the duration of a query bounds their number, however many keys a client invents. Nothing is cached,
+ * so every answer comes from the store and none can be out of date.
  */
 export class LookUps<Row> {
   readonly #options: LookUpsOptions<Row>;
@@ -37,7 +37,7 @@ export class LookUps<Row> {
     const same = this.#waiting.get(key);
     if (same !== undefined) return same.found;
     if (this.#waiting.size >= this.#options.waitingMax) {
-      return Promise.reject(new StoreError('overloaded', 'too many look-ups wait'));
+      return Promise.reject(new StoreError('overloaded', 'too many look-ups are waiting'));
     }
     const { promise: found, resolve, reject } = withResolvers<Row | undefined>();
     this.#waiting.set(key, { found, resolve, reject });
@@ -70,7 +70,7 @@ export class LookUps<Row> {
   }
 }
 
-/** `Promise.withResolvers`, which Node 20 lacks. */
+/** `Promise.withResolvers`, which Node 20 does not have. */
 function withResolvers<Value>() {
   let resolve!: (value: Value) => void;
   let reject!: (error: unknown) => void;

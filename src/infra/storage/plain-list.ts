@@ -1,4 +1,4 @@
-/** A list for PostgreSQL of values that need no quotes: pg would look each of them over for some. */
+/** An array for PostgreSQL of values that need no quotes; pg would check each value for some. */
 export function plainList(values: readonly (string | number | boolean)[]): string {
   return `{${values.join(',')}}`;
 }

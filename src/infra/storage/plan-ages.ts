@@ -2,13 +2,13 @@ import type pg from 'pg';
 import type { Time } from '../../../cluster/index.js';
 
 /**
- * How long a connection keeps its plans. Of an empty table every index looks alike, and the plan that was made for it is
- * kept while the table fills: a statement would read all rows of a tenant for the one that it names, until PostgreSQL
- * happens to count them.
+ * How long a connection keeps its plans. For an empty table, every index looks the same to the planner, and the plan is
+ * kept while the table fills: a statement would read all rows of a tenant to find one, until PostgreSQL collects
+ * statistics.
  */
 const plansKeptMs = 2_000;
 
-/** When connections made their plans. Whoever is told that they are old sends `discard plans`. */
+/** Records when each connection made its plans. If they are old, the caller must send `discard plans`. */
 export class PlanAges {
   readonly #time: Pick<Time, 'monotonicMs'>;
   readonly #madeAt = new WeakMap<pg.ClientBase, number>();
@@ -17,7 +17,7 @@ export class PlanAges {
     this.#time = time;
   }
 
-  /** Once for each time that they are; a connection that is new has none. */
+  /** Returns true once per expiry; a new connection has no plans. */
   areOld(client: pg.ClientBase): boolean {
     const nowMs = this.#time.monotonicMs();
     const madeAt = this.#madeAt.get(client);

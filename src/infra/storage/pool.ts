@@ -1,4 +1,4 @@
-// A pool of connections that have entered one role. Its clients are pg's own.
+// A pool of connections that use one role, on top of pg's clients.
 import pg from 'pg';
 import { assertRole, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
@@ -8,17 +8,17 @@ import type { Statements } from './queries.js';
 
 export type PoolSettings = ConnectionSettings & {
   readonly connectionsMax: number;
-  /** As many may wait for a connection; the next is refused, since waiting longer helps nobody. */
+  /** Maximum number of waiters for a connection; further ones are refused, because a longer wait helps nobody. */
   readonly waitingMax: number;
 };
 
 export type Pool = {
   /**
-   * `share`: whose work it is. Those who wait get a connection in turn, one of each share, and one share may be half of
-   * those who wait: a tenant with a thousand turns that end holds up nobody who has one thing to ask.
+   * `share`: the owner of the work. Waiting shares take turns, and one share may be at most half of the waiters: a tenant
+   * with a thousand ending turns does not delay a tenant with one request.
    */
   use<Result>(share: string | undefined, work: (session: Session) => Promise<Result>): Promise<Result>;
-  /** Waits for those who have a connection. */
+  /** Waits for all work that has a connection. */
   end(): Promise<void>;
 };
 
@@ -44,7 +44,7 @@ export function openPool({ connectionsMax, waitingMax, ...settings }: PoolSettin
     if (waiting.length >= waitingMax || ofShare >= waitingMax / 2) {
       throw new StoreError(
         'overloaded',
-        `Opening a transaction: ${waiting.length} others wait for a connection`,
+        `Opening a transaction: ${waiting.length} others are waiting for a connection`,
       );
     }
     return new Promise((resolve) => waiting.push(share ?? '', resolve));
@@ -82,7 +82,7 @@ export function openPool({ connectionsMax, waitingMax, ...settings }: PoolSettin
   };
 }
 
-/** Waiting for a place has no limit of its own; opening a connection has. */
+/** Waiting for a free connection has no time limit here; opening a connection has one. */
 export function poolConfig(config: pg.ClientConfig): pg.PoolConfig {
   return {
     ...config,
@@ -95,13 +95,13 @@ export function poolConfig(config: pg.ClientConfig): pg.PoolConfig {
   };
 }
 
-/** A connection that breaks fails the statement that it carries; one that carries none is replaced when needed. */
+/** A broken connection fails its current statement; an idle one is replaced when needed. */
 export function ignoreIdleLosses(pool: pg.Pool): void {
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
 }
 
-/** A connection in somebody's hands. What it throws is the store's. */
+/** A connection in use. It throws the errors of the store. */
 export class Session implements Statements {
   readonly #client: pg.PoolClient;
   #broken = false;
@@ -110,12 +110,12 @@ export class Session implements Statements {
     this.#client = client;
   }
 
-  /** Nobody knows its state any more. */
+  /** True if its state is unknown. */
   get broken(): boolean {
     return this.#broken;
   }
 
-  /** It is closed instead of lent again. */
+  /** Closes the connection instead of returning it to the pool. */
   discard(): void {
     this.#broken = true;
   }
@@ -124,7 +124,7 @@ export class Session implements Statements {
     try {
       return await this.#client.query<Record<string, unknown>>(text, values);
     } catch (error) {
-      // After a refusal the connection is as good as before; after anything else nobody knows.
+      // After a refusal the connection is intact; after any other error its state is unknown.
       const translated = toStoreError(error, 'A statement');
       if (!(error instanceof pg.DatabaseError)) this.#broken = true;
       else if (translated instanceof StoreError && translated.failure === 'unavailable') this.#broken = true;

@@ -1,27 +1,27 @@
-// slonik's tagged statements on pg: slonik builds them, pg sends them, and each row is checked here against
-// the schema that its statement was written with.
+// Runs slonik's tagged statements on pg: slonik builds them, pg sends them, and each row is validated here against the
+// schema of its statement.
 import type pg from 'pg';
 import type { CommonQueryMethods, QuerySqlToken } from 'slonik';
 import type { z } from 'zod';
 import { StoreError } from './errors.js';
 
-/** What may be asked in a transaction. Rows are not streamed: large results are read in pages. */
+/** The queries of a transaction. Rows are not streamed: large results are read in pages. */
 export type Queries = Omit<CommonQueryMethods, 'many' | 'manyFirst' | 'query' | 'stream' | 'transaction'> & {
   query<Row extends z.ZodType>(token: QuerySqlToken<Row>): Promise<QueryOutcome<z.infer<Row>>>;
 };
 
 export type QueryOutcome<Row> = {
   readonly rows: readonly Row[];
-  /** Rows that were returned or changed. */
+  /** Rows returned or changed. */
   readonly rowCount: number;
 };
 
-/** The part of a connection that statements go through. */
+/** The part of a connection that sends statements. */
 export type Statements = {
   query(text: string, values?: unknown[]): Promise<pg.QueryResult<Record<string, unknown>>>;
 };
 
-/** `failed` is told of each statement that fails, and throws. */
+/** `failed` is called for each statement that fails, and throws. */
 export function queriesOn(connection: Statements, failed: (error: unknown) => never): Queries {
   const send = async (sql: string, values: QuerySqlToken['values']) => {
     try {
@@ -53,22 +53,22 @@ export function queriesOn(connection: Statements, failed: (error: unknown) => ne
   };
 }
 
-/** Only what has been checked reaches the caller; columns that the schema does not name are dropped. */
+/** Only validated data reaches the caller; columns that the schema does not name are dropped. */
 function checked<Row extends z.ZodType>({ parser }: QuerySqlToken<Row>, row: unknown): z.infer<Row> {
   const parsed = parser.safeParse(row);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map(({ path, code }) => `${path.join('.')} ${code}`).join(', ');
-  throw new StoreError('unexpected-row', `A row of another shape than declared: ${issues}`);
+  throw new StoreError('unexpected-row', `A row does not match its schema: ${issues}`);
 }
 
 function oneAtMost<Row>(rows: readonly Row[]): Row | undefined {
-  if (rows.length > 1) throw new StoreError('unexpected-row', 'More than one row where there is at most one');
+  if (rows.length > 1) throw new StoreError('unexpected-row', 'More than one row; expected at most one');
   return rows[0];
 }
 
 function exactlyOne<Row>(rows: readonly Row[]): Row {
   const row = oneAtMost(rows);
-  if (row === undefined) throw new StoreError('unexpected-row', 'No row where there is always one');
+  if (row === undefined) throw new StoreError('unexpected-row', 'No row; expected exactly one');
   return row;
 }
 
@@ -76,7 +76,7 @@ function onlyValue<Row>(row: Row): Row[keyof Row] {
   const values: Row[keyof Row][] = Object.values(row ?? {});
   const [value] = values;
   if (value === undefined || values.length > 1) {
-    throw new StoreError('unexpected-row', `${values.length} columns where there is one`);
+    throw new StoreError('unexpected-row', `${values.length} columns; expected exactly one`);
   }
   return value;
 }

@@ -1,10 +1,10 @@
-// The database roles that connections enter, made by the first migration. None of them owns a table.
+// The database roles of connections, created by the first migration. None of them owns a table.
 
-/** Bound to the tenant that the transaction names. */
+/** Limited to the tenant that the transaction sets. */
 export const applicationRole = 'troupe_app';
-/** For look-ups before a tenant is known; sees only the tables that its policies name. */
+/** For look-ups before a tenant is known; limited to tables whose policies name it. */
 export const directoryRole = 'troupe_directory';
-/** For batches that hold rows of many tenants; sees only the tables that its policies name. */
+/** For batches with rows of many tenants; limited to tables whose policies name it. */
 export const writerRole = 'troupe_writer';
 
 export type StoreRole = typeof applicationRole | typeof directoryRole | typeof writerRole;

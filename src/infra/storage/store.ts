@@ -1,5 +1,5 @@
-// The store: transactions for one tenant, and for the directory. Whoever may query what is decided by
-// the roles and policies in PostgreSQL; the types here make the ordinary mistakes impossible to write.
+// The store: transactions for one tenant, and for the directory. Roles and policies in PostgreSQL decide what each may
+// query; the types here make common mistakes impossible to write.
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { StoreError } from './errors.js';
 import { openPool, type Pool, type Session } from './pool.js';
@@ -9,14 +9,14 @@ import type { DirectoryTransaction, TenantTransaction } from './transaction.js';
 
 export type TransactionOptions = {
   /**
-   * How often the whole handler runs anew after it lost against concurrent transactions. A handler that
-   * does more than query (send, count, notify) sets 0, or does the rest after the transaction.
+   * How often the whole handler is repeated after conflicts with concurrent transactions. A handler that does more
+   * than query (send, count, notify) must set 0, or do the rest after the transaction.
    */
   readonly retriesMax?: number;
 };
 
 export type Store = {
-  /** Runs `handler` in a transaction that sees the rows of `scope`'s tenant alone. */
+  /** Runs `handler` in a transaction that sees only the rows of the tenant of `scope`. */
   inTenant<Result>(
     scope: TenantScope,
     handler: (tx: TenantTransaction) => Promise<Result>,
@@ -37,7 +37,7 @@ export type StoreSettings = {
   readonly connectionsMax?: number;
   readonly directoryConnectionsMax?: number;
   readonly statementTimeoutMs?: number;
-  /** Who waits for a connection of either kind; of tenants' transactions, one tenant's are no more than half. */
+  /** Maximum of waiters per pool; in the pool of tenants, one tenant may be at most half of them. */
   readonly waitingMax?: number;
 };
 
@@ -60,8 +60,8 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 
   return {
     inTenant: (scope, handler, options) => {
-      // The role once more, for the case that a pooler in between gave us another server connection. An
-      // identifier and a UUID, which a scope is sure to hold: nothing here needs quoting.
+      // Sets the role again, in case a pooler has switched the server connection. The role is an identifier and the
+      // tenant id of a scope is always a UUID, so nothing needs quoting.
       const entering = `set local role ${applicationRole}; set local troupe.tenant_id = '${scope.tenantId}'`;
       return transact(tenants, scope.tenantId, entering, options, (connection) =>
         inTenantTransaction(connection, scope, handler),
@@ -77,7 +77,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
   };
 }
 
-/** PostgreSQL undid the transaction because of others, so the same one may succeed now. */
+/** A transaction that PostgreSQL rolled back because of a conflict may succeed when repeated. */
 const retriesMaxDefault = 3;
 
 async function transact<Result>(
@@ -106,22 +106,22 @@ async function attempt<Result>(
   entering: string,
   handler: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  // In one message, so that the role and the tenant cost no round trip of their own.
+  // One message, so that role and tenant need no extra round trip.
   await session.query(`start transaction; ${entering}`);
   let result: Result;
   try {
     result = await handler(session);
   } catch (error) {
-    // What cannot be undone by word is undone by closing the connection: nobody else may find this transaction open.
+    // If the rollback fails, the connection is closed: nobody else may find this transaction open.
     if (!session.broken) await session.query('rollback').catch(() => session.discard());
     throw error;
   }
   try {
     await session.query('commit');
   } catch (error) {
-    // Nobody knows whether a commit that was sent has been done when its answer was lost.
+    // If the connection is lost during the commit, it is unknown whether the transaction was committed.
     if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
-    throw new StoreError('outcome-unknown', 'A transaction: the connection was lost at its commit', {
+    throw new StoreError('outcome-unknown', 'A transaction: the connection was lost during the commit', {
       cause: error,
     });
   }

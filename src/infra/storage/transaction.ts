@@ -1,20 +1,20 @@
-// What code inside a transaction holds. A tenant's transaction carries its scope, so a function that
-// asks for one cannot be called without a tenant.
+// The transaction object of a handler. A tenant's transaction carries its scope, so a function that requires one cannot
+// be called without a tenant.
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { StoreError } from './errors.js';
 import { type Queries, queriesOn, type Statements } from './queries.js';
 
-/** Sees and writes the rows of one tenant. */
+/** Reads and writes the rows of one tenant. */
 export type TenantTransaction = Queries & {
   readonly scope: TenantScope;
   /**
-   * A part that may fail by itself: what it wrote is undone, the transaction goes on. Without it, a
-   * transaction in which a query failed cannot commit, also if the failure was caught.
+   * Runs a part that may fail by itself: its writes are rolled back and the transaction continues. Otherwise a
+   * transaction with a failed query cannot commit, even if the failure was caught.
    */
   savepoint<Result>(part: (tx: TenantTransaction) => Promise<Result>): Promise<Result>;
 };
 
-/** Sees the directory's tables, of all tenants. */
+/** Reads and writes the directory tables, for all tenants. */
 export type DirectoryTransaction = Queries & {
   readonly directory: true;
   savepoint<Result>(part: (tx: DirectoryTransaction) => Promise<Result>): Promise<Result>;
@@ -49,7 +49,7 @@ export function inDirectoryTransaction<Result>(
   );
 }
 
-/** A savepoint of the same name hides the one around it until it is released, so one name serves any depth. */
+/** A savepoint hides an outer one of the same name until it is released, so one name works at any depth. */
 async function saved<Result>(connection: Statements, part: () => Promise<Result>): Promise<Result> {
   await connection.query('savepoint part');
   try {
@@ -63,8 +63,8 @@ async function saved<Result>(connection: Statements, part: () => Promise<Result>
 }
 
 /**
- * PostgreSQL answers the commit of a failed transaction with a rollback and no error. A handler that
- * caught the failure and returned would then be told that its writes are durable.
+ * PostgreSQL answers the commit of a failed transaction with a rollback and no error. A handler that caught the failure
+ * and returned would wrongly be told that its writes are durable.
  */
 async function guarded<Result>(
   connection: Statements,
@@ -79,7 +79,7 @@ async function guarded<Result>(
   if (aborted !== undefined) {
     throw new StoreError(
       'defect',
-      'A query failed and the transaction went on; put it into a savepoint, or let its error out',
+      'A query failed and the transaction continued; use a savepoint for the query, or do not catch its error',
       { cause: aborted },
     );
   }

@@ -1,11 +1,11 @@
-// How values of PostgreSQL become values of JavaScript.
+// Converts values of PostgreSQL to values of JavaScript.
 import { types } from 'pg';
 import type { CustomTypesConfig } from 'pg';
 
 /**
- * Numbers that fit are numbers (counters, sums); a larger one is an error rather than a rounded figure.
- * `numeric` stays text. Dates without time stay text, because a `Date` would move them between zones.
- * `timestamptz` is a `Date`, as pg does by itself.
+ * Integers that fit become numbers (counters, sums); a larger one is an error instead of a rounded figure. `numeric` and
+ * dates without time stay text, because a `Date` would move them between time zones. `timestamptz` becomes a `Date`, as
+ * by default in pg.
  */
 export const pgTypes: CustomTypesConfig = {
   getTypeParser: (oid, format) => {

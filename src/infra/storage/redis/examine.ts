@@ -1,9 +1,9 @@
-// What `troupe doctor` wants to know of a Redis.
+// Collects facts about Redis for `troupe doctor`.
 import { Redis } from 'ioredis';
 
 export interface RedisFacts {
   readonly version: string;
-  /** What happens when memory is full: anything but `noeviction` may throw away who is alive. */
+  /** The policy for full memory: with any but `noeviction`, Redis may delete the records of live nodes. */
   readonly evictionPolicy: string;
 }
 
@@ -27,7 +27,7 @@ export async function examineRedis(redisUrl: string): Promise<RedisFacts> {
       evictionPolicy: /maxmemory_policy:(\S+)/.exec(info)?.[1] ?? 'unknown',
     };
   } catch (error) {
-    throw new Error(`Redis does not answer: ${reason instanceof Error ? reason.message : String(error)}`, {
+    throw new Error(`Redis does not respond: ${reason instanceof Error ? reason.message : String(error)}`, {
       cause: error,
     });
   } finally {

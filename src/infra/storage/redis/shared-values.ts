@@ -1,15 +1,14 @@
-// Values that all nodes may find and nobody would miss: what is kept here can be gone at any moment, and
-// a Redis that is away, or slow, is the same as one that holds nothing. So nothing here ever throws, and
-// nothing makes its caller wait for long.
+// Optional values shared by all nodes: a value may disappear at any time, and an unavailable or slow Redis counts as an
+// empty one. So nothing here throws, and nothing makes its caller wait for long.
 import { randomUUID } from 'node:crypto';
 import { connectRedis } from '../../../../cluster/index.js';
 import type { Time, Timer } from '../../../../cluster/index.js';
 
 export type SharedValues = {
-  /** Undefined too where Redis is away. */
+  /** Undefined also if Redis is unavailable. */
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string, keptMs: number): Promise<void>;
-  /** Takes a key for the one who asks first; undefined where another has it. True also where Redis is away. */
+  /** Claims a key for the first caller; undefined if another holds it. Succeeds if Redis is unavailable. */
   claim(key: string, keptMs: number): Promise<Claim | undefined>;
   close(): void;
 };
@@ -19,21 +18,21 @@ export type Claim = { release(): Promise<void> };
 export type SharedValuesOptions = {
   readonly redisUrl: string;
   readonly time: Time;
-  /** Hears once that Redis is away, and again only after it has answered. */
+  /** Called once when Redis becomes unavailable, and again only after it has answered. */
   readonly onProblem: (error: unknown) => void;
   readonly answerMsMax?: number;
 };
 
 const connectTimeoutMs = 5_000;
-/** Far above `answerMsMax`: an answer that comes late is no reason to give up the connection. */
+/** Far above `answerMsMax`: a late answer is no reason to drop the connection. */
 const commandTimeoutMs = 2_000;
-/** After an answer that did not come in time, nobody else waits for one until this has passed. */
+/** After a late answer, no caller waits for Redis for this time. */
 const restMs = 1_000;
 
-/** Lets go only of what the claimer still holds: a claim that ran out may be another's by now. */
+/** Releases the key only if the claimer still holds it: an expired claim may now belong to another. */
 const releaseScript = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
 
-/** Connects in the background: whoever asks before it stands finds nothing. */
+/** Connects in the background; until then, reads find nothing. */
 export function openSharedValues(options: SharedValuesOptions): SharedValues {
   const { redisUrl, time, onProblem, answerMsMax = 50 } = options;
   let isWell = true;
@@ -61,7 +60,7 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
     let settled = false;
     const late = new Promise<never>((_resolve, reject) => {
       patience = time.after(answerMsMax, () => {
-        // An event loop that was busy for as long has not read what came: that is read first.
+        // A busy event loop may not have read the answer yet; let it read first.
         time.soon(() => {
           if (settled) return;
           restUntilMs = time.monotonicMs() + restMs;

@@ -85,7 +85,7 @@ test.serial(
     const sealerWith = (current: Buffer, ...former: Buffer[]) =>
       createSealer({ masterKey: current, formerMasterKeys: former, randomBytes });
     await t.throwsAsync(startIdentityNode(url, { sealer: sealerWith(newMasterKey) }), {
-      message: /sealed under a master key that is not at hand/,
+      message: /sealed under a master key that is not available/,
     });
     const rotated = await startIdentityNode(url, { sealer: sealerWith(newMasterKey, masterKey) });
     t.is((await rotated.api.get('/api/auth/me', person)).status, 200);

@@ -283,7 +283,7 @@ test('a certificate must be signed by somebody known and made for the name', asy
   );
   const call = (name: string, by = egress) => by.fetchGuarded({ url: `https://${name}:${port}/`, timeoutMs });
   const unknown = await fails(t, call('good.test'), 'connection_failed');
-  t.regex(unknown.message, /certificate of good\.test is not accepted \(DEPTH_ZERO_SELF_SIGNED_CERT\)/);
+  t.regex(unknown.message, /certificate of good\.test is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)/);
   t.true(unknown.neverSent);
   const trusting = createEgress({
     allow: [`${host}/32`],
