@@ -30,7 +30,7 @@ const configurationRow = z.object({
 });
 export type ConfigurationRow = z.output<typeof configurationRow>;
 
-/** What people write, and what follows from it. */
+/** The columns that people write, and those derived from them. */
 export type ConfigurationContent = Omit<
   ConfigurationRow,
   'id' | 'target_revision' | 'schema_read' | 'schema_read_at' | 'created_by' | 'created_at' | 'updated_at'
@@ -49,7 +49,10 @@ const columns = sql.fragment`
 const moment = (at: Date) => sql.fragment`${at.toISOString()}::timestamptz`;
 const texts = (all: readonly string[] | null) => (all === null ? null : sql.array([...all], 'text'));
 
-/** From here to the end of the transaction nobody else makes a configuration of this tenant, or makes one primary. */
+/**
+ * Locks out other creations of configurations of this tenant, and changes of the primary one, until the transaction
+ * ends.
+ */
 export async function holdConfigurations({ tenantId }: TenantScope, tx: TenantTransaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     select from pg_advisory_xact_lock(hashtextextended('database configurations ' || ${tenantId}, 0))`);
@@ -70,7 +73,7 @@ export function findConfiguration(
     where d.tenant_id = ${tenantId} and d.id = ${id} and d.deleted_at is null`);
 }
 
-/** When it was changed last, in whatever part; null for one that is not there. */
+/** The time of the last change to any part of it; null if it does not exist. */
 export function findChange(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -81,7 +84,7 @@ export function findChange(
     where tenant_id = ${tenantId} and id = ${id} and deleted_at is null`);
 }
 
-/** Nobody else changes it until the transaction ends. */
+/** Locks the configuration until the transaction ends. */
 export function lockConfiguration(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -142,7 +145,7 @@ export function insertConfiguration(
     returning ${columns}`);
 }
 
-/** `stale`: what was read of the schema is of another database, or of other tables, and is forgotten. */
+/** `stale`: the stored schema belongs to another database, or to other tables, and is deleted. */
 export function updateConfiguration(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -165,7 +168,7 @@ export function updateConfiguration(
     returning ${columns}`);
 }
 
-/** Before another one becomes primary. */
+/** Must run before another configuration becomes primary. */
 export async function demotePrimary(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -191,7 +194,7 @@ export async function markDeleted(
     where tenant_id = ${tenantId} and id = ${id}`);
 }
 
-/** Of those that were deleted only the latest stay known. */
+/** Keeps only the latest deleted configurations. */
 export async function forgetDeleted(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -203,7 +206,7 @@ export async function forgetDeleted(
       order by deleted_at desc, id desc offset ${keep})`);
 }
 
-/** False when what was read is not of the present database and tables any more. */
+/** Returns false if the schema that was read no longer belongs to the current database and tables. */
 export function storeSchema(
   { tenantId }: TenantScope,
   tx: TenantTransaction,

@@ -46,9 +46,9 @@ import {
 } from './passwords.js';
 import { type ConfigurationDocument, configurationDocument, credentialFields } from './shapes.js';
 
-/** Of one tenant, deleted ones aside. A list of all is answered in one piece. */
+/** The limit per tenant, without deleted ones. A list of all is returned in one response. */
 const configurationsMax = 1_000;
-/** Deleted ones that a tenant can still see. */
+/** Deleted configurations that a tenant can still see. */
 const deletedMax = 1_000;
 
 export interface ConfigurationsParts {
@@ -58,10 +58,10 @@ export interface ConfigurationsParts {
   readonly time: Time;
 }
 
-/** Who makes or changes a configuration. */
+/** The author of a creation or change. */
 export interface Editor {
   readonly scope: TenantScope;
-  /** As audit entries name it. */
+  /** As audit entries name the author. */
   readonly actor: string;
   readonly role: Role;
 }
@@ -77,7 +77,7 @@ export interface ListFilter {
 export interface Readable {
   readonly id: string;
   readonly revision: number;
-  /** Of whatever part of it. */
+  /** The time of the last change to any part of the configuration. */
   readonly changedAt: Date;
   readonly isActive: boolean;
   readonly target: Target;
@@ -86,7 +86,7 @@ export interface Readable {
 
 const at = 'connection_config.';
 
-/** Databases that a tenant has made known. */
+/** The configured databases of tenants. */
 export class Configurations {
   readonly #parts: ConfigurationsParts;
 
@@ -101,7 +101,7 @@ export class Configurations {
       await holdConfigurations(scope, tx);
       if ((await countConfigurations(scope, tx)) >= configurationsMax) {
         throw new PlatformError('conflict', {
-          message: `A tenant holds at most ${configurationsMax} database configurations.`,
+          message: `A tenant can have at most ${configurationsMax} database configurations.`,
         });
       }
       const id = randomUUID();
@@ -118,14 +118,14 @@ export class Configurations {
     return this.#parts.store.inTenant(scope, async (tx) => present(await findConfiguration(scope, tx, id)));
   }
 
-  /** All, or a page where `limit` or `cursor` is given; newest first. */
+  /** All, or a page if `limit` or `cursor` is given; newest first. */
   async list(
     scope: TenantScope,
     { limit, cursor, ...filter }: ListFilter,
   ): Promise<{ readonly rows: readonly SummaryRow[]; readonly nextCursor: string | null | undefined }> {
     const behind = cursor === undefined ? undefined : decodeCursor(cursor);
     const size = limit ?? (cursor === undefined ? undefined : 50);
-    // One more than asked for tells whether there is a next page.
+    // One more than requested shows whether there is a next page.
     const more = size === undefined ? undefined : size + 1;
     const found = await this.#parts.store.inTenant(scope, (tx) =>
       listConfigurations(scope, tx, { ...filter, behind, limit: more }),
@@ -142,7 +142,7 @@ export class Configurations {
   update(editor: Editor, id: string, patch: JsonObject): Promise<ConfigurationRow> {
     const { scope, actor } = editor;
     return this.#parts.store.inTenant(scope, async (tx) => {
-      // Before the row: whoever makes another one primary holds this first and then changes rows, too.
+      // Locked before the row, in the same order as a change of the primary configuration.
       await holdConfigurations(scope, tx);
       const row = present(await lockConfiguration(scope, tx, id));
       const document = this.#checked(mergePatch(startOf(row, patch), patch), row);
@@ -156,7 +156,7 @@ export class Configurations {
     });
   }
 
-  /** It stays in lists that ask for deleted ones; its password is gone. */
+  /** Deletes it. It stays in lists that include deleted ones; its password is erased. */
   delete({ scope, actor }: Editor, id: string): Promise<void> {
     return this.#parts.store.inTenant(scope, async (tx) => {
       await holdConfigurations(scope, tx);
@@ -168,7 +168,7 @@ export class Configurations {
     });
   }
 
-  /** The database with its password. What its secret allows is judged anew: it may have changed since. */
+  /** The database with its password. The secret's permissions are checked again, since they may have changed. */
   readable(scope: TenantScope, id: string): Promise<Readable> {
     const { store, vault } = this.#parts;
     return store.inTenant(scope, async (tx) => {
@@ -195,14 +195,14 @@ export class Configurations {
     });
   }
 
-  /** Whether nothing of it was changed since. `not_found` where it was deleted. */
+  /** Whether nothing has changed since. `not_found` if it was deleted. */
   async isUnchanged(scope: TenantScope, { id, changedAt }: Readable): Promise<boolean> {
     const at = await this.#parts.store.inTenant(scope, (tx) => findChange(scope, tx, id));
     if (at === null) throw notFound();
     return at.getTime() === changedAt.getTime();
   }
 
-  /** Keeps what was read, unless the configuration was changed meanwhile so that it holds no more. */
+  /** Stores the schema that was read, unless the configuration has changed so that it no longer applies. */
   async keepSchema(scope: TenantScope, { id, revision }: Readable, schema: DatabaseSchema): Promise<Date> {
     const readAt = this.#now();
     const kept = await this.#parts.store.inTenant(scope, (tx) =>
@@ -210,7 +210,7 @@ export class Configurations {
     );
     if (kept) return readAt;
     throw new PlatformError('conflict', {
-      message: 'The configuration was changed while the schema was read; refresh it again.',
+      message: 'The configuration was changed while the schema was being read. Refresh the schema again.',
     });
   }
 
@@ -230,7 +230,7 @@ export class Configurations {
     return document;
   }
 
-  /** What is stored. Puts the password into the vault, or takes one out that is used no more. */
+  /** The row to store. Puts the password into the vault, or removes one that is no longer used. */
   async #content(
     { role, actor }: Editor,
     tx: TenantTransaction,
@@ -286,7 +286,7 @@ export class Configurations {
   }
 }
 
-/** Where a patch begins. A source of the password that it names takes the place of the one before. */
+/** The starting point of a patch. A password source in the patch replaces the previous one. */
 function startOf(row: ConfigurationRow, patch: JsonObject): JsonObject {
   const given = patch['connection_config'];
   const replaced =
@@ -312,7 +312,7 @@ function startOf(row: ConfigurationRow, patch: JsonObject): JsonObject {
   };
 }
 
-/** Whether the database, or what of it may be seen, is another one now. */
+/** Whether the patch changes the database, or which of its tables are visible. */
 function readsOtherwise(row: ConfigurationRow, content: ConfigurationContent): boolean {
   return (
     row.host !== content.host ||
@@ -348,7 +348,7 @@ function secretOf(row: ConfigurationRow): SecretRef {
 export function missingPassword(prefix = at): PlatformError {
   const field = `${prefix}password`;
   return new PlatformError('missing_required_field', {
-    message: `${field} is required, or ${prefix}password_secret_ref in its place.`,
+    message: `${field} or ${prefix}password_secret_ref is required.`,
     details: { field, issue: 'required' },
   });
 }

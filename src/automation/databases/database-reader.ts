@@ -4,42 +4,42 @@ import type { AllowedTables, TableName } from './catalogue/table-name.js';
 import type { DatabaseConnection, Target } from './connection/database-connection.js';
 import type { Connections } from './connection/connections.js';
 
-/** Values as PostgreSQL writes them; they can be sent back as they are, and nothing of them is lost. */
+/** Values as PostgreSQL's text output; they can be sent back unchanged without loss. */
 export type TextRow = Readonly<Record<string, string | null>>;
 
 export interface Selection {
   readonly columns: readonly string[];
   readonly rows: readonly TextRow[];
-  /** There are more rows than were asked for. */
+  /** Whether there are more rows than requested. */
   readonly more: boolean;
 }
 
-/** A configured database, open for reading over a longer time. */
+/** A configured database, opened for repeated reads. */
 export interface DatabaseReader {
-  /** Null: all but the system's. */
+  /** Null: all tables but the system's. */
   readonly allowedTables: readonly TableName[] | null;
   allows(table: TableName): boolean;
   /**
-   * One SELECT in a read-only transaction, of which `rowsMax` rows are read. The text is the caller's own and never a
-   * tenant's; what a tenant says goes into the values, for `$1`, `$2` …
+   * Runs one SELECT in a read-only transaction and reads up to `rowsMax` rows. The text must be the caller's own and
+   * never a tenant's; tenant input goes into the values, for `$1`, `$2` …
    */
   select(
     text: string,
     values: readonly (string | null)[],
     options: { readonly rowsMax: number },
   ): Promise<Selection>;
-  /** Hears a channel on a connection of its own. */
+  /** Listens to a channel on a connection of its own. */
   listen(channel: string, hear: DatabaseListeners): Promise<DatabaseListener>;
-  /** Whether the configuration is still the one that this was opened with. Rejects where it is gone. */
+  /** Whether the configuration is unchanged since this reader was opened. Rejects if it was deleted. */
   isCurrent(): Promise<boolean>;
-  /** Settles when the connection for `select` is gone, for whatever reason; a reader is then of no more use. */
+  /** Settles when the connection for `select` has ended for any reason; the reader is then unusable. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
 }
 
 export interface DatabaseListeners {
   onNotification(payload: string): void;
-  /** The connection is gone: closed here, or lost. Nothing is heard any more. */
+  /** The connection was closed here or lost. No more notifications arrive. */
   onEnd(): void;
 }
 
@@ -49,7 +49,7 @@ export interface DatabaseListener {
 
 const columnsMax = 1_600;
 const rowsLimit = 10_000;
-/** Notifications come unasked: as many bytes and no more within this time. */
+/** Notifications are unsolicited: this bounds their bytes within the time. */
 const heardBytesMax = 8 * 1024 * 1024;
 const heardPerMs = 10_000;
 
@@ -63,7 +63,7 @@ export async function openReader(
 ): Promise<DatabaseReader> {
   const connection = await connections.keep(scope, target);
   const listeners = new Set<DatabaseConnection>();
-  // A statement waits for the one before: a transaction is theirs alone.
+  // Statements run one after another, so that each has its own transaction.
   let previous: Promise<unknown> = Promise.resolve();
   const select = (text: string, values: readonly (string | null)[], rowsMax: number): Promise<Selection> =>
     connections.timed((signal) =>
@@ -135,7 +135,7 @@ async function openEar(
   return connection;
 }
 
-/** Own properties alone, whatever a column is called. */
+/** Own properties only, whatever a column is called. */
 function namedRow(columns: readonly string[], row: readonly (string | null)[]): TextRow {
   return Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null]));
 }

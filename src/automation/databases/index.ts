@@ -1,4 +1,4 @@
-// Databases of tenants: which there are, what is in them, and reading from them.
+// Databases of tenants: their configurations, their schemas, and reading from them.
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Egress } from '../../infra/egress/index.js';
@@ -33,11 +33,11 @@ export interface DatabasesParts {
 export interface Databases {
   readonly operations: readonly Operation[];
   /**
-   * Opens a configured, active database for reading. `not_found` for one that is not there, `conflict` for one that is
-   * not active, `DatabaseError` where it cannot be reached.
+   * Opens a configured, active database for reading. Throws `not_found` if it does not exist, `conflict` if it is not
+   * active, `DatabaseError` if it cannot be reached.
    */
   connect(scope: TenantScope, configId: string): Promise<DatabaseReader>;
-  /** Ends what is being read and closes every connection. */
+  /** Aborts running reads and closes every connection. */
   close(): Promise<void>;
 }
 
@@ -54,7 +54,9 @@ export function createDatabases({ store, vault, egress, time }: DatabasesParts):
       const readable = await configurations.readable(scope, configId);
       const { isActive, target, allowed } = readable;
       if (!isActive) {
-        throw new PlatformError('conflict', { message: 'The database configuration is not active.' });
+        throw new PlatformError('conflict', {
+          message: 'The database configuration is not active. Activate it first.',
+        });
       }
       const isCurrent = () => configurations.isUnchanged(scope, readable);
       return openReader(connections, scope, target, allowed, isCurrent, (delayMs, action) =>

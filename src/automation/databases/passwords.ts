@@ -13,21 +13,21 @@ import {
   type Vault,
 } from '../../tenancy/vault/index.js';
 
-/** A value that only the configuration has. No secret can be named like it. */
+/** The secret that holds a configuration's own password. No other secret can have such a name. */
 export const ownPassword = Symbol('own password');
 
 /**
- * Where a password comes from and where it may go. A secret that people made goes to the hosts in its own list, and
- * with whoever is an owner or admin to any place. A configuration's own password goes to the place that it was given
- * for; whoever gives it anew may name another.
+ * Where a password comes from and where it may be sent. A tenant's secret may go to the hosts in its own list; owners
+ * and admins may send it anywhere. A configuration's own password may go only to the destination it was given for;
+ * entering it again may name another.
  */
 export type PasswordSource = SecretRef | typeof ownPassword;
 
-/** A source and a place, as they are kept once somebody who may decide it has put them together. */
+/** A source and a destination, as stored once an authorised member has combined them. */
 export interface Approval {
   /** The source and the host. Null: the secret's own list grants it. */
   readonly pair: string | null;
-  /** Scheme, host and port. Null beside a pair: it was approved when only hosts were named. */
+  /** Scheme, host and port. Null beside a pair: it was approved when approvals named hosts only. */
   readonly place: string | null;
 }
 
@@ -61,17 +61,17 @@ function pairOf(source: PasswordSource, host: string): string {
 export interface PasswordChange {
   readonly source: PasswordSource;
   readonly place: Place;
-  /** Whose wish it is. Null: nobody's in particular, only what was decided before counts. */
+  /** The role of the requester. Null: no requester, so only earlier approvals count. */
   readonly role: Role | null;
-  /** What was decided before. */
+  /** The earlier approvals. */
   readonly before: Approval;
-  /** Whether source and place are those of before. */
+  /** Whether source and destination are unchanged. */
   readonly isUnchanged: boolean;
-  /** Where messages say that the secret is named. */
+  /** The prefix of field names in messages. */
   readonly at: string;
 }
 
-/** The approval to keep when the wish is granted. Throws when it is not. */
+/** Returns the approval to store if the request is granted; throws otherwise. */
 export async function judge(
   vault: Pick<Vault, 'keep'>,
   tx: TenantTransaction,
@@ -79,9 +79,9 @@ export async function judge(
 ): Promise<Approval> {
   const { source, place, role, at } = wish;
   const secret = source === ownPassword ? undefined : await vault.keep(tx, source);
-  // A secret without a name belongs to something else, and to nobody who sends its id.
+  // A secret without a name belongs to another resource; sending its id does not grant its use.
   if (source !== ownPassword && (secret === undefined || secret.name === '')) {
-    throw invalidField(fieldOf(source, at), 'there is no secret of this name or id');
+    throw invalidField(fieldOf(source, at), 'names a secret that does not exist');
   }
   const full = approvalFor(source, place);
   if (role !== null && approves(role)) return full;
@@ -91,7 +91,7 @@ export async function judge(
   if (wish.isUnchanged ? allowsHost(hosts, place.host) : allowsPlace(hosts, place)) return noApproval;
   if (source === ownPassword) {
     throw new PlatformError('insufficient_permissions', {
-      message: `${at}host: the password was given for another host, port or use of TLS. Give it anew, or let an owner or admin make the change.`,
+      message: `${at}host: the password was given for another host, port or use of TLS. Enter it again, or ask an owner or admin to make the change.`,
       details: { field: `${at}host`, issue: 'the password was given for another host, port or use of TLS' },
     });
   }
@@ -99,8 +99,8 @@ export async function judge(
 }
 
 /**
- * An approval that names the host alone holds for TLS on the usual port, and for the place where its configuration was
- * all along: to refuse that would stop every other database at the moment of an update.
+ * An approval that names only the host is valid for TLS on the default port, and for the place that its configuration
+ * has had all along: refusing that would stop every other database at an update.
  */
 function approvedBefore(
   { before, place, isUnchanged }: PasswordChange,

@@ -40,7 +40,7 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
       method: 'POST',
       path: '/api/database-configs/:id/refresh-schema',
       title: 'Read the tables and columns again',
-      description: 'Of the allowed tables, over a read-only connection, within 10 seconds.',
+      description: 'Reads the allowed tables over a read-only connection, within 10 seconds.',
       access: tenantUser('databases:update'),
       params,
       output: z.object({
@@ -63,7 +63,7 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
       method: 'GET',
       path: '/api/database-configs/:id/freshness',
       title: 'How long ago the schema was read',
-      description: `It wants to be read again after ${freshForHours} hours, and when it never was.`,
+      description: `The schema is stale after ${freshForHours} hours, and if it was never read.`,
       access: tenantUser('databases:read'),
       params,
       output: z.object({
@@ -78,7 +78,7 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
         if (readAt === null) {
           return { success: true, needs_refresh: true, last_refresh: null, age_hours: null } as const;
         }
-        // Another node's clock may be a little ahead.
+        // Another node's clock may be slightly ahead.
         const ageHours = Math.max(0, time.wallMs() - readAt.getTime()) / hourMs;
         return {
           success: true,
@@ -106,7 +106,7 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
       body: givenDatabase,
       output: z.object({
         success: z.literal(true),
-        latency_ms: z.number().describe('From finding the host to the first answer.'),
+        latency_ms: z.number().describe('The time from the name lookup to the first response.'),
         tested_table: z.string().nullable(),
         tested_table_accessible: z.boolean(),
       }),
@@ -130,14 +130,17 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
       method: 'POST',
       path: '/api/db/discover-postgres-schema',
       title: 'List the schemas, tables and views of a reachable database',
-      description: 'Read-only, within 10 seconds. Rows are not counted; PostgreSQL says what it remembers.',
+      description: 'Read-only, within 10 seconds. Row counts are PostgreSQL’s estimates.',
       access: tenantUser('databases:update'),
       body: givenDatabase,
       output: z.object({
         success: z.literal(true),
         schemas: z.array(discoveredSchema),
         duration_ms: z.number(),
-        truncated: z.literal(true).optional().describe('There are more tables than are listed at once.'),
+        truncated: z
+          .literal(true)
+          .optional()
+          .describe('Set if there are more tables than one response lists.'),
       }),
       errors,
       handle: async ({ caller, body, signal: asker }) => {
@@ -161,7 +164,7 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
   ];
 }
 
-/** The database that a request describes. A secret goes only where its list, or the caller, lets it. */
+/** The database that a request describes. A secret is sent only where its list, or the caller's role, allows. */
 async function targetOf(
   { store, vault }: ReadingParts,
   { scope, role }: TenantUserCaller,
@@ -171,7 +174,7 @@ async function targetOf(
   const [first, second] = credentialFields.filter((name) => body[name] !== undefined);
   if (first === undefined) throw missingPassword('');
   if (second !== undefined) {
-    throw invalidField(second, 'stands beside another source of the password; only one can be used');
+    throw invalidField(second, 'must not be combined with another source of the password');
   }
   const place = { host, port, ssl, database, username };
   if (password !== undefined) return { ...place, password: new SecretValue(password) };

@@ -9,7 +9,7 @@ const use = z.object({
   secret_id: z.guid().nullable(),
 });
 
-/** Which configurations sign in with the secrets; deleted ones use none. */
+/** The configurations that sign in with the secrets; deleted ones use none. */
 export const findSecretReferences: ReferenceFinder = async (scope, tx, secrets) => {
   const names = sql.array(
     secrets.map(({ name }) => name),

@@ -4,7 +4,7 @@ import { tableNameOf } from './catalogue/table-name.js';
 
 const tablesMax = 1_000;
 
-/** Part of the message that signs in, where a zero would end a field; no name holds control characters. */
+/** These values are part of the sign-in message, where a NUL would end a field; names contain no control characters. */
 function plainText(lengthMax: number) {
   return z
     .string()
@@ -23,18 +23,18 @@ const port = z.int().min(1).max(65_535);
 const password = z.string().min(1).max(16_384).meta({ writeOnly: true });
 const secretName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a secret');
 
-/** Where a database is and who signs in: the same in configurations and in questions without one. */
+/** The location of a database and its user, shared by configurations and ad-hoc requests. */
 const place = {
   host,
   port: port.default(5_432),
   database: plainText(255),
   username: plainText(255),
-  ssl: z.boolean().default(false).describe('TLS, with a certificate for the host.'),
+  ssl: z.boolean().default(false).describe('Whether to use TLS with a verified certificate for the host.'),
 };
 
 /** Exactly one of the three. */
 const credential = {
-  password: password.optional().describe('Kept in the vault and never answered.'),
+  password: password.optional().describe('Stored in the vault and never returned.'),
   password_secret_ref: secretName.optional().describe('The name of a secret that holds the password.'),
   vault_secret_id: z.guid().optional().describe('The id of a secret that holds the password.'),
 };
@@ -45,7 +45,7 @@ const allowedTables = z
     z.string().refine((text) => tableNameOf(text) !== undefined, 'must be a table in the form schema.table'),
   )
   .max(tablesMax)
-  .describe('In the form `schema.table`. Left out: all but the system’s; empty: none.');
+  .describe('As `schema.table`. If omitted, all tables but the system’s; if empty, none.');
 
 const named = {
   name: z
@@ -62,11 +62,11 @@ const named = {
 };
 const flags = { is_primary: z.boolean(), is_active: z.boolean() };
 
-/** A misspelt name would go unnoticed and leave tables open, or the connection in the clear. */
+/** Unknown names are refused: a typo could leave tables open, or the connection unencrypted. */
 const connectionConfig = z.strictObject({ ...place, ...credential });
 const settings = z.strictObject({ allowed_tables: allowedTables.optional() });
 
-/** A configuration, whole: what a patch is merged into, and checked as, when it is made or changed. */
+/** A complete configuration: a patch is merged into it, and it is validated on creation and change. */
 export const configurationDocument = z.object({
   name: named.name,
   description: named.description.default(''),
@@ -104,9 +104,9 @@ export const configurationPatch = z
     is_primary: flags.is_primary.nullish(),
     is_active: flags.is_active.nullish(),
   })
-  .describe('A JSON Merge Patch (RFC 7396). A password that is left out stays.');
+  .describe('A JSON Merge Patch (RFC 7396). An omitted password stays unchanged.');
 
-/** A database that no configuration names (yet). */
+/** A database that is not stored as a configuration. */
 export const givenDatabase = z.strictObject({
   ...place,
   ...credential,
@@ -141,7 +141,7 @@ export const configurationDetail = z.object({
   settings: z.object({ allowed_tables: z.array(z.string()).optional() }),
   is_primary: z.boolean(),
   is_active: z.boolean(),
-  schema: databaseSchema.nullable().describe('As it was read last.'),
+  schema: databaseSchema.nullable().describe('The schema as last read.'),
   last_refresh: z.iso.datetime().nullable(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),

@@ -10,7 +10,7 @@ export const discoveredSchema = z.object({
     z.object({
       name: z.string(),
       full_name: z.string(),
-      row_count: z.int().describe('What PostgreSQL remembers, not a count.'),
+      row_count: z.int().describe('PostgreSQL’s estimate, not a count.'),
     }),
   ),
   views: z.array(z.object({ name: z.string(), full_name: z.string() })),

@@ -12,13 +12,13 @@ export const databaseSchema = z.object({
       columns: z.array(z.object({ name: z.string(), type: z.string(), nullable: z.boolean() })),
     }),
   ),
-  truncated: z.literal(true).optional().describe('There are more tables than are read at once.'),
+  truncated: z.literal(true).optional().describe('Set if there are more tables than are read at once.'),
 });
 
 export type DatabaseSchema = z.output<typeof databaseSchema>;
 type Table = DatabaseSchema['tables'][number];
 
-/** Of all tables together. The schema is kept in one piece and shown to models. */
+/** The bound of all tables together. The schema is stored in one piece and shown to models. */
 const columnsMax = 20_000;
 
 export async function readSchema(
@@ -42,10 +42,10 @@ export async function readSchema(
       table = { name, schema, columns: [] };
       tables.push(table);
     }
-    // A table without columns has one row here, which names none.
+    // A table without columns has one row here, without a column name.
     if (column !== '') table.columns.push({ name: column, type, nullable: nullable === 'null' });
   }
   if (rows.length <= limit) return { tables };
-  // The last one may have been cut in the middle.
+  // The last table may have been cut in the middle.
   return { tables: tables.slice(0, -1), truncated: true };
 }

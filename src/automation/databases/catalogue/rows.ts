@@ -1,7 +1,7 @@
 import { DatabaseError } from '../connection/database-error.js';
 import type { TextRows } from '../connection/database-connection.js';
 
-/** No name and no type of PostgreSQL is longer. */
+/** No name or type of PostgreSQL is longer. */
 const lengthMax = 1_024;
 
 /** The rows of a catalogue: as many columns as were asked for, and texts that can be kept. */

@@ -1,11 +1,11 @@
-/** Tables, partitioned ones, foreign ones; views, materialized ones. Of the system's there are none here. */
+/** Tables, partitioned and foreign tables, views and materialized views; no system tables. */
 const visible = `
   c.relkind in ('r', 'p', 'f', 'v', 'm') and n.nspname <> 'information_schema' and n.nspname !~ '^pg_'
   and ($1::text[] is null or exists (
     select from unnest($1::text[], $2::text[]) as allowed (schema, name)
     where allowed.schema = n.nspname and allowed.name = c.relname))`;
 
-/** What PostgreSQL remembers of a table's size. It knows without counting, about as well as its planner does. */
+/** PostgreSQL's estimate of a table's size, which needs no count and is about as good as its planner's. */
 const remembered = (table: string): string =>
   `case when ${table}.reltuples > 0 then ${table}.reltuples else pg_stat_get_live_tuples(${table}.oid) end`;
 
@@ -19,7 +19,7 @@ export const columnsStatement = `
   order by n.nspname, c.relname, a.attnum
   limit $3::int`;
 
-/** A partitioned table holds nothing itself; its size is that of its parts. */
+/** A partitioned table stores no rows itself; its size is that of its partitions. */
 export const tablesStatement = `
   select n.nspname, c.relname, case when c.relkind in ('v', 'm') then 'view' else 'table' end,
     case c.relkind
@@ -39,7 +39,7 @@ export const tablesStatement = `
   order by n.nspname, c.relname
   limit $3::int`;
 
-/** A table to try: one that may be read, if there is any. */
+/** A readable table to try, if there is one. */
 export const firstTableStatement = `
   select n.nspname, c.relname
   from pg_catalog.pg_class c

@@ -5,10 +5,10 @@ export interface TableName {
   readonly name: string;
 }
 
-/** Of a schema and a table each, as PostgreSQL cuts them. */
+/** The length limit of schema and table names, as PostgreSQL truncates them. */
 const nameBytesMax = 63;
 
-/** `schema.table`; the first dot parts the two, so that one text never means two tables. */
+/** Parses `schema.table`; the first dot separates the two, so that a text never means two tables. */
 export function tableNameOf(text: string): TableName | undefined {
   const dot = text.indexOf('.');
   const [schema, name] = [text.slice(0, dot), text.slice(dot + 1)];
@@ -21,12 +21,12 @@ export function fullNameOf({ schema, name }: TableName): string {
   return `${schema}.${name}`;
 }
 
-/** As a statement names it. */
+/** The quoted name for a statement. */
 export function quoted({ schema, name }: TableName): string {
   return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
 }
 
-/** Tables of the system are shown to nobody, not even where they are named. */
+/** System tables are never shown, not even if they are allowed by name. */
 export function isOfSystem({ schema }: TableName): boolean {
   return schema === 'information_schema' || schema.startsWith('pg_');
 }
@@ -41,14 +41,14 @@ export class AllowedTables {
     this.names = texts === null ? null : texts.map(tableNameOf).filter((name) => name !== undefined);
   }
 
-  /** Names with a dot in the schema are written like another table's; they are known by what they would be read as. */
+  /** A schema name that contains a dot looks like another table; it is matched by how it would be parsed. */
   has(table: TableName): boolean {
     if (isOfSystem(table)) return false;
     if (this.#texts === null) return true;
     return !table.schema.includes('.') && this.#texts.has(fullNameOf(table));
   }
 
-  /** As two parameters of a statement: the schemas and the names, or null twice. */
+  /** As two statement parameters: the schemas and the names, or null twice. */
   get parameters(): readonly [readonly string[], readonly string[]] | readonly [null, null] {
     if (this.names === null) return [null, null];
     return [this.names.map(({ schema }) => schema), this.names.map(({ name }) => name)];

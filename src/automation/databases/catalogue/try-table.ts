@@ -6,17 +6,17 @@ import { firstTableStatement } from './statements.js';
 import { type AllowedTables, fullNameOf, isOfSystem, quoted, type TableName } from './table-name.js';
 
 export interface Trial {
-  /** As `schema.table`; null where there is none to try. */
+  /** As `schema.table`; null if there is none to try. */
   readonly testedTable: string | null;
   readonly accessible: boolean;
-  /** Of one question and its answer. */
+  /** The time of one query and its result. */
   readonly answeredAtMs: number;
 }
 
-/** Syntax, missing things and missing rights: the server understood, and does not show this table to this user. */
+/** Syntax, missing objects and missing rights: the server responded, but does not show this table to this user. */
 const refusals = /^(?:42|3F)/;
 
-/** The first of the tables that are allowed, or any that there is, and whether it may be read. */
+/** Tries the first allowed table, or any table, and reports whether it may be read. */
 export async function tryTable(
   connection: DatabaseConnection,
   signal: AbortSignal,
@@ -46,7 +46,7 @@ async function tableToTry(
   return first === undefined ? undefined : { schema: first[0] ?? '', name: first[1] ?? '' };
 }
 
-/** Rights are judged before the first row is read, so none has to be. */
+/** Rights are checked before the first row is read, so no row has to be. */
 async function mayRead(
   connection: DatabaseConnection,
   signal: AbortSignal,

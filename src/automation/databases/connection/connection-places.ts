@@ -1,7 +1,7 @@
 import type { TenantScope } from '../../../kernel/tenant-scope.js';
 import { PlatformError } from '../../../kernel/errors.js';
 
-/** How many connections may be open at once: a slow server holds each for as long as it may. */
+/** Bounds the open connections: a slow server can hold each one until its timeout. */
 export class ConnectionSlots {
   readonly #limits: { readonly ofTenant: number; readonly ofNode: number };
   readonly #taken = new Map<string, number>();
@@ -11,12 +11,12 @@ export class ConnectionSlots {
     this.#limits = limits;
   }
 
-  /** Answers how to give the place back; throws when there is none. */
+  /** Returns a function that releases the place; throws if there is none. */
   take({ tenantId }: TenantScope): () => void {
     const own = this.#taken.get(tenantId) ?? 0;
     if (own >= this.#limits.ofTenant || this.#total >= this.#limits.ofNode) {
       throw new PlatformError('service_unavailable', {
-        message: 'Too many databases are being read at this moment.',
+        message: 'Too many databases are being read at the moment. Try again later.',
         retryAfterSeconds: 1,
       });
     }

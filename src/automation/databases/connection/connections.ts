@@ -3,18 +3,18 @@ import { ConnectionSlots } from './connection-places.js';
 import { type ConnectionParts, DatabaseConnection, limitMs, type Target } from './database-connection.js';
 import { DatabaseError } from './database-error.js';
 
-/** Of connections that are open for one question, whose asker waits. */
+/** The bound of connections for one request, whose caller waits. */
 const questions = { ofTenant: 8, ofNode: 64 };
-/** Of connections that stay open: each poller has up to two. */
+/** The bound of lasting connections: each poller has up to two. */
 const lasting = { ofTenant: 64, ofNode: 1_024 };
 
-/** Work under one clock, with a signal that is aborted when it runs out, when the asker goes or the node stops. */
+/** Work with one deadline; its signal is aborted at the deadline, when the caller leaves, or when the node stops. */
 export type Timed = <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   asker?: AbortSignal,
 ) => Promise<Result>;
 
-/** All connections of this node to databases of tenants. */
+/** All connections of this node to tenants' databases. */
 export class Connections {
   readonly #parts: ConnectionParts;
   readonly #questions = new ConnectionSlots(questions);
@@ -26,7 +26,7 @@ export class Connections {
     this.#parts = parts;
   }
 
-  /** A connection for one question, and the limit over all of it. */
+  /** A connection for one request, with a limit for the whole request. */
   async ask<Result>(
     scope: TenantScope,
     target: Target,
@@ -50,7 +50,7 @@ export class Connections {
     }
   }
 
-  /** A connection that stays open until it is closed, by whichever side. */
+  /** A connection that stays open until either side closes it. */
   async keep(scope: TenantScope, target: Target): Promise<DatabaseConnection> {
     const giveBack = this.#lasting.take(scope);
     try {
@@ -73,7 +73,7 @@ export class Connections {
       clock.abort(new DatabaseError('timeout', `no whole answer within ${limitMs / 1_000} seconds`)),
     );
     const stop = (): void => clock.abort(new DatabaseError('cancelled', 'nobody waits for it any more'));
-    // Listened to one by one: what AbortSignal.any makes of a signal that lives as long as the node is not let go of.
+    // Separate listeners: AbortSignal.any on a signal that lives as long as the node would leak.
     const ends = [this.#stopping.signal, ...(asker === undefined ? [] : [asker])];
     for (const end of ends) {
       if (end.aborted) stop();
@@ -87,7 +87,7 @@ export class Connections {
     }
   };
 
-  /** Ends what is running and closes what is open. */
+  /** Aborts running work and closes open connections. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await Promise.all([...this.#open].map((connection) => connection.close()));

@@ -7,14 +7,14 @@ import { GatedStream } from './gated-stream.js';
 import type { Allowance } from './message-gate.js';
 import { openSocket, type Place } from './open-socket.js';
 
-/** A database and who signs in there. */
+/** A database and its user. */
 export interface Target extends Place {
   readonly database: string;
   readonly username: string;
   readonly password: SecretValue;
 }
 
-/** What a statement may bring. */
+/** The limits of one statement's result. */
 export interface Bounds {
   readonly rowsMax: number;
   readonly columnsMax: number;
@@ -30,9 +30,9 @@ export interface ConnectionParts {
   readonly time: Time;
 }
 
-/** Everything together: finding the host, connecting, TLS, signing in, statements. */
+/** The total time: name lookup, connecting, TLS, sign-in and statements. */
 export const limitMs = 10_000;
-/** The server ends a statement a little before nobody listens any more, so that it does not work on for nobody. */
+/** The server cancels a statement shortly before the client stops listening, so that it does not run for nothing. */
 const statementMs = 9_000;
 const lockWaitMs = 2_000;
 const goodbyeMs = 1_000;
@@ -40,8 +40,8 @@ const bytesMax = 4 * 1024 * 1024;
 const signInAllowance: Allowance = { bytes: 256 * 1024, rows: 0, fields: 0 };
 
 /**
- * Every statement stands in a transaction that is read-only from its first moment. Settings of the session would do
- * the same, but a pooler in between may hand the session, with its settings, to somebody else.
+ * Every statement runs in a transaction that is read-only from its start. Session settings are not enough: a pooler may
+ * hand the session, with its settings, to another client.
  */
 const beginning = [
   'begin transaction read only',
@@ -49,15 +49,15 @@ const beginning = [
   `set local lock_timeout = ${lockWaitMs}`,
   `set local idle_in_transaction_session_timeout = ${limitMs}`,
   "set local client_encoding = 'UTF8'",
-  // So that values have one spelling, whatever the server's own habits are.
+  // Fixed settings give values one spelling, whatever the server's defaults are.
   "set local datestyle = 'ISO'",
   "set local timezone = 'UTC'",
 ].join('; ');
 
-/** Values as PostgreSQL writes them: nothing is lost on the way, and nothing that comes is interpreted. */
+/** Values stay PostgreSQL's text output: nothing is lost, and nothing is parsed. */
 const asText: pg.CustomTypesConfig = { getTypeParser: () => (value: string) => value };
 
-/** A connection to a tenant's database, for reading. Every failure is a `DatabaseError`, or the signal's own reason. */
+/** A read connection to a tenant's database. Every failure is a `DatabaseError`, or the signal's own reason. */
 export class DatabaseConnection {
   readonly #client: pg.Client;
   readonly #stream: GatedStream;
@@ -71,7 +71,7 @@ export class DatabaseConnection {
     this.#target = target;
     this.#stream = stream;
     this.#closed = new Promise((resolve) => stream.once('close', resolve));
-    // What is left out here is looked for in PG… variables of the environment, which are not the tenant's.
+    // Options omitted here would be read from PG… environment variables, which are not the tenant's.
     this.#client = new pg.Client({
       host,
       port,
@@ -84,7 +84,7 @@ export class DatabaseConnection {
       application_name: 'troupe',
       types: asText,
     });
-    // A connection that breaks is told of by what was waiting for it, or by `closed`.
+    // A broken connection is reported by the pending statement or by `closed`.
     this.#client.on('error', () => undefined);
   }
 
@@ -107,7 +107,7 @@ export class DatabaseConnection {
     }
   }
 
-  /** Settles when the connection is gone, for whatever reason. */
+  /** Settles when the connection has ended for any reason. */
   get closed(): Promise<void> {
     return this.#closed;
   }
@@ -118,14 +118,14 @@ export class DatabaseConnection {
     try {
       return await work();
     } finally {
-      // Nothing was written. A connection that cannot be brought back to its beginning is of no more use.
+      // Nothing was written. A connection that cannot be rolled back is unusable.
       await this.#send(signal, { text: 'rollback' }, { rowsMax: 0, columnsMax: 0 }).catch(() =>
         this.destroy(),
       );
     }
   }
 
-  /** One statement. Its parameters are `$1`, `$2` …; a null, a text, or an array of texts each. */
+  /** Runs one statement. Its parameters `$1`, `$2` … are each null, a text, or an array of texts. */
   run(
     signal: AbortSignal,
     text: string,
@@ -135,7 +135,7 @@ export class DatabaseConnection {
     return this.#send(signal, { text, values: [...values] }, bounds);
   }
 
-  /** Hears what is sent on the channel, until the connection is closed. */
+  /** Listens to the channel until the connection is closed. */
   async listen(signal: AbortSignal, channel: string, heard: (payload: string) => void): Promise<void> {
     this.#client.on('notification', (notification) => {
       if (notification.channel === channel) heard(notification.payload ?? '');
@@ -144,12 +144,12 @@ export class DatabaseConnection {
     await this.#send(signal, { text }, { rowsMax: 0, columnsMax: 0 });
   }
 
-  /** As much may come without having been asked for, until it is said anew. */
+  /** Sets how many unsolicited bytes may arrive, until the next call. */
   allowUnasked(bytes: number): void {
     this.#stream.allow({ bytes, rows: 0, fields: 0 });
   }
 
-  /** Says goodbye, and does not wait long for the other side to hear it. */
+  /** Closes the connection without waiting long for the server. */
   async close(): Promise<void> {
     const timer = this.#time.after(goodbyeMs, () => this.destroy());
     // It answers once the connection is gone, which `closed` tells as well.
@@ -179,7 +179,7 @@ export class DatabaseConnection {
     }
   }
 
-  /** The driver has no way to stop; closing the connection is one. */
+  /** The driver cannot cancel; closing the connection is the only way. */
   async #until<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     const stop = (): void => {
       this.#stream.destroy(new Error('stopped'));

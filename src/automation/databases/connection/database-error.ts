@@ -4,28 +4,28 @@ import { EgressError } from '../../../infra/egress/index.js';
 import { PlatformError } from '../../../kernel/errors.js';
 
 export type DatabaseFailure =
-  /** No connection, a broken one, or TLS that was not agreed on. */
+  /** No connection, a broken one, or failed TLS. */
   | 'unreachable'
-  /** The server said no, with a code of its own. */
+  /** The server refused, with an SQLSTATE. */
   | 'refused'
   | 'timeout'
-  /** More rows or bytes than were asked for. */
+  /** More rows or bytes than allowed. */
   | 'too_large'
-  /** What came is not PostgreSQL's protocol. */
+  /** The data received is not PostgreSQL's protocol. */
   | 'bad_answer'
-  /** Whoever asked has gone, or the node stops. */
+  /** The caller has left, or the node stops. */
   | 'cancelled';
 
 const terminal: ReadonlySet<DatabaseFailure> = new Set(['too_large', 'bad_answer', 'cancelled']);
 const reasonLengthMax = 500;
-/** Shorter ones are no secrets elsewhere; here the whole text comes from whoever was sent one. */
+/** Shorter texts are not redacted elsewhere; here the server that sends the text has been sent the password. */
 const hiddenLengthMin = 4;
 const mark = '[secret]';
 
-/** A database of a tenant that could not be read. Its words are fit for that tenant and hold no password. */
+/** A tenant's database could not be read. The message is safe to show to that tenant and contains no password. */
 export class DatabaseError extends PlatformError {
   readonly failure: DatabaseFailure;
-  /** PostgreSQL's code, where the server said no. */
+  /** The SQLSTATE, if the server refused. */
   readonly sqlState: string | undefined;
 
   constructor(
@@ -48,7 +48,7 @@ export class DatabaseError extends PlatformError {
   }
 }
 
-/** What the socket, TLS or the driver threw. A server may repeat a password that it was sent; nobody is shown it. */
+/** Converts errors of the socket, TLS or the driver. A server may echo a password that it was sent; it is redacted. */
 export function databaseErrorOf(error: unknown, password: string): unknown {
   if (error instanceof DatabaseError || !(error instanceof Error)) return error;
   if (error instanceof EgressError) {

@@ -22,7 +22,7 @@ export class GatedStream extends Duplex {
     socket.on('close', () => this.destroy());
   }
 
-  /** What may come from now on. */
+  /** Sets how many bytes may arrive from now on. */
   allow(allowance: Allowance): void {
     this.#gate.allow(allowance);
   }
@@ -54,7 +54,7 @@ export class GatedStream extends Duplex {
   }
 
   override _read(): void {
-    // What comes is handed over as it comes.
+    // Data is passed on as it arrives.
   }
 
   override _write(chunk: Buffer, _encoding: string, callback: (error?: Error | null) => void): void {

@@ -1,27 +1,27 @@
 import { DatabaseError } from './database-error.js';
 
 /**
- * Stands between a server that a tenant named and the driver. The driver trusts its server: there are messages that
- * it reads for ever, answers for ever or keeps for ever. So the stream is cut into messages here, each is judged, and
- * the driver gets them one by one, so that it cannot read past the end of any.
+ * A filter between an untrusted server and the driver. The driver trusts its server: some messages make it read, answer
+ * or buffer forever. The stream is cut into messages, each is checked, and the driver gets them one by one, so that it
+ * cannot read past the end of any.
  */
 export interface Allowance {
   readonly bytes: number;
   readonly rows: number;
-  /** Fields of all rows together. */
+  /** The bound of all rows together. */
   readonly fields: number;
 }
 
-/** Messages that are no rows: a statement has about ten, a server in distress a few hundred notices. */
+/** Messages that are not rows: a statement has about ten, a server in distress a few hundred notices. */
 const othersMax = 2_000;
 const headerBytes = 5;
 /** PostgreSQL's own limit for a result. */
 const columnsMax = 1_664;
 
-/** Kinds of sign-in that the driver speaks, each of which a server asks for once. */
+/** The sign-in methods of the driver; a server asks for each once. */
 const signInSteps = new Set([0, 3, 5, 10, 11, 12]);
 
-/** What a server sends to a client that asks questions and never copies, replicates or pauses. */
+/** The messages of a server to a client that only queries and never copies or replicates. */
 const known = new Set(Buffer.from('RKSZTDC123ntENAI'));
 const authentication = 0x52; // R
 const error = 0x45; // E
@@ -32,7 +32,7 @@ const row = 0x44; // D
 export class MessageGate {
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** As many bytes make the next step possible; until then chunks are only collected. */
+  /** The bytes needed for the next step; until then chunks are only collected. */
   #needed = headerBytes;
   #columns = 0;
   readonly #signedIn = new Set<number>();
@@ -41,7 +41,7 @@ export class MessageGate {
   #fieldsLeft = 0;
   #othersLeft = 0;
 
-  /** What may come from now on, until it is said anew. */
+  /** Sets how many bytes may arrive, until the next call. */
   allow({ bytes, rows, fields }: Allowance): void {
     this.#bytesLeft = bytes;
     this.#rowsLeft = rows;
@@ -49,7 +49,7 @@ export class MessageGate {
     this.#othersLeft = othersMax;
   }
 
-  /** The whole messages that the chunk completes. Throws `DatabaseError` for what may not pass. */
+  /** Yields the whole messages that the chunk completes. Throws `DatabaseError` for a message that is not allowed. */
   *take(chunk: Buffer): Generator<Buffer, void, undefined> {
     this.#bytesLeft -= chunk.length;
     if (this.#bytesLeft < 0) throw tooLarge('bytes');
@@ -63,7 +63,7 @@ export class MessageGate {
       if (!known.has(bytes[offset] ?? 0)) throw nonsense();
       const end = offset + 1 + lengthAt(bytes, offset);
       if (end > bytes.length) {
-        // Said at once, before all that has been collected.
+        // Reported immediately, before the collected messages.
         if (end - bytes.length > this.#bytesLeft) throw tooLarge('bytes');
         needed = end - offset;
         break;
@@ -98,7 +98,7 @@ export class MessageGate {
     if (this.#rowsLeft < 0 || this.#fieldsLeft < 0) throw tooLarge('rows');
   }
 
-  /** Each step costs us a hash of many rounds, or an answer: asked again and again it would keep us busy for long. */
+  /** Each step costs a hash of many rounds, or an answer: repeated requests would keep the node busy. */
   #judgeSignIn(message: Buffer): void {
     if (message.length < headerBytes + 4) throw nonsense();
     const step = message.readInt32BE(headerBytes);
@@ -121,7 +121,7 @@ function countIn(message: Buffer): number {
   return message.readUInt16BE(headerBytes);
 }
 
-/** Fields of one letter and a text each, and a zero behind the last: the driver would look for that zero for ever. */
+/** Fields of one letter and a text each, with a NUL after the last: without it the driver would search forever. */
 function refuseOpenEnd(message: Buffer): void {
   let offset = headerBytes;
   while (offset < message.length) {

@@ -8,11 +8,11 @@ export interface Place {
   readonly ssl: boolean;
 }
 
-/** "May we speak TLS?": a length, and a number that is no version of the protocol. */
+/** The SSLRequest message: a length, and a number that is not a protocol version. */
 const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const tlsGranted = 'S'.charCodeAt(0);
 
-/** A guarded connection to the server, under TLS where that is wanted: never without where it is. */
+/** A guarded connection to the server, with TLS if it is wanted, and never without it then. */
 export async function openSocket(
   egress: Pick<Egress, 'connectGuarded' | 'startTls'>,
   { host, port, ssl }: Place,
@@ -36,13 +36,13 @@ function askForTls(socket: Socket, signal: AbortSignal): Promise<void> {
     const settle = (error?: unknown): void => {
       socket.off('data', onData).off('close', onClose);
       signal.removeEventListener('abort', onAbort);
-      // Nobody reads until TLS does, so nothing is lost in between.
+      // Nothing reads until TLS does, so no data is lost in between.
       socket.pause();
       if (error === undefined) resolve();
       else reject(error instanceof Error ? error : new Error('aborted', { cause: error }));
     };
     const onData = (answer: Buffer): void => {
-      // One letter and nothing more: what came along in the clear could otherwise pass for what TLS protects.
+      // Exactly one byte: further plaintext bytes could otherwise pass as data protected by TLS.
       if (answer.length === 1 && answer[0] === tlsGranted) return settle();
       settle(new DatabaseError('unreachable', 'the server does not offer TLS'));
     };
