@@ -30,7 +30,7 @@ class OpenWindow implements Deadlined, Window {
   readonly scope: TenantScope;
   readonly triggerId: string;
   readonly sessionId: string;
-  readonly #over: (window: OpenWindow) => void;
+  readonly #expire: (window: OpenWindow) => void;
   /** The size of its messages that this node accepted. */
   bytes = 0;
   deadlineAtMs = 0;
@@ -41,11 +41,11 @@ class OpenWindow implements Deadlined, Window {
     this.scope = scope;
     this.triggerId = triggerId;
     this.sessionId = sessionId;
-    this.#over = over;
+    this.#expire = over;
   }
 
   onDeadline(): void {
-    this.#over(this);
+    this.#expire(this);
   }
 }
 
@@ -94,7 +94,7 @@ export class Buffers {
     if (sessions === undefined) this.#open.set(given.triggerId, (sessions = new Map()));
     let window = sessions.get(given.sessionId);
     if (window === undefined) {
-      window = new OpenWindow(scope, given, this.#over);
+      window = new OpenWindow(scope, given, this.#expire);
       sessions.set(given.sessionId, window);
     } else this.#wheel.remove(window);
     window.bytes += bytes;
@@ -148,7 +148,7 @@ export class Buffers {
     if (leftMs !== undefined) this.touched(scope, window, Math.max(1, Math.ceil(leftMs)), bytes);
   }
 
-  readonly #over = (window: OpenWindow): void => {
+  readonly #expire = (window: OpenWindow): void => {
     this.#forget(window);
     void this.#begin(window.scope, window, false, window.bytes);
   };
@@ -165,11 +165,11 @@ export class Buffers {
   #sweepLater(): void {
     if (this.#stopped) return;
     this.#sweep = this.#parts.time.after(sweepEveryMs, () => {
-      void this.#lookAround().finally(() => this.#sweepLater());
+      void this.#claimWindows().finally(() => this.#sweepLater());
     });
   }
 
-  async #lookAround(): Promise<void> {
+  async #claimWindows(): Promise<void> {
     const { store, scopeOf, report } = this.#parts;
     try {
       let more = true;

@@ -60,18 +60,18 @@ const blocked: TurnOutcome = {
  */
 export class InboxRunner {
   readonly #parts: InboxRunnerParts;
-  readonly #ends: MessageCompletion;
+  readonly #completion: MessageCompletion;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
-  readonly #beginnings: StartPacer<InboxMessage>;
+  readonly #pacer: StartPacer<InboxMessage>;
   /** Messages that wait to start again after a store failure. */
-  readonly #again = new Set<InboxMessage>();
+  readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
   #stopped = false;
 
   constructor(parts: InboxRunnerParts) {
     this.#parts = parts;
-    this.#ends = new MessageCompletion(parts);
-    this.#beginnings = new StartPacer({
+    this.#completion = new MessageCompletion(parts);
+    this.#pacer = new StartPacer({
       time: parts.time,
       limits: turnsMax,
       begin: (item) => this.#begin(item),
@@ -87,18 +87,18 @@ export class InboxRunner {
   /** Running turns continue in their sessions. Other nodes claim the rows, or this node does at its next start. */
   stop(): void {
     this.#stopped = true;
-    this.#beginnings.stop();
+    this.#pacer.stop();
     for (const timer of this.#timers) timer.cancel();
   }
 
   get isFull(): boolean {
-    return this.#beginnings.waitingCount >= waitingMax;
+    return this.#pacer.waitingCount >= waitingMax;
   }
 
   /** Runs the message in the background. Its row has been written. */
   begin(item: InboxMessage): void {
     if (this.#stopped || this.#running.has(item.executionId)) return;
-    this.#beginnings.ask(item.scope.tenantId, item);
+    this.#pacer.ask(item.scope.tenantId, item);
   }
 
   #begin(item: InboxMessage): void {
@@ -114,10 +114,10 @@ export class InboxRunner {
     const { executionId, scope } = item;
     const known = this.#running.get(executionId);
     if (known !== undefined) return known;
-    this.#beginnings.enter(scope.tenantId);
+    this.#pacer.enter(scope.tenantId);
     const running = this.#process(item).finally(() => {
       this.#running.delete(executionId);
-      this.#beginnings.leave(scope.tenantId);
+      this.#pacer.leave(scope.tenantId);
     });
     this.#running.set(executionId, running);
     return running;
@@ -127,7 +127,7 @@ export class InboxRunner {
     const { live, gates, turns } = this.#parts;
     const trigger = await live.get(item.triggerId);
     if (trigger === undefined) {
-      await this.#ends.finish(item, undefined, blocked);
+      await this.#completion.finish(item, undefined, blocked);
       return blocked;
     }
     // Check again: the sender may have been put on the denylist while the message waited.
@@ -135,8 +135,9 @@ export class InboxRunner {
     const { turn, record } = denied
       ? { turn: blocked, record: 'blocked' as const }
       : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
-    if (record === undefined) await this.#ends.finish(item, trigger, turn);
-    else await this.#ends.endUnknown(item, trigger, { status: record, error: turn.error ?? null }, turn);
+    if (record === undefined) await this.#completion.finish(item, trigger, turn);
+    else
+      await this.#completion.endUnknown(item, trigger, { status: record, error: turn.error ?? null }, turn);
     return turn;
   }
 
@@ -169,10 +170,10 @@ export class InboxRunner {
    * process.
    */
   #beginAgain(item: InboxMessage): void {
-    this.#again.add(item);
+    this.#retries.add(item);
     const timer = this.#parts.time.after(storeAgainMs, () => {
       this.#timers.delete(timer);
-      this.#again.delete(item);
+      this.#retries.delete(item);
       this.begin(item);
     });
     this.#timers.add(timer);
@@ -182,12 +183,12 @@ export class InboxRunner {
     item: InboxMessage,
     error: { readonly code: string; readonly message: string },
   ): Promise<void> {
-    await this.#ends.giveUp(item, await this.#parts.live.get(item.triggerId), error);
+    await this.#completion.giveUp(item, await this.#parts.live.get(item.triggerId), error);
   }
 
   /** Claims rows that no process holds any more. */
   async #takeUp(): Promise<void> {
-    const room = Math.min(claimedMax, this.#beginnings.free);
+    const room = Math.min(claimedMax, this.#pacer.free);
     if (room <= 0) return;
     const { store, turns, report } = this.#parts;
     const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
@@ -224,8 +225,8 @@ export class InboxRunner {
   async #holdOn(): Promise<void> {
     const held = [
       ...this.#running.keys(),
-      ...Array.from(this.#beginnings.waiting(), ({ executionId }) => executionId),
-      ...Array.from(this.#again, ({ executionId }) => executionId),
+      ...Array.from(this.#pacer.waiting(), ({ executionId }) => executionId),
+      ...Array.from(this.#retries, ({ executionId }) => executionId),
     ];
     if (held.length > 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));
   }

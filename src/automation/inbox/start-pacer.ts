@@ -11,12 +11,12 @@ export interface StartPacerParts<Thing> {
  * A tenant with fewer running turns than this, or than the mean of all tenants, starts immediately: only a burst is
  * paced.
  */
-const ofShareAtOnce = 4;
+const sharePacedAbove = 4;
 /** If nothing waits, up to this many start at once. */
 const atOnceMax = 8;
 const everyMs = 20;
 /** Timer lateness that counts as load: about as long as other requests wait beside a burst. */
-const lateMsMax = 5;
+const latenessMaxMs = 5;
 /**
  * How many start per tick. The pace grows by a step while the event loop is on time, and shrinks by a factor while it
  * is late, so that turns bound by the CPU leave room for requests. The minimum is ten a second, since turns that wait
@@ -31,7 +31,7 @@ const pace = { least: 0.2, first: 8, most: 40, more: 0.4, less: 0.7 };
  */
 export class StartPacer<Thing> {
   readonly #parts: StartPacerParts<Thing>;
-  readonly #room: FairLimiter<Thing>;
+  readonly #limiter: FairLimiter<Thing>;
   #timer: Timer | undefined;
   #pace = pace.first;
   /** The fraction of a turn left over from earlier ticks. */
@@ -39,37 +39,37 @@ export class StartPacer<Thing> {
 
   constructor(parts: StartPacerParts<Thing>) {
     this.#parts = parts;
-    this.#room = new FairLimiter(parts.limits);
+    this.#limiter = new FairLimiter(parts.limits);
   }
 
   get free(): number {
-    return this.#room.free;
+    return this.#limiter.free;
   }
 
   get waitingCount(): number {
-    return this.#room.waitingCount;
+    return this.#limiter.waitingCount;
   }
 
   ask(share: string, thing: Thing): void {
-    const isFew = this.#room.insideOf(share) < Math.max(ofShareAtOnce, this.#room.insideOfEach);
-    const isCalm = this.#room.inside < atOnceMax && this.#room.waitingCount === 0;
-    if (this.#room.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(thing);
+    const isFew = this.#limiter.insideOf(share) < Math.max(sharePacedAbove, this.#limiter.insideOfEach);
+    const isCalm = this.#limiter.inside < atOnceMax && this.#limiter.waitingCount === 0;
+    if (this.#limiter.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(thing);
     else {
-      this.#room.wait(share, thing);
+      this.#limiter.wait(share, thing);
       this.#growLater();
     }
   }
 
   enter(share: string): void {
-    this.#room.enter(share);
+    this.#limiter.enter(share);
   }
 
   leave(share: string): void {
-    this.#room.leave(share);
+    this.#limiter.leave(share);
   }
 
   waiting(): Iterable<Thing> {
-    return this.#room.waiting();
+    return this.#limiter.waiting();
   }
 
   stop(): void {
@@ -83,21 +83,21 @@ export class StartPacer<Thing> {
     const expectedAtMs = time.monotonicMs() + everyMs;
     this.#timer = time.after(everyMs, () => {
       this.#timer = undefined;
-      const isLate = time.monotonicMs() - expectedAtMs > lateMsMax;
+      const isLate = time.monotonicMs() - expectedAtMs > latenessMaxMs;
       this.#pace = isLate
         ? Math.max(pace.least, this.#pace * pace.less)
         : Math.min(pace.most, this.#pace + pace.more);
       this.#credit += this.#pace;
       this.#beginNext(Math.floor(this.#credit));
       this.#credit %= 1;
-      if (this.#room.waitingCount > 0) this.#growLater();
+      if (this.#limiter.waitingCount > 0) this.#growLater();
       else this.#pace = Math.min(this.#pace, pace.first);
     });
   }
 
   #beginNext(most: number): void {
     for (let count = 0; count < most; count += 1) {
-      const next = this.#room.next();
+      const next = this.#limiter.next();
       if (next === undefined) return;
       this.#parts.begin(next);
     }

@@ -43,7 +43,7 @@ export class ManualMessages {
     const isRepeat = key !== undefined && (await outbox.wasSent(scope, messageId));
     if (!isRepeat && session.control_mode === 'engaged') {
       throw new PlatformError('INVALID_SESSION_STATE', {
-        message: 'The agent leads this session; hand it off before you write yourself.',
+        message: 'The agent still controls this session. Take it over first.',
       });
     }
     const { deliveredAt } = await outbox.sendManual(scope, { sessionId, messageId, text });

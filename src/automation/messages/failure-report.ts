@@ -2,7 +2,7 @@ import type { Time } from '../../../cluster/index.js';
 import type { TriggerMeasures } from './measures.js';
 
 /** While the store is away every poll fails: one log line a minute for each kind of failure is enough. */
-const toldEveryMs = 60_000;
+const reportEveryMs = 60_000;
 
 export interface FailuresParts {
   readonly time: Time;
@@ -12,13 +12,13 @@ export interface FailuresParts {
 
 /** Reports failures that are retried automatically: each one in the metrics, one a minute in the log. */
 export function failureReport({ time, measures, report }: FailuresParts): FailuresParts['report'] {
-  const toldAtMs = new Map<string, number>();
+  const reportedAtMs = new Map<string, number>();
   return (attempted, error) => {
     measures.failed(attempted);
     const nowMs = time.monotonicMs();
-    const before = toldAtMs.get(attempted);
-    if (before !== undefined && nowMs - before < toldEveryMs) return;
-    toldAtMs.set(attempted, nowMs);
+    const before = reportedAtMs.get(attempted);
+    if (before !== undefined && nowMs - before < reportEveryMs) return;
+    reportedAtMs.set(attempted, nowMs);
     report(attempted, error);
   };
 }

@@ -17,7 +17,7 @@ import type { AttemptResult } from './retry.js';
 
 /** The time of one attempt, from name lookup to the last byte. */
 export const attemptMs = 15_000;
-const noWayOut = 'The trigger has no way to send answers.';
+const noReplyRoute = 'The trigger has no way to send answers.';
 
 type SendingTrigger = Pick<LiveTrigger, 'id' | 'scope' | 'parsed' | 'secrets' | 'formerSecretUntilMs'>;
 
@@ -41,7 +41,7 @@ export interface AttemptParts extends OutgoingParts {
 /** The result of an attempt, and the configured delay before the next chunk. */
 export type Attempted = AttemptResult & { readonly delayMs: number };
 
-interface UnderWay {
+interface RunningAttempt {
   readonly scope: TenantScope;
   readonly sessionId: string;
   readonly consumerKey: string | undefined;
@@ -54,15 +54,15 @@ interface UnderWay {
  */
 export class Attempts {
   readonly #parts: AttemptParts;
-  readonly #underWay = new Set<UnderWay>();
+  readonly #running = new Set<RunningAttempt>();
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor(parts: AttemptParts) {
     this.#parts = parts;
     this.#unsubscribe = parts.gateTopics.map((topic) =>
       parts.feed.subscribe(topic, {
-        onChange: ({ tenantId }) => this.#judgeAgain(tenantId),
-        onDropEverything: () => this.#judgeAgain(null),
+        onChange: ({ tenantId }) => this.#recheckBlocks(tenantId),
+        onDropEverything: () => this.#recheckBlocks(null),
       }),
     );
   }
@@ -115,25 +115,25 @@ export class Attempts {
     { manual, consumerKey }: DeliveryContent,
     send: (signal: AbortSignal) => Promise<AttemptResult>,
   ): Promise<AttemptResult> {
-    const underWay: UnderWay = { scope, sessionId, consumerKey, stop: new AbortController() };
-    if (manual) return send(underWay.stop.signal);
+    const running: RunningAttempt = { scope, sessionId, consumerKey, stop: new AbortController() };
+    if (manual) return send(running.stop.signal);
     // Registered before the check, so that a block set from now on is noticed.
-    this.#underWay.add(underWay);
+    this.#running.add(running);
     try {
       const closed = await this.#parts.gates.closedFor(scope, consumerKey, sessionId);
       if (closed !== undefined) throw new Unsendable(`Not sent: ${closed}.`);
-      return await send(underWay.stop.signal);
+      return await send(running.stop.signal);
     } catch (error) {
-      throw underWay.stop.signal.aborted ? underWay.stop.signal.reason : error;
+      throw running.stop.signal.aborted ? running.stop.signal.reason : error;
     } finally {
-      this.#underWay.delete(underWay);
+      this.#running.delete(running);
     }
   }
 
   /** `tenantId` null: all tenants. */
-  #judgeAgain(tenantId: string | null): void {
-    for (const underWay of this.#underWay) {
-      const { scope, consumerKey, sessionId, stop } = underWay;
+  #recheckBlocks(tenantId: string | null): void {
+    for (const running of this.#running) {
+      const { scope, consumerKey, sessionId, stop } = running;
       if (tenantId !== null && tenantId !== scope.tenantId) continue;
       this.#parts.gates.closedFor(scope, consumerKey, sessionId).then(
         (closed) => closed !== undefined && stop.abort(new Unsendable(`Broken off: ${closed}.`)),
@@ -150,11 +150,11 @@ export class Attempts {
   ): Promise<AttemptResult> {
     const { mail, addresses, time, report } = this.#parts;
     const { parsed } = trigger;
-    if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noWayOut);
+    if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noReplyRoute);
     // Computed at send time: a domain may have been given up since the answer was written.
     const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
     const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
-    if (answer === undefined) throw new Unsendable(noWayOut);
+    if (answer === undefined) throw new Unsendable(noReplyRoute);
     let timer: Timer | undefined;
     const tooLong = new Promise<never>((_resolve, reject) => {
       const error = new MailError('The mail server did not answer in time.', { final: false });

@@ -101,10 +101,10 @@ export class Outbox {
     const { sessionId, messageId } = message;
     const before = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
     if (before?.status === 'delivered') {
-      await this.#joinFirst(scope, messageId, message.text);
+      await this.#awaitFirst(scope, messageId, message.text);
       return { deliveredAt: before.finished_at ?? before.created_at };
     }
-    const { triggerId, way } = await this.#wayBack(scope, sessionId);
+    const { triggerId, way } = await this.#replyRoute(scope, sessionId);
     const trigger = await live.get(triggerId);
     if (trigger === undefined || !hasWayOut(trigger.parsed, way)) {
       throw new PlatformError('NO_CALLBACK_CONFIG');
@@ -131,14 +131,14 @@ export class Outbox {
       await noteAnswer(scope, tx, { triggerId, key: messageId, content });
       return insertDelivery(scope, tx, delivery, holdMs);
     });
-    if (!isNew) await this.#joinFirst(scope, messageId, message.text);
+    if (!isNew) await this.#awaitFirst(scope, messageId, message.text);
     else await this.#sendOrFail(scope, messageId, 1);
     const sent = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
     return { deliveredAt: sent?.finished_at ?? new Date() };
   }
 
   /** The reply route of the session's last message. */
-  async #wayBack(
+  async #replyRoute(
     scope: TenantScope,
     sessionId: string,
   ): Promise<{ readonly triggerId: string; readonly way: z.output<typeof reply> }> {
@@ -154,7 +154,7 @@ export class Outbox {
   }
 
   /** The message was sent before: return the result of the first, and retry it once if it failed. */
-  async #joinFirst(scope: TenantScope, id: string, text: string): Promise<void> {
+  async #awaitFirst(scope: TenantScope, id: string, text: string): Promise<void> {
     const { store, seal } = this.#parts;
     const before = seal.open(
       scope,
@@ -164,7 +164,7 @@ export class Outbox {
     if (before.written !== undefined && before.written !== text) {
       throw new PlatformError('conflict', { message: 'The key was used before, with another message.' });
     }
-    if ((await this.#fateOf(scope, id)).status === 'delivered') return;
+    if ((await this.#ended(scope, id)).status === 'delivered') return;
     const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, id, holdMs));
     if (revived !== null) return this.#sendOrFail(scope, id, revived.chunk);
     // A concurrent repeat was faster.
@@ -180,13 +180,13 @@ export class Outbox {
 
   /** Waits for the result of a message that another process is sending. */
   async #follow(scope: TenantScope, id: string): Promise<void> {
-    const { status, last_error: error, last_status: code } = await this.#fateOf(scope, id);
+    const { status, last_error: error, last_status: code } = await this.#ended(scope, id);
     if (status === 'delivered') return;
     throw new PlatformError('DELIVERY_FAILED', { message: error ?? `status ${code}` });
   }
 
   /** The delivery's row once it has ended. */
-  async #fateOf(scope: TenantScope, id: string): Promise<DeliveryRow> {
+  async #ended(scope: TenantScope, id: string): Promise<DeliveryRow> {
     const { store, time } = this.#parts;
     const endsAt = time.monotonicMs() + joinMs;
     for (;;) {
