@@ -3,7 +3,7 @@ import type { Target } from './routing/plan.js';
 import type { Usage } from './usage.js';
 import type { VendorError } from './vendor-error.js';
 
-/** What the ledger opens a row with, before the vendor hears of the call. */
+/** The data with which the ledger opens a row, before the vendor is asked. */
 export interface AttemptStart {
   readonly attemptId: string;
   /** Counted from 1. */
@@ -15,7 +15,7 @@ export interface AttemptStart {
 
 export type AttemptOutcome = 'completed' | 'failed' | 'timeout' | 'cancelled';
 
-/** What it closes the row with. */
+/** The data with which the ledger closes the row. */
 export interface AttemptReport extends AttemptStart {
   readonly outcome: AttemptOutcome;
   readonly usage: Usage;

@@ -10,7 +10,7 @@ import { VendorError } from './vendor-error.js';
 
 const excerptChars = 400;
 
-/** One attempt: opens it, hands out its events, and closes its books whatever happens. */
+/** One attempt: opens it, emits its events, and reports its result whatever happens. */
 export class AttemptRun {
   readonly #call: Call;
   readonly #ports: CallPorts;
@@ -112,7 +112,7 @@ export class AttemptRun {
     return report;
   }
 
-  /** What may leave once the attempt is booked. An answer without a single piece has its beginning here too. */
+  /** The events that may leave once the attempt is recorded. An answer without a piece also has its start events here. */
   closing(report: AttemptReport): readonly LlmEvent[] {
     const events: LlmEvent[] = [...this.#held, { type: 'usage', usage: report.usage }];
     if (this.#stop !== undefined) events.push(this.#stop);
@@ -122,7 +122,7 @@ export class AttemptRun {
   #take(item: ReplyItem): void {
     switch (item.type) {
       case 'failure':
-        // What fails after the vendor named a reason to stop takes nothing from the answer.
+        // An error after the finish reason does not invalidate the answer.
         if (this.#stop === undefined) this.#error = item.error;
         return;
       case 'usage':
@@ -192,7 +192,7 @@ export class AttemptRun {
       maxOutputTokens: target.model.maxOutputTokens,
       reported: this.#usage,
       accepted: attempt.facts.accepted,
-      // A complete answer whose usage the vendor kept to itself was billed too.
+      // A complete answer without reported usage was billed too.
       endedByUs: error === undefined || error.failure === 'cancelled' || error.failure === 'timeout',
       billsCutStreams:
         error !== undefined && this.#ports.adapterOf(target.model.vendor)?.billsCutStreams === true,
@@ -221,7 +221,7 @@ function outcomeOf(error: VendorError | undefined): AttemptOutcome {
   return error.failure === 'timeout' ? 'timeout' : 'failed';
 }
 
-/** What an attempt says about the vendor and its key; a bad request or a caller who left says nothing. */
+/** The verdict on the vendor and its key; a bad request or a caller who left gives none. */
 function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
   switch (report.error?.failure) {
     case undefined:

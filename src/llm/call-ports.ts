@@ -16,7 +16,7 @@ export interface CallLimits {
 
 export const defaultCallLimits: CallLimits = { firstSignalMs: 30_000, idleMs: 30_000, callMs: 120_000 };
 
-/** The end of all attempts, and which clock says so. */
+/** The deadline of all attempts, and the clock that sets it. */
 export interface CallDeadline {
   readonly atMs: number;
   readonly clock: 'call' | 'turn';
@@ -28,7 +28,7 @@ export interface CallPorts extends AttemptPorts {
   readonly newId: (attemptNumber: number) => string;
   readonly breakers: CircuitBreakers;
   readonly observations?: Observations;
-  /** Awaited before anything is sent. What it throws ends the call: a refusal of ours is not the vendor's failure. */
+  /** Awaited before anything is sent. Its error ends the call: a refusal by the platform is not the vendor's failure. */
   readonly beforeAttempt?: (start: AttemptStart) => Promise<void>;
   /** Awaited before the answer ends, once for each start that returned. */
   readonly afterAttempt?: (report: AttemptReport) => Promise<void>;
@@ -36,10 +36,10 @@ export interface CallPorts extends AttemptPorts {
 
 export interface CallOutcome {
   readonly kind: 'completed' | 'failed' | 'cancelled';
-  /** Every attempt that was begun; the last one is the one that counted. */
+  /** Every attempt that was started; the last one determines the outcome. */
   readonly attempts: readonly AttemptReport[];
   readonly error: VendorError | undefined;
-  /** Something of the answer was handed out, so an error can only be its last event. */
+  /** A part of the answer was emitted, so an error can only be its last event. */
   readonly answering: boolean;
 }
 
@@ -47,8 +47,8 @@ export interface Call {
   readonly plan: CallPlan;
   readonly request: LlmRequest;
   readonly limits?: CallLimits;
-  /** By the monotonic clock: when the work that this call is a part of must have ended. */
+  /** The deadline of the surrounding work, by the monotonic clock. */
   readonly turnDeadlineMs?: number;
-  /** The caller leaves: the vendor's connection is closed at once, and what was used is booked. */
+  /** The caller left: the vendor's connection is closed at once, and the usage so far is recorded. */
   readonly signal: LeaveSignal;
 }

@@ -1,10 +1,9 @@
 /**
- * One call to a model: attempts, one after the other, until one answers or the policy says stop.
+ * One call to a model: attempts, one after the other, until one answers or the policy stops.
  *
- * What is handed out is one answer of one model. Start-up events are held back until the first content,
- * thought or tool call, so that a switch before it cannot be seen; after it there is no other attempt. The closing
- * events (usage, stop) leave only after `afterAttempt` returned, so that nobody reads a complete answer that is not
- * booked yet.
+ * The caller receives one answer of one model. Start-up events are held back until the first content, thought or tool
+ * call, so that a switch before it is invisible; after it there is no other attempt. The closing events (usage, stop)
+ * leave only after `afterAttempt` returned, so that a complete answer is recorded in the ledger before it is read.
  */
 import type { AttemptReport } from './attempt-report.js';
 import { AttemptRun } from './attempt-run.js';
@@ -23,14 +22,14 @@ import { decideNext } from './routing/retry-policy.js';
 import { VendorError } from './vendor-error.js';
 
 /**
- * Takes the events of one socket read, so that they can leave in one write. While the promise that it may give is
- * open, nothing more is handed out.
+ * Takes the events of one socket read, so that they can leave in one write. Nothing more is emitted while the returned
+ * promise is pending.
  */
 export type Hear = (events: readonly LlmEvent[]) => Ready<void>;
 
 /**
- * Resolves when the call has ended; `signal` ends it sooner. Events are pushed, since a generator would take five
- * promises for each hand-over, and most answers come in one.
+ * Resolves when the call has ended; `signal` ends it earlier. Events are pushed, since a generator would need five
+ * promises per batch, and most answers come in one.
  */
 export async function runCall(call: Call, ports: CallPorts, hear: Hear): Promise<CallOutcome> {
   const limits = call.limits ?? defaultCallLimits;
@@ -49,7 +48,7 @@ export async function runCall(call: Call, ports: CallPorts, hear: Hear): Promise
     try {
       await handOut(run, hear);
     } finally {
-      // Also where the hearer failed: the vendor is left, and the attempt is booked.
+      // Also if `hear` failed: the vendor's connection is closed and the attempt is recorded.
       report = run.settle();
       attempts.push(report);
       await ports.afterAttempt?.(report);
@@ -108,15 +107,15 @@ function deadlineOf(call: Call, callMs: number, ports: CallPorts): CallDeadline 
   return { atMs: turnDeadlineMs, clock: 'turn' };
 }
 
-/** Nobody is asked for an answer that would come after its time. */
+/** No vendor is asked for an answer that would come after its deadline. */
 function tooLate(attempts: readonly AttemptReport[], target: Target, { clock }: CallDeadline): CallOutcome {
   const { vendor } = target.model;
-  const error = new VendorError('timeout', `the ${clock} clock had run out`, { vendor, clock });
+  const error = new VendorError('timeout', `the ${clock} clock ran out`, { vendor, clock });
   return { kind: 'failed', attempts, error, answering: false };
 }
 
 /**
- * The first target that is not left out. When all of them are, the first is asked all the same: a guess that it still
+ * The first target whose breaker admits it. If none does, the first one is asked all the same: to assume that it still
  * fails would be a refusal without a reason.
  */
 function firstTarget(plan: CallPlan, ports: CallPorts): number {
@@ -131,11 +130,11 @@ function isOpen(target: Target, ports: CallPorts): boolean {
 }
 
 function unserved(attempts: readonly AttemptReport[]): CallOutcome {
-  const error = new VendorError('unavailable', 'nobody to ask', { vendor: 'none' });
+  const error = new VendorError('unavailable', 'no vendor is available for the call', { vendor: 'none' });
   return { kind: 'failed', attempts, error, answering: false };
 }
 
-/** False where the caller left in the meantime. */
+/** False if the caller left in the meantime. */
 function waited(delayMs: number, signal: LeaveSignal, ports: CallPorts): Promise<boolean> {
   if (signal.aborted) return Promise.resolve(false);
   if (delayMs <= 0) return Promise.resolve(true);

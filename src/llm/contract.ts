@@ -6,8 +6,8 @@ import type { Usage } from './usage.js';
 import type { VendorError } from './vendor-error.js';
 
 /**
- * Who made a signed part. A signature is worth something only to the vendor, the model and the account that made it,
- * so parts travel with their origin and are left out elsewhere (`history.ts`).
+ * The maker of a signed part. A signature is valid only for the vendor, the model and the account that made it, so parts
+ * carry their origin and are left out for other targets (`history.ts`).
  */
 export interface Origin {
   readonly vendor: string;
@@ -166,7 +166,7 @@ export type LlmEvent =
   /** Cumulative: a later one replaces an earlier one. */
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'stop'; readonly reason: StopReason; readonly raw: string }
-  /** Something the adapter does not know. It passes, for logs and for doors of the same dialect; it never throws. */
+  /** Unknown to the adapter. Passed on for logs and for compatible interfaces of the same format; never an error. */
   | { readonly type: 'unknown'; readonly raw: unknown };
 
 /** What an adapter reads from a reply: an event, or that the vendor reported a failure inside a good status. */

@@ -1,6 +1,6 @@
 /**
- * Counting tokens where the vendor did not: before a call, for routing and reservations, and after one that was cut
- * off. Rough on purpose; rows made from it say so.
+ * Estimates tokens that the vendor did not count: before a call, for routing and reservations, and after one that was
+ * cut off. Deliberately rough; rows with estimates say so.
  */
 import type { LlmRequest, Message } from './contract.js';
 import { zeroUsage, outputTokens, type Usage } from './usage.js';
@@ -44,7 +44,7 @@ function messageTokens(message: Message): number {
   return tokens;
 }
 
-/** Where nobody set a bound: an answer of ordinary length. */
+/** The assumed length of an answer without a bound. */
 const assumedOutputTokens = 1000;
 
 export function assumedOutput(request: LlmRequest, maxOutputTokens: number): number {
@@ -64,9 +64,9 @@ export interface Unfinished {
 }
 
 /**
- * What an attempt without a proper end is booked with. A vendor that refused or failed before its first piece bills
- * nothing. One that we left has read the prompt, and bills either what it had written by then or, where the wire says
- * that leaving does not stop the bill, the whole answer, whose length nobody knows.
+ * The usage that is recorded for an attempt without a proper end. A vendor that refused or failed before its first piece
+ * bills nothing. A vendor whose connection the platform closed has read the prompt, and bills either what it had written
+ * by then or, if leaving does not stop the bill, the whole answer, whose length is unknown.
  */
 export function usageOfUnfinished(attempt: Unfinished): Usage {
   const { request, reported, seen } = attempt;

@@ -1,7 +1,7 @@
 import type { FailureClass } from './vendor-error.js';
 import type { Headers } from './vendor.js';
 
-/** What a status alone says; a vendor's own code, where there is one, says more and is asked first. */
+/** The class for a status. A vendor's own code is more precise and is checked first. */
 export function failureByStatus(status: number): FailureClass {
   if (status === 401 || status === 402 || status === 403) return 'credential';
   if (status === 408 || status === 409) return 'overload';
@@ -27,7 +27,7 @@ export function retryAfterMs(headers: Headers, nowMs: number): number | undefine
   return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
 }
 
-/** The vendors have no common code for it, but agree in words. */
+/** Vendors share no code for context overflow, but use similar words. */
 export function speaksOfContextOverflow(message: string): boolean {
   return /context[ _-]?(length|window|limit)|maximum (context|prompt)|prompt is too long|too many (input )?tokens|exceeds? the maximum number of tokens|input token count/i.test(
     message,

@@ -1,10 +1,10 @@
 /**
- * Reasoning signatures in a conversation. A signed thought may go back only to the vendor, model and credential that
- * made it; anywhere else it is a 400 at best, so it is left out there.
+ * Reasoning signatures in a conversation. A signed thought may return only to the vendor, model and credential that made
+ * it; other targets answer 400 at best, so it is left out for them.
  */
 import type { AssistantPart, Message, Origin } from './contract.js';
 
-/** The conversation as `target` may see it. */
+/** The conversation in the form that `target` may receive. */
 export function historyFor(messages: readonly Message[], target: Origin): readonly Message[] {
   return messages.map((message) => {
     if (message.role !== 'assistant' || !message.content.some(isSigned)) return message;
@@ -12,10 +12,7 @@ export function historyFor(messages: readonly Message[], target: Origin): readon
   });
 }
 
-/**
- * Who must serve the next call: while tool results are being brought back to a thought that is still going on, only
- * its maker can continue it.
- */
+/** The required target of the next call: only the maker of a signed thought can continue it with tool results. */
 export function pinOf(messages: readonly Message[]): Origin | undefined {
   const last = messages.findLastIndex((message) => message.role !== 'tool');
   const message = messages[last];

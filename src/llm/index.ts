@@ -1,4 +1,4 @@
-/** The face of the subject: everything about a model call that the rest of the platform may know. */
+/** The public interface of the vendor library for model calls. */
 export * from './contract.js';
 export { AnswerBuilder, type LlmAnswer } from './answer.js';
 export type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';

@@ -1,6 +1,6 @@
 import { JsonSize } from '../kernel/json-size.js';
 
-/** Reading what comes from outside: every field may be missing, null or of another kind than documented. */
+/** Reads data from outside: every field may be missing, null or of another type than documented. */
 
 /**
  * A vendor's type with nothing promised about it: field names are still checked against the vendor's own SDK, values

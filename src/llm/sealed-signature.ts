@@ -1,6 +1,7 @@
 /**
- * Signatures that leave through a door and come back with the next request. The form of the door has room for one text
- * only, so who made the signature travels inside it; without that it could not be given back to its maker alone.
+ * Signatures that leave through a compatible interface and come back with the next request. That format has room for
+ * one text only, so the signature's maker is stored inside it; without it the signature could not be returned to its
+ * maker only.
  */
 import type { Origin } from './contract.js';
 import { isRecord, parseJson, text } from './reply-json.js';
@@ -13,7 +14,7 @@ export function sealSignature(signature: string, origin: Origin): string {
   return mark + Buffer.from(sealed).toString('base64url');
 }
 
-/** Undefined for what was not sealed here; such a signature is nobody's and is left out. */
+/** Undefined if the text was not sealed here; such a signature is dropped. */
 export function openSignature(sealed: string): { signature: string; origin: Origin } | undefined {
   if (!sealed.startsWith(mark)) return undefined;
   const parsed = parseJson(Buffer.from(sealed.slice(mark.length), 'base64url').toString('utf8'));

@@ -4,28 +4,28 @@
  */
 
 export type FailureClass =
-  /** 401, 402, 403: this credential will not do; another one may. */
+  /** 401, 402, 403: this credential is refused; another one may work. */
   | 'credential'
-  /** The account's own credit is used up; time does not help. */
+  /** The account's credit is used up; waiting does not help. */
   | 'exhausted'
   /** Too many requests; wait as told. */
   | 'rate'
-  /** The vendor's own trouble: 5xx and its kin. */
+  /** A failure of the vendor: 5xx and similar. */
   | 'overload'
-  /** The request is wrong; nobody else will like it better. */
+  /** The request is wrong; no other target would accept it. */
   | 'request'
   | 'context_overflow'
-  /** Refused for what it says. */
+  /** Refused because of its content. */
   | 'policy'
   /** Connection refused, reset, cut off. */
   | 'transport'
   /** A good status with a reply that cannot be read. */
   | 'nonsense'
-  /** One of our clocks ran out. */
+  /** One of the platform's clocks ran out. */
   | 'timeout'
   /** The caller left. */
   | 'cancelled'
-  /** Not sent: the pool is full or the target is left out for now. */
+  /** Not sent: the pool is full or the circuit breaker is open. */
   | 'unavailable';
 
 /** `turn`: the deadline of the work that the call is a part of. */
@@ -38,7 +38,7 @@ export interface VendorErrorContext {
   /** The vendor's own code or type. */
   readonly code?: string;
   readonly retryAfterMs?: number;
-  /** The vendor said itself that a repeat is pointless. */
+  /** The vendor says that a retry is pointless. */
   readonly neverRetry?: boolean;
   readonly clock?: Clock;
   readonly cause?: unknown;

@@ -12,12 +12,12 @@ export type VendorSettings = Readonly<
 /** A tenant's own key, as the vault gives it. */
 export interface TenantKey {
   readonly secretId: string;
-  /** Changes with the value, so that what was learned of a refused key does not stick to its successor. */
+  /** Changes with the value, so that observations of a refused key do not apply to its successor. */
   readonly version: string;
   readonly reveal: () => string;
 }
 
-/** Which keys there are: the operator's for all, and where a tenant's own key would be sent. */
+/** The keys: the operator's for all tenants, and the destination of a tenant's own key. */
 export class VendorKeys {
   readonly #platform = new Map<string, Credential>();
   readonly #baseUrls = new Map<string, string>();
@@ -39,7 +39,7 @@ export class VendorKeys {
     return this.#platform.get(vendor);
   }
 
-  /** Undefined for a vendor that nobody knows an address of. */
+  /** Undefined for a vendor without a known address. */
   forTenant(vendor: string, key: TenantKey): Credential | undefined {
     const baseUrl = this.#baseUrls.get(vendor);
     if (baseUrl === undefined) return undefined;

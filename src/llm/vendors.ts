@@ -8,7 +8,7 @@ import { openrouterAdapter } from './openrouter/adapter.js';
 import type { VendorAdapter } from './vendor.js';
 import { xaiAdapter } from './xai/adapter.js';
 
-/** Where the vendors live unless a setting says otherwise, in the form of their own SDKs. */
+/** The default base addresses of the vendors, in the format of their own SDKs. */
 export const defaultBaseUrls = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com',
@@ -17,7 +17,7 @@ export const defaultBaseUrls = {
   openrouter: 'https://openrouter.ai/api/v1',
 } as const;
 
-/** One adapter per vendor: the built-in ones, and those of the operator's own. */
+/** One adapter per vendor: the built-in vendors and the operator's own. */
 export function adaptersByVendor(
   compatible: readonly CompatibleVendor[],
 ): ReadonlyMap<string, VendorAdapter> {

@@ -48,7 +48,7 @@ export class AnthropicStreamReader implements StreamReader {
   #readWhole(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (!isRecord(raw)) {
-      out.push(nonsense(`an event that is no JSON object: ${event.data.slice(0, 100)}`));
+      out.push(nonsense(`an event that is not a JSON object: ${event.data.slice(0, 100)}`));
       return;
     }
     const message: StreamEvent = raw;

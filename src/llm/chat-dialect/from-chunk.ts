@@ -8,7 +8,7 @@ import type { ChatDialect } from './dialect.js';
 import { mapChatErrorObject } from './map-error.js';
 import { chatStopReason } from './map-stop-reason.js';
 
-/** No model calls so many tools at once; a vendor that goes on is broken. */
+/** No model makes so many tool calls; a vendor that exceeds it is broken. */
 export const toolCallsMax = 256;
 
 type Delta = Loose<ChatCompletionChunk.Choice.Delta>;
@@ -63,7 +63,7 @@ export class ChatStreamReader implements StreamReader {
   #readWhole(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (!isRecord(raw)) {
-      out.push(this.#nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`));
+      out.push(this.#nonsense(`a chunk that is not a JSON object: ${event.data.slice(0, 100)}`));
       return;
     }
     const chunk: Loose<ChatCompletionChunk> = raw;
@@ -73,7 +73,7 @@ export class ChatStreamReader implements StreamReader {
     if (choice !== undefined) {
       if (isRecord(choice.delta)) this.#readDelta(choice.delta, out);
       const finish = text(choice.finish_reason);
-      // A reason to stop beside an error is no proper end.
+      // A finish reason beside an error is not a proper end.
       if (finish !== undefined && !failed) this.#finish(finish, out);
     }
     if (isRecord(raw['usage'])) out.push({ type: 'usage', usage: this.#dialect.toUsage(raw['usage']) });
@@ -87,7 +87,7 @@ export class ChatStreamReader implements StreamReader {
   end(out: ReplyItem[]): void {
     if (this.#finished) return;
     if (this.#done && this.#started) {
-      // The vendor ended properly and forgot to say why.
+      // The vendor ended properly without a finish reason.
       this.#finish('', out);
       return;
     }

@@ -11,7 +11,7 @@ import { chatStopReason } from './map-stop-reason.js';
 export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyItem[]): void {
   const { vendor } = dialect;
   if (!isRecord(body)) {
-    out.push(failure(new VendorError('nonsense', 'the reply is no JSON object', { vendor })));
+    out.push(failure(new VendorError('nonsense', 'the reply is not a JSON object', { vendor })));
     return;
   }
   if (body['error'] !== undefined && body['error'] !== null) {

@@ -63,7 +63,7 @@ interface ErrorFacts {
   readonly moderated: boolean;
 }
 
-/** `{error: {…}}`, the same as a list of one, flat, or a bare text: all of them are sent. */
+/** `{error: {…}}`, the same as a list of one, flat, or a plain text: vendors send all of them. */
 function errorObject(body: unknown): ErrorFacts {
   const whole = Array.isArray(body) ? body[0] : body;
   const inner = isRecord(whole) ? (whole['error'] ?? whole) : whole;
@@ -81,7 +81,7 @@ function errorObject(body: unknown): ErrorFacts {
   };
 }
 
-/** Of a number or its digits; an object, whose way to a number may throw, is none. */
+/** Reads a number or its digits. An object is not converted, since its conversion may throw. */
 function numberOf(value: unknown): number {
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }
@@ -99,7 +99,7 @@ function classOf(error: ErrorFacts, status: number, retryAfter: number | undefin
   const byStatus = failureByStatus(status);
   if (named === 'exhausted' || named === 'context_overflow' || named === 'policy') return named;
   if (error.moderated) return 'policy';
-  // An aggregator's 402 that names a time is a limit that passes, not an empty account.
+  // An aggregator's 402 with a retry time is a temporary limit, not an empty account.
   if (status === 402 && retryAfter !== undefined) return 'rate';
   if (byStatus === 'request' || status === 413) {
     return speaksOfContextOverflow(error.message ?? '') ? 'context_overflow' : 'request';

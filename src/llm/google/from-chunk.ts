@@ -12,8 +12,8 @@ type Reply = Loose<GenerateContentResponse>;
 const toolCallsMax = 256;
 
 /**
- * Reads one reply, streamed or whole: both are made of the same object, and a stream is a row of them. There is no
- * closing event, so the answer is complete when a reason was named before the connection ended.
+ * Reads one reply, streamed or whole: a stream is a sequence of the same object. There is no closing event, so the answer
+ * is complete if a finish reason was given before the connection ended.
  */
 export class GeminiStreamReader implements StreamReader {
   readonly done = false;
@@ -25,7 +25,7 @@ export class GeminiStreamReader implements StreamReader {
   read(event: SseEvent, out: ReplyItem[]): void {
     const raw = parseJson(event.data);
     if (isRecord(raw)) this.readObject(raw, out);
-    else out.push(failure(nonsense(`a chunk that is no JSON object: ${event.data.slice(0, 100)}`)));
+    else out.push(failure(nonsense(`a chunk that is not a JSON object: ${event.data.slice(0, 100)}`)));
   }
 
   readObject(raw: Readonly<Record<string, unknown>>, out: ReplyItem[]): void {

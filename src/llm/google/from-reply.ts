@@ -3,10 +3,10 @@ import { isRecord } from '../reply-json.js';
 import { VendorError } from '../vendor-error.js';
 import { GeminiStreamReader } from './from-chunk.js';
 
-/** A whole reply is a stream of one object; one without any answer in it is no reply. */
+/** A whole reply is a stream of one object; an object without an answer is an error. */
 export function fromGeminiReply(body: unknown, out: ReplyItem[]): void {
   if (!isRecord(body)) {
-    const error = new VendorError('nonsense', 'the reply is no JSON object', { vendor: 'google' });
+    const error = new VendorError('nonsense', 'the reply is not a JSON object', { vendor: 'google' });
     out.push({ type: 'failure', error });
     return;
   }
@@ -17,7 +17,7 @@ export function fromGeminiReply(body: unknown, out: ReplyItem[]): void {
   reader.end(out);
   const last = out.at(-1);
   if (out.length > items && last?.type === 'failure') {
-    // Nothing was cut off here: the reply was whole and held no reason to end.
+    // The reply was whole and gave no finish reason, so nothing was cut off.
     const error = new VendorError('nonsense', 'the reply holds no answer', { vendor: 'google' });
     out[out.length - 1] = { type: 'failure', error };
   }

@@ -3,7 +3,7 @@ import { isRecord, parseJson, text } from '../reply-json.js';
 import { VendorError, type FailureClass } from '../vendor-error.js';
 import type { ErrorReply } from '../vendor.js';
 
-/** google.rpc.Code, as far as it says more than the HTTP status. */
+/** google.rpc.Code, where it is more precise than the HTTP status. */
 const byStatusName: Readonly<Record<string, FailureClass>> = {
   UNAUTHENTICATED: 'credential',
   PERMISSION_DENIED: 'credential',
@@ -54,7 +54,7 @@ function classOf(
   details: Details,
   status: number | undefined,
 ): FailureClass {
-  // A bad key is called an invalid argument here.
+  // This vendor reports a bad key as an invalid argument.
   const reason = details.some((detail) => detail['reason'] === 'API_KEY_INVALID');
   if (reason || /api key (not valid|expired)/i.test(message)) return 'credential';
   if (isDailyQuota(details)) return 'exhausted';
@@ -63,7 +63,7 @@ function classOf(
   return failure === 'request' && speaksOfContextOverflow(message) ? 'context_overflow' : failure;
 }
 
-/** A quota per day does not come back within any retry. */
+/** A daily quota does not reset within any retry. */
 function isDailyQuota(details: Details): boolean {
   return details.some(
     (detail) =>

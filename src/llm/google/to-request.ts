@@ -30,7 +30,7 @@ interface GeminiBody {
   };
 }
 
-/** The vendor's own word for "this call was made elsewhere": without any signature it answers 400. */
+/** The vendor's marker for "this call was made elsewhere": without any signature it answers 400. */
 const foreignCallSignature = 'skip_thought_signature_validator';
 
 const thinkingBudget = { low: 1024, medium: 8192, high: 24_576 } as const;

@@ -1,6 +1,6 @@
 /**
- * Auto routing: which model answers when nobody named one. Pure arithmetic over the catalogue; it weighs what the task
- * needs against price, observed speed and observed failures, and never leaves the tiers that it is given.
+ * Auto routing: chooses the model if the caller named none. Pure arithmetic over the catalogue: weighs the needs of the
+ * task against price, observed speed and observed failures, and never leaves the given tiers.
  */
 import type { ModelTier } from '../../kernel/plans/index.js';
 import type { CatalogueModel, TaskKind } from '../catalogue/model.js';
@@ -19,21 +19,21 @@ export interface Routing {
 }
 
 export interface Choice {
-  /** In the order in which they are tried. */
+  /** In the order of the tries. */
   readonly chain: readonly CatalogueModel[];
   readonly routing: Routing;
 }
 
 export interface Circumstances {
   readonly tiers: readonly ModelTier[];
-  /** Whether there is a key for it, and its vendor is not left out for now. */
+  /** Whether a key for it exists and its vendor's circuit breaker is not open. */
   readonly isAvailable: (model: CatalogueModel) => boolean;
   readonly observed: (model: string) => Observed;
 }
 
 const chainLength = 4;
 
-/** How good a model ought to be for each kind, on the scale of `quality`. */
+/** The quality that each kind of task needs, on the scale of `quality`. */
 const neededQuality: Readonly<Record<TaskKind, number>> = {
   small_talk: 50,
   extraction: 60,
@@ -43,7 +43,7 @@ const neededQuality: Readonly<Record<TaskKind, number>> = {
   reasoning: 88,
 };
 
-/** What a strength is worth on the same scale. */
+/** The value of a strength on the same scale. */
 const strengthBonus = 6;
 
 interface Scored {
@@ -52,7 +52,7 @@ interface Scored {
   readonly costUsd: number;
 }
 
-/** Undefined where no model may serve the request. */
+/** Undefined if no model may serve the request. */
 export function chooseModel(
   request: LlmRequest,
   models: readonly CatalogueModel[],
@@ -68,7 +68,7 @@ export function chooseModel(
       needs.every((capability) => model.capabilities.has(capability)) &&
       circumstances.isAvailable(model),
   );
-  // The vendor for trials answers only where there is nobody else.
+  // The simulated vendor answers only if no other vendor can.
   const real = allowed.filter((model) => model.vendor !== 'sim');
   const candidates = real.length > 0 ? real : allowed;
   const scored = candidates
@@ -96,7 +96,7 @@ function neededCapabilities(request: LlmRequest): readonly string[] {
   ];
 }
 
-/** With a tenth to spare, since the prompt is only estimated. */
+/** Keeps a tenth of the window free, since the prompt's length is only estimated. */
 function fits(model: CatalogueModel, request: LlmRequest, inputTokens: number): boolean {
   return inputTokens * 1.1 + assumedOutput(request, model.maxOutputTokens) <= model.contextWindow;
 }
@@ -118,14 +118,14 @@ function scoreOf(
     outputVisible: assumedOutput(request, model.maxOutputTokens),
   };
   const costUsd = costOf(usage, model.price);
-  // Ten times the price weighs like twelve points of quality; a surplus is worth a little.
+  // Ten times the price costs 12 points of quality; a surplus of quality is worth little.
   const price = 12 * Math.log10(1 + costUsd / 0.0001);
   const slowness = Math.min(15, (observed.firstSignalMs ?? 800) / 400);
   const score = 100 - 2.5 * shortfall + 0.15 * surplus - price - slowness - 60 * observed.failureRate;
   return { model, score, costUsd };
 }
 
-/** The best first, then the best of other vendors, so that one vendor's bad day is survived early in the chain. */
+/** The best model first, then the best of other vendors, so that an outage of one vendor is survived early. */
 function chainOf(scored: readonly Scored[]): CatalogueModel[] {
   const chain: CatalogueModel[] = [];
   const later: CatalogueModel[] = [];

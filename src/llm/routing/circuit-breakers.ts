@@ -1,7 +1,7 @@
 /**
- * A vendor that keeps failing is left out for a while, per credential, so that one tenant's bad key says nothing about
- * the platform's. Closed until `failuresMax` failures in a row; then open, twice as long each time; then one call is
- * let through, and its outcome decides.
+ * Circuit breakers per vendor and credential, so that one tenant's bad key does not affect the platform's. A breaker is
+ * closed until `failuresMax` failures in a row; then open, twice as long each time; then half-open: the outcome of one
+ * call decides.
  */
 export const breakerLimits = {
   failuresMax: 5,
@@ -9,7 +9,7 @@ export const breakerLimits = {
   memoryMs: 60_000,
   openMs: 10_000,
   openMsMax: 120_000,
-  /** A probe that never reports back, because its process was busy dying, must not close the way for ever. */
+  /** Ends a probe that never reports back because its process died, so that it does not block the way forever. */
   probeMsMax: 120_000,
   breakersMax: 10_000,
 } as const;
@@ -25,7 +25,7 @@ interface Breaker {
 export class CircuitBreakers {
   readonly #breakers = new Map<string, Breaker>();
 
-  /** Whether a call may go there now; for a half-open one only the first asker may, and must report the outcome. */
+  /** Whether a call may be sent now. A half-open breaker admits only the first caller, which must report the outcome. */
   admits(vendor: string, credentialId: string, nowMs: number): boolean {
     const breaker = this.#breakers.get(keyOf(vendor, credentialId));
     if (breaker === undefined || breaker.openedTimes === 0) return true;
@@ -34,7 +34,7 @@ export class CircuitBreakers {
     return true;
   }
 
-  /** The same without taking the probe's place: for choosing among models. */
+  /** The same without taking the place of the probe: for choosing among models. */
   isOpen(vendor: string, credentialId: string, nowMs: number): boolean {
     const breaker = this.#breakers.get(keyOf(vendor, credentialId));
     return breaker !== undefined && breaker.openedTimes > 0 && nowMs < breaker.openUntilMs;
@@ -44,7 +44,7 @@ export class CircuitBreakers {
     this.#breakers.delete(keyOf(vendor, credentialId));
   }
 
-  /** The call ended without saying anything about the vendor: a probe's place is free again. */
+  /** The call ended without a verdict on the vendor: the place of the probe is free again. */
   abstained(vendor: string, credentialId: string): void {
     const breaker = this.#breakers.get(keyOf(vendor, credentialId));
     if (breaker !== undefined) breaker.probeUntilMs = 0;

@@ -3,16 +3,16 @@ import type { TaskKind } from '../catalogue/model.js';
 
 export interface Task {
   readonly kind: TaskKind;
-  /** 0 to 1: how surely the words say so. */
+  /** 0 to 1: how clearly the words indicate the kind. */
   readonly certainty: number;
 }
 
-/** Enough to tell a task by; the middle of a long document says nothing about what is asked. */
+/** Enough to classify a task; the middle of a long document does not tell what is asked. */
 const edgeChars = 2000;
 
 /**
- * Words and signs that give a kind of task away, each with its weight. A local judgement: a model call to choose a
- * model would cost more than it saves.
+ * Words and signs that indicate a kind of task, each with its weight. Evaluated locally: a model call to choose a model
+ * would cost more than it saves.
  */
 const clues: readonly (readonly [TaskKind, RegExp, number])[] = [
   ['code', /```|\b(function|class|def|import|const|return|async|await)\b[^.]{0,40}[({=:;]/, 3],
@@ -59,7 +59,7 @@ export function classifyTask(request: LlmRequest): Task {
   for (const [kind, pattern, weight] of clues) {
     if (pattern.test(asked)) scores.set(kind, (scores.get(kind) ?? 0) + weight);
   }
-  // A greeting that goes on to ask for something is not small talk.
+  // A greeting followed by a request is not small talk.
   if (asked.length > 200) scores.delete('small_talk');
   let best: TaskKind = 'general';
   let bestScore = 0;

@@ -1,4 +1,4 @@
-/** What this node has seen of each model lately: moving averages, so that an old bad hour is forgotten. */
+/** This node's recent observations of each model: moving averages, so that old failures lose weight. */
 export interface Observed {
   readonly firstSignalMs: number | undefined;
   /** 0 to 1. */
@@ -6,7 +6,7 @@ export interface Observed {
 }
 
 const weightOfNew = 0.2;
-/** Half of a failure rate is forgotten in this time even when nobody calls the model. */
+/** Half of a failure rate decays in this time even without calls of the model. */
 const forgetHalfMs = 60_000;
 
 interface Entry {

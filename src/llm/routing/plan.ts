@@ -1,14 +1,14 @@
 import type { CatalogueModel } from '../catalogue/model.js';
 
-/** A key to a vendor, and who pays for what it buys. */
+/** A key to a vendor, and the payer of its calls. */
 export interface Credential {
-  /** Changes when the secret does, so that what was learned of the old one does not stick to the new one. */
+  /** Changes with the secret, so that observations of the old secret do not apply to the new one. */
   readonly id: string;
   readonly vendor: string;
   readonly payer: 'platform' | 'tenant';
-  /** In the form of the vendor's own SDK. */
+  /** In the format of the vendor's own SDK. */
   readonly baseUrl: string;
-  /** A function, so that no printed value shows the secret; undefined for servers that ask for none. */
+  /** A function, so that no printed value shows the secret; undefined for servers that need none. */
   readonly reveal: () => string | undefined;
 }
 
@@ -17,24 +17,24 @@ export interface Target {
   readonly credential: Credential;
 }
 
-/** Who is asked, in order. */
+/** The targets of a call, in order. */
 export interface CallPlan {
   readonly targets: readonly Target[];
-  /** A prompt that proves too long may go to a model with a larger window: only where nobody named the model. */
+  /** A prompt that is too long may go to a model with a larger window; only if the caller named no model. */
   readonly mayEnlarge: boolean;
 }
 
 export interface Keyring {
   /** The tenant's own key for this vendor, if it has one. */
   readonly tenant: (vendor: string) => Credential | undefined;
-  /** The platform's, if there is one. */
+  /** The platform's credential, if there is one. */
   readonly platform: (vendor: string) => Credential | undefined;
 }
 
 /**
- * The targets for a chain of models. The tenant's own key comes first and is not bound by tiers; the platform's
- * follows where the plan allows the model. `tierBarred` says that a platform key was left out for the tier, so that
- * a refused own key can end with the right error.
+ * The targets for a chain of models. The tenant's own key comes first and is not bound by tiers; the platform's follows
+ * if the plan allows the model. `tierBarred` says that the tier excluded a platform key, so that a refused own key can
+ * end with the right error.
  */
 export function planTargets(
   chain: readonly CatalogueModel[],

@@ -1,7 +1,7 @@
 /**
- * What to do after an attempt failed. Pure: the class of the failure, what has been tried and the time that is left go
- * in, one decision comes out. After the first piece of the answer there is only one: stop. A clock never leads to
- * another model, and neither does an account that is used up.
+ * Decides what follows a failed attempt. Pure: it takes the class of the failure, the earlier tries and the remaining
+ * time. After the first piece of the answer the only decision is to stop. A timeout or an exhausted account never leads
+ * to another model.
  */
 import type { VendorError } from '../vendor-error.js';
 import type { Target } from './plan.js';
@@ -10,16 +10,16 @@ export interface Failure {
   readonly error: VendorError;
   readonly targets: readonly Target[];
   readonly index: number;
-  /** How often this same target was tried again already. */
+  /** The number of retries of this target. */
   readonly retriesHere: number;
-  /** How often it was tried again because nothing came in time. */
+  /** The number of its retries after a timeout. */
   readonly clockRetries: number;
   readonly attempts: number;
-  /** Content, a thought or a tool call has come. */
+  /** Content, a thought or a tool call has arrived. */
   readonly signalled: boolean;
   readonly mayEnlarge: boolean;
   readonly remainingMs: number;
-  /** Whether the circuit breaker lets a call to that target through. */
+  /** Whether the circuit breaker admits a call to the target. */
   readonly isOpen: (target: Target) => boolean;
   /** Uniform in [0, 1). */
   readonly chance: number;
@@ -32,12 +32,12 @@ export type Decision =
 
 export const retryLimits = {
   attemptsMax: 8,
-  /** Nobody waits longer than this inside one call; the caller is told the time instead. */
+  /** The longest wait within one call; beyond it the caller receives the time instead. */
   retryAfterMsMax: 20_000,
   rateRetriesMax: 2,
   rateBackoffMs: 1000,
   backoffMs: 100,
-  /** A vendor that asks for more than this is passed over while there is another target. */
+  /** A vendor that asks for a longer wait is skipped while there is another target. */
   patienceMs: 1000,
 } as const;
 
@@ -57,7 +57,7 @@ export function decideNext(failure: Failure): Decision {
       return error.clock === 'first_signal' && failure.clockRetries === 0 ? retry(failure, 0) : stop;
     case 'credential':
     case 'exhausted':
-      // A refused key is made up for by the next one even where that is left out: there is nobody else to ask.
+      // A refused key is replaced by the next one even if its breaker is open: there is no other target.
       return (
         switchTo(failure, otherKeyOfSameModel) ?? switchTo(failure, otherKeyOfSameModel, () => true) ?? stop
       );
@@ -74,7 +74,7 @@ export function decideNext(failure: Failure): Decision {
   }
 }
 
-/** The vendor's own trouble: the same target once, then the next. */
+/** A failure of the vendor: tries the same target once more, then the next. */
 function again(failure: Failure): Decision | undefined {
   const { error } = failure;
   if (failure.retriesHere > 0 || error.neverRetry) return undefined;
@@ -86,7 +86,7 @@ function again(failure: Failure): Decision | undefined {
   return decision.kind === 'stop' ? undefined : decision;
 }
 
-/** No other target: wait as long as the vendor says, or a little longer each time where it says nothing. */
+/** No other target: waits as long as the vendor says, or a little longer each time if it says nothing. */
 function waitOut(failure: Failure): Decision {
   const { error, retriesHere } = failure;
   if (error.neverRetry || retriesHere >= retryLimits.rateRetriesMax) return stop;
@@ -95,12 +95,12 @@ function waitOut(failure: Failure): Decision {
   return afterMs > retryLimits.retryAfterMsMax ? stop : retry(failure, afterMs);
 }
 
-/** A wait that ends after the deadline is no retry. */
+/** A wait that ends after the deadline is not a retry. */
 function retry(failure: Failure, afterMs: number): Decision {
   return afterMs >= failure.remainingMs ? stop : { kind: 'retry', afterMs };
 }
 
-/** Doubling is done by the caller; the upper half is chance, so that peers do not come back together. */
+/** The caller doubles the time; the upper half is random, so that processes do not retry together. */
 function jittered(ms: number, chance: number): number {
   return ms / 2 + (chance * ms) / 2;
 }
@@ -112,7 +112,7 @@ const otherKeyOfSameModel: Fits = (candidate, failed) =>
   candidate.model.id === failed.model.id && candidate.credential.id !== failed.credential.id;
 const largerWindow: Fits = (candidate, failed) => candidate.model.contextWindow > failed.model.contextWindow;
 
-/** Only onwards: a target that was left behind is not tried again. */
+/** Only forwards: a target that was left is not tried again. */
 function switchTo(
   failure: Failure,
   fits: Fits,

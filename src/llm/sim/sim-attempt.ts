@@ -1,6 +1,6 @@
 /**
- * The built-in vendor: answers without a network, for trying the platform out and for load tests. A token is a word
- * here, so that anybody can check the figures by counting.
+ * The built-in simulated vendor: answers without a network, for trials and load tests. A token is a word, so that the
+ * figures can be checked by counting.
  */
 import type { LlmRequest, Message, ReplyItem } from '../contract.js';
 import type { ClockLimits } from '../transport/attempt-clocks.js';
@@ -19,7 +19,7 @@ export interface SimAttemptOptions {
   readonly clocks: ClockLimits;
 }
 
-/** Words handed over at once where no delay is asked for; the reader's backlog decides how soon more follow. */
+/** Words per batch without a delay; the reader's backlog decides how soon more follow. */
 const wordsPerTurn = 512;
 
 export function openSimAttempt(options: SimAttemptOptions): Attempt {

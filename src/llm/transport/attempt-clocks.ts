@@ -46,7 +46,7 @@ export class AttemptClocks {
     this.#phaseStartedAt = this.#time.monotonicMs();
   }
 
-  /** Our own reader is slow, and the vendor is not read: that is not the vendor's silence. */
+  /** The reader is slow and the vendor is not read: this pause does not count as the vendor's silence. */
   hold(): void {
     if (this.#phase === 'flowing') this.#phase = 'held';
   }
@@ -79,7 +79,7 @@ export class AttemptClocks {
   #look(): void {
     if (this.#phase === 'stopped') return;
     if (this.#expired() === undefined) this.#arm();
-    // A loop that was held up fires its timers before it reads what came meanwhile: that is read first, so that our own
+    // After a blocked event loop, timers fire before new data is read. The data is read first, so that the platform's own
     // delay does not count as the vendor's silence.
     else this.#time.soon(() => this.#lookAgain());
   }

@@ -2,7 +2,7 @@ import { Pool, type Dispatcher } from 'undici';
 import type { Headers } from '../vendor.js';
 import { transportLimits } from './limits.js';
 
-/** Who reads a reply; undici's handler without what nobody here needs. */
+/** The reader of a reply: undici's handler without the unused parts. */
 export interface ReplyListener {
   onRequestStart(controller: Dispatcher.DispatchController): void;
   onResponseStart(status: number, headers: Headers): void;
@@ -30,7 +30,7 @@ export class VendorPools {
     this.#poolsMax = options.poolsMax ?? transportLimits.poolsMax;
   }
 
-  /** False where the pool is full: the request was not sent and the handler hears nothing. */
+  /** False if the pool is full: the request was not sent and the handler is not called. */
   dispatch(
     origin: string,
     credentialId: string,
@@ -48,7 +48,7 @@ export class VendorPools {
     return this.#entries.size;
   }
 
-  /** Cuts what is still running. */
+  /** Aborts running requests. */
   async close(): Promise<void> {
     const pools = [...this.#entries.values()].map((entry) => entry.pool);
     this.#entries.clear();
@@ -74,7 +74,7 @@ export class VendorPools {
     for (const [key, entry] of this.#entries) {
       if (entry.inFlight > 0) continue;
       this.#entries.delete(key);
-      // Nothing runs on it, so there is nothing to wait for and nobody to tell of a failure.
+      // No request runs on it, so there is nothing to wait for and no failure to report.
       void entry.pool.destroy().catch(() => undefined);
       return;
     }

@@ -24,7 +24,7 @@ export interface QuotaHostParts {
 /** A tenant has one quota actor. */
 const key = 'quota';
 const handOverMs = 5_000;
-/** How often reservations are looked at whose deadline has passed or whose process is gone. */
+/** The interval of checks for reservations whose deadline has passed or whose process is gone. */
 const sweepEveryMs = 2_000;
 
 /** The quota actors of this node: loads them, and hands their figures over when they leave. */

@@ -27,7 +27,7 @@ import { keyOf, limitsOf, unavailable, verdictOf } from './verdicts.js';
 
 /**
  * The limits of one tenant, counted in one place for all nodes. The figures are in the memory of the actor's node
- * (`LocalAdmission`, `TokenBook`). The actor answers the questions of other nodes, owns the right to write blocks and
+ * (`LocalAdmission`, `TokenLedger`). The actor answers the questions of other nodes, owns the right to write blocks and
  * holds in advance (its fence), and hands the figures over when it moves.
  */
 export type QuotaCommits = GroupCommit<QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten>;
