@@ -32,7 +32,7 @@ test('the master key of an installation is changed without stopping it, by the c
     ...both,
   });
   t.is(await rotation.ended, 0, rotation.output());
-  t.regex(rotation.output(), /1 data keys were wrapped anew/);
+  t.regex(rotation.output(), /1 data keys were wrapped again/);
   await make(restarted, 'made-after');
   await restarted.stop();
 

@@ -36,7 +36,7 @@ async function requirePort(
     const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
     const reason = typeof code === 'string' ? (remedies[code] ?? code) : String(cause);
     throw new CommandError(
-      `cannot listen on ${host}:${port}: ${reason}, or change ${portVariable} or ${hostVariable}. (${String(code)})`,
+      `cannot listen on ${host}:${port}: ${reason}, or set ${portVariable} or ${hostVariable} to another value. (${String(code)})`,
       { cause },
     );
   }

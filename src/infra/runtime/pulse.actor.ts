@@ -8,7 +8,7 @@ export interface PulseHost {
 
 export type PulseKind = ReturnType<typeof pulseActor>;
 
-/** A small actor whose answer shows that its node responds: a call to it takes the same path as any other. */
+/** A small actor whose answer shows that its node responds: a call to it takes the path of every other call. */
 export function pulseActor(host: PulseHost) {
   return volatileActor({
     service: PulseServiceDefinition,

@@ -59,7 +59,7 @@ test('a tenant that brings fifty times its share delays no row of another by mor
   const load = Array.from({ length: 1_500 }, () => writer.write(row(hot)));
   await t.throwsAsync(writer.write(row(hot)), {
     instanceOf: StoreError,
-    message: /rows of one wait already/,
+    message: /rows of one owner are already waiting/,
   });
   const calmRows = Array.from({ length: 30 }, () => row(calm));
   await Promise.all(calmRows.map((each) => writer.write(each)));

@@ -95,7 +95,7 @@ test('a tenant that used its processor time of a minute is refused until the min
   t.is(await act(sandbox, 'a', { act: 'burn', ms: 50 }), 'burnt');
   const refused = await t.throwsAsync(act(sandbox, 'a', answer), {
     instanceOf: PlatformError,
-    message: /processor time/,
+    message: /CPU time/,
   });
   t.like(refused, { code: 'rate_limit_exceeded' });
   const wait = refused instanceof PlatformError ? (refused.retryAfterSeconds ?? 0) : 0;

@@ -105,7 +105,7 @@ test('a folder that holds other things, or belongs to others, is not given away,
       instanceOf: EmbeddedPostgresError,
     });
     t.is(error?.failure, 'foreign-folder');
-    t.regex(error?.message ?? '', /somebodys is not PostgreSQL's alone: it holds a-file/);
+    t.regex(error?.message ?? '', /somebodys must contain only PostgreSQL's data, but it holds a-file/);
     t.regex(error?.message ?? '', /TROUPE_DATA_DIR/);
     t.is((await stat(foreign)).uid, 0);
     t.is((await stat(join(foreign, 'a-file'))).uid, 0);
@@ -146,5 +146,5 @@ test('programs that the account cannot reach are copied once to where it can, an
   await chown(cache, somebody.uid, somebody.gid);
   const refused = await t.throwsAsync(reachablePrograms(somebody, binaries, cache));
   t.like(refused, { failure: 'no-account' });
-  t.regex(refused?.message ?? '', /Start as an ordinary user, or install where everyone may pass/);
+  t.regex(refused?.message ?? '', /Start as an ordinary user, install in a folder that everyone may enter/);
 });

@@ -69,7 +69,7 @@ test('a failed question fails those who asked it alone, and a full line refuses'
   const { questions, lookUps } = build();
   const first = lookUps.get('a');
   const waiting = ['b', 'c', 'd', 'e', 'f'].map((key) => lookUps.get(key));
-  await t.throwsAsync(lookUps.get('g'), { message: /too many look-ups wait/ });
+  await t.throwsAsync(lookUps.get('g'), { message: /too many look-ups are waiting/ });
   questions[0]?.fail();
   await t.throwsAsync(first, { message: 'the store is away' });
   await settle();
