@@ -247,7 +247,7 @@ test('agents may not call themselves, directly or by a detour, nor go more than 
     await addSchema(owner, chain[index - 1] ?? '', subAgent(chain[index] ?? ''));
     const reply = await publish(owner, chain[index - 1] ?? '');
     // link0 has six below it, link1 five.
-    if (index === 1) t.regex(String(reply.body['message']), /more than 5 deep/);
+    if (index === 1) t.regex(String(reply.body['message']), /more than 5 levels deep/);
     else t.is(reply.status, 200, JSON.stringify(reply.body));
   }
   await addSchema(owner, chain[6] ?? '', subAgent(chain[3] ?? ''));

@@ -52,7 +52,7 @@ test('a service that refuses says why, where, and which setting, and never the p
   ] as const) {
     const { message } = serviceProblem(place, error);
     t.regex(message, words);
-    t.true(message.includes(`what ${place.variable} names`), message);
+    t.true(message.includes(`the server in ${place.variable}`), message);
     t.false(message.includes('planted'), message);
   }
 });
