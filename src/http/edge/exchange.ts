@@ -263,8 +263,10 @@ export class Exchange {
       response.writeStatus('101 Switching Protocols');
       response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
       for (const [name, value] of crossOrigin) response.writeHeader(name, value);
-      response.upgrade({ socket }, handshake.key, '', handshake.extensions, handshake.context);
     });
+    // Outside of the cork: at its end the native side looks at the state of the response. If the WebSocket has taken its
+    // place in memory, that state is arbitrary, and the native side may close the new WebSocket.
+    response.upgrade({ socket }, handshake.key, '', handshake.extensions, handshake.context);
     this.#finish();
   }
 
