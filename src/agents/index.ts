@@ -12,7 +12,7 @@ import { Agents } from './agents.js';
 import { Checks } from './checks.js';
 import { duplicateAgent } from './duplication.js';
 import { type LiveAgent, LiveAgents } from './live-agents.js';
-import type { ModelJudge } from './models.js';
+import type { ModelChecks } from './models.js';
 import { agentOperations } from './operations.js';
 import { Publishing } from './publishing.js';
 import { type RunnableAgent, RunningAgents } from './running-agents.js';
@@ -26,7 +26,7 @@ import { SchemaTools } from './tools/schema-tools.js';
 import { Versions } from './versions.js';
 
 export type { LiveAgent } from './live-agents.js';
-export type { ModelJudge } from './models.js';
+export type { ModelChecks } from './models.js';
 export type { RunnableAgent } from './running-agents.js';
 export type { Snapshot, SnapshotSchema } from './snapshot.js';
 export { depthMax } from './sub-agents.js';
@@ -42,7 +42,7 @@ export interface AgentsDependencies {
   readonly expressions: Expressions;
   readonly time: Time;
   /** Checks models before publication. Without it, models are not checked. */
-  readonly models?: ModelJudge;
+  readonly models?: ModelChecks;
 }
 
 export interface AgentsSubject {

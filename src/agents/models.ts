@@ -4,7 +4,7 @@ import type { AgentDocument } from './document.js';
 import type { Issue } from './issues.js';
 
 /** Checks models for a tenant: whether the model exists, and whether the tenant's plan or own key allows it. */
-export interface ModelJudge {
+export interface ModelChecks {
   /** Whether the model exists, regardless of who may use it. */
   isKnown(model: string): boolean;
   /** Undefined if the model is usable. */
@@ -16,9 +16,9 @@ export interface ModelJudge {
 }
 
 /** Models that do not exist. No plan and no key can make them answer, so they prevent publication. */
-export function unknownModels(judge: ModelJudge, document: AgentDocument): readonly Issue[] {
+export function unknownModels(models: ModelChecks, document: AgentDocument): readonly Issue[] {
   return modelsOf(document)
-    .filter(({ name }) => !judge.isKnown(name))
+    .filter(({ name }) => !models.isKnown(name))
     .map(({ field, name }) => issueOf(field, `the model ${name} does not exist`));
 }
 
@@ -27,15 +27,15 @@ export function unknownModels(judge: ModelJudge, document: AgentDocument): reado
  * turn is checked anew.
  */
 export async function modelWarnings(
-  judge: ModelJudge,
+  models: ModelChecks,
   scope: TenantScope,
   limits: TenantLimits,
   document: AgentDocument,
 ): Promise<readonly Issue[]> {
   const found = await Promise.all(
     modelsOf(document)
-      .filter(({ name }) => judge.isKnown(name))
-      .map(async ({ field, name }) => ({ field, issue: await judge.faultOf(scope, limits, name) })),
+      .filter(({ name }) => models.isKnown(name))
+      .map(async ({ field, name }) => ({ field, issue: await models.faultOf(scope, limits, name) })),
   );
   return found.flatMap(({ field, issue }) => (issue === undefined ? [] : [issueOf(field, issue)]));
 }

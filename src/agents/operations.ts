@@ -15,7 +15,7 @@ import { agentDetail, agentSummary, createdAgent, detailOf, summaryOf } from './
 import { type Author, authorOf } from './author.js';
 import { agentName, agentPatch, agentTypes, newAgent } from './document.js';
 import { answerOf, issueAnswer } from './issues.js';
-import { type ModelJudge, modelWarnings } from './models.js';
+import { type ModelChecks, modelWarnings } from './models.js';
 import type { PublishConfig, Publishing } from './publishing.js';
 
 const agentParams = z.object({ id: z.uuid() });
@@ -47,7 +47,7 @@ const one404 = { params: agentParams, absent: 'agent_not_found' } as const;
 export interface AgentOperationParts {
   readonly agents: Agents;
   readonly publishing: Publishing;
-  readonly models: ModelJudge | undefined;
+  readonly models: ModelChecks | undefined;
   readonly duplicate: (author: Author, id: string, name: string | undefined) => Promise<AgentRow>;
 }
 

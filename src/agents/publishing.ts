@@ -9,7 +9,7 @@ import { announceAgent, settled } from './changes.js';
 import { approvalOf } from '../tenancy/vault/index.js';
 import type { Checks } from './checks.js';
 import { type Issue, notPublishable } from './issues.js';
-import { type ModelJudge, unknownModels } from './models.js';
+import { type ModelChecks, unknownModels } from './models.js';
 import { destinationsOf } from './schemas/destinations.js';
 import { approveDestinations, recordFindings } from './schemas/schemas.store.js';
 import { schemaDocumentOf, snapshotOf } from './snapshot.js';
@@ -32,9 +32,9 @@ export class Publishing {
   readonly #store: Store;
   readonly #feed: ChangeFeed;
   readonly #checks: Checks;
-  readonly #models: ModelJudge | undefined;
+  readonly #models: ModelChecks | undefined;
 
-  constructor(store: Store, feed: ChangeFeed, checks: Checks, models?: ModelJudge) {
+  constructor(store: Store, feed: ChangeFeed, checks: Checks, models?: ModelChecks) {
     this.#store = store;
     this.#feed = feed;
     this.#checks = checks;

@@ -26,7 +26,7 @@ export interface NodeParts {
    * Whether requests are refused while the event loop runs late; default true. Set false in a process that also does
    * other work, where lag does not mean that the node is overloaded.
    */
-  readonly sheds?: boolean;
+  readonly shedsLoad?: boolean;
   /** How long optional reads from Redis may wait for an answer; default: the limit of the shared values. */
   readonly sharedAnswerMsMax?: number;
   /** Timings of the runtime, for a process that shares its event loop with other work. */
@@ -81,7 +81,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     nodeId,
     log: parts.log,
     time,
-    sheds: parts.sheds ?? true,
+    shedsLoad: parts.shedsLoad ?? true,
     sharedAnswerMsMax: parts.sharedAnswerMsMax,
     cluster: parts.cluster ?? {},
     lose,

@@ -102,7 +102,7 @@ export interface TriggersDependencies {
   /** The topic of changes to a tenant's plan; the subject is the tenant. */
   readonly tenantTopic: string;
   /** Topics of changes after which a tenant's denylist or sessions may block answers. */
-  readonly gateTopics: readonly string[];
+  readonly blockTopics: readonly string[];
   readonly publicUrl: () => string;
   readonly report: (attempted: string, error: unknown) => void;
 }

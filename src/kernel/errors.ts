@@ -130,7 +130,7 @@ export function invalidField(field: string, issue: string): PlatformError {
  * An error about a limit, in the form that the specification gives `rate_limit_exceeded`: the limit, and when the next
  * request is allowed.
  */
-export function tooMany(
+export function tooManyRequests(
   limit: number,
   room: { readonly atMs: number; readonly nowMs: number; readonly message?: string },
 ): PlatformError {

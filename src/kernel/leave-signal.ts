@@ -1,4 +1,4 @@
-/** Tells a call that its caller has left. An `AbortSignal` fits; `Leaving` costs a tenth of one per request. */
+/** Tells a call that its caller has left. An `AbortSignal` fits; `LeaveController` costs a tenth of one per request. */
 export interface LeaveSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
@@ -6,7 +6,7 @@ export interface LeaveSignal {
 }
 
 /** For handlers of thousands of calls per second: created per request, mostly with one listener. */
-export class Leaving implements LeaveSignal {
+export class LeaveController implements LeaveSignal {
   #left = false;
   #listeners: (() => void)[] = [];
 

@@ -22,7 +22,7 @@ export {
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
 export { historyFor, pinOf } from './history.js';
-export { Leaving, type LeaveSignal } from '../kernel/leave-signal.js';
+export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
 export { CircuitBreakers } from './routing/circuit-breakers.js';
 export { Observations } from './routing/observations.js';

@@ -58,7 +58,7 @@ test('no text follows the answer to a handoff, in a thousand races with turns th
     return { sessionId: String(sessionId), executionId: String(executionId), frames, late };
   }
 
-  async function judge({ sessionId, executionId, frames, late }: Race): Promise<string> {
+  async function checkRace({ sessionId, executionId, frames, late }: Race): Promise<string> {
     t.deepEqual(late, [], 'nothing is said when the agent was taken out');
     const stored = framesOf(await api('GET', `/api/v1/executions/${executionId}/stream`));
     const dones = stored.filter(({ type }) => type === 'done');
@@ -85,7 +85,7 @@ test('no text follows the answer to a handoff, in a thousand races with turns th
     const batch = await Promise.all(Array.from({ length: atOnce }, (_, index) => race(number + index)));
     // The windows of the key are not what is tried here.
     node.passMs(61_000);
-    for (const outcome of await Promise.all(batch.map(judge))) {
+    for (const outcome of await Promise.all(batch.map(checkRace))) {
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
     node.passMs(61_000);

@@ -142,7 +142,7 @@ export class QuotaLoad {
     const { admission } = node.quota;
     const first = await admission.admitRequest(by.caller, 'model-work');
     if (first.refusal !== undefined) return void (this.refused += 1);
-    if (random.chance(0.15)) return first.ahead?.takeBack();
+    if (random.chance(0.15)) return first.ahead?.refund();
     const work = await admission.admitModelWork(by.caller, first.ahead);
     if (work.refusal !== undefined) return void (this.refused += 1);
     this.#began(by);
@@ -173,7 +173,7 @@ export class QuotaLoad {
       tokens: estimate,
       withinMs: this.#guest.withinMs(attemptMs),
       limits: caller.limits,
-      letIn: false,
+      alreadyAdmitted: false,
     };
     const ask = async () => quota.reserveTokens(scope, wish);
     const asked = [ask()];
@@ -279,7 +279,13 @@ export class QuotaLoad {
       const attemptId = `probe-${name}-${time.monotonicMs()}`;
       const answers: unknown[] = [];
       void Promise.resolve(
-        quota.reserveTokens(scope, { attemptId, tokens: 1, withinMs: 30_000, limits, letIn: false }),
+        quota.reserveTokens(scope, {
+          attemptId,
+          tokens: 1,
+          withinMs: 30_000,
+          limits,
+          alreadyAdmitted: false,
+        }),
       ).then(
         (refusal) => answers.push(refusal?.code ?? 'reserved'),
         (error: unknown) => answers.push(error),

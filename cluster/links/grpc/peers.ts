@@ -26,7 +26,7 @@ import { LinkTroubles } from '../link-troubles.js';
 import type { Listener, Pipe, Transport } from '../pipe.js';
 import { ProbeLinks } from '../probe-links.js';
 import { BoundCredentials, plainBinding } from './credentials.js';
-import { Door } from './door.js';
+import { LinkListener } from './link-listener.js';
 import { isLoopback } from './loopback.js';
 import { GrpcPipe, type BatchCodec } from './pipe.js';
 import { clientOptions, serverOptions, type GrpcSettings } from './settings.js';
@@ -99,9 +99,9 @@ export class GrpcPeers implements Transport, PeerProbe {
     const { host, port, advertise, tls } = this.#settings;
     if (tls === undefined) this.#mayTalkPlainly(host, 'listen on');
     const server = new Server(serverOptions(this.#config));
-    // `Door` handles TLS, because proofs are bound to its connections.
+    // `LinkListener` handles TLS, because proofs are bound to its connections.
     const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-    const door = new Door({
+    const listener = new LinkListener({
       host,
       port,
       tls,
@@ -113,17 +113,17 @@ export class GrpcPeers implements Transport, PeerProbe {
     const taker =
       (purpose: Purpose, take: (pipe: Pipe) => void): handleBidiStreamingCall<Buffer, Buffer> =>
       (stream) => {
-        const pipe = this.#accept(door, stream, purpose);
+        const pipe = this.#accept(listener, stream, purpose);
         if (pipe !== undefined) take(pipe);
       };
     server.addService(service, {
       calls: taker('calls', accept),
       probes: taker('probes', (pipe) => void this.#probes.serve(pipe)),
     });
-    const bound = await door.listen();
+    const bound = await listener.listen();
     const address = withPort(advertise ?? host, bound);
-    door.announce(address);
-    return { address, close: () => this.#close(server, door) };
+    listener.announce(address);
+    return { address, close: () => this.#close(server, listener) };
   }
 
   answerWith(handler: (request: ProbeRequest) => ProbeReply | Promise<ProbeReply>): void {
@@ -157,9 +157,13 @@ export class GrpcPeers implements Transport, PeerProbe {
     });
   }
 
-  #accept(door: Door, stream: ServerDuplexStream<Buffer, Buffer>, purpose: Purpose): Pipe | undefined {
+  #accept(
+    listener: LinkListener,
+    stream: ServerDuplexStream<Buffer, Buffer>,
+    purpose: Purpose,
+  ): Pipe | undefined {
     const peer = stream.getPeer();
-    const connection = door.of(peer);
+    const connection = listener.of(peer);
     // The connection was closed before its stream was handled.
     if (connection === undefined) {
       stream.end();
@@ -190,13 +194,13 @@ export class GrpcPeers implements Transport, PeerProbe {
     );
   }
 
-  async #close(server: Server, door: Door): Promise<void> {
+  async #close(server: Server, listener: LinkListener): Promise<void> {
     this.#probes.close();
     // Streams have ended by now; closes connections that a peer keeps open.
     await new Promise<void>((resolve) => {
       setImmediate(() => {
         server.forceShutdown();
-        door.close();
+        listener.close();
         resolve();
       });
     });

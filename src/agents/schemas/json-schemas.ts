@@ -1,10 +1,10 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { JsonObject } from '../../http/operations/index.js';
 import { type Sandbox, SandboxError, type SandboxTask } from '../../infra/sandbox/index.js';
-import type { JsonSchemaFault, Judged, JudgeInput } from './judge-schema.task.js';
+import type { JsonSchemaFault, SchemaCheck, SchemaCheckInput } from './check-schema.task.js';
 
-const task: SandboxTask<JudgeInput, Judged> = {
-  module: new URL('./judge-schema.task.js', import.meta.url),
+const task: SandboxTask<SchemaCheckInput, SchemaCheck> = {
+  module: new URL('./check-schema.task.js', import.meta.url),
   // The largest allowed schema takes about 20 ms.
   timeoutMs: 1_000,
 };

@@ -109,7 +109,7 @@ export function makeHttpServer(
         ),
     },
   );
-  if (!environment.sheds) edge.overload.stop();
+  if (!environment.shedsLoad) edge.overload.stop();
   atEnd(endStreamsWithCredentials(edge.streams, keys, feed));
   // Registered last, so closed first: running requests finish while everything below still works.
   atEnd(async (signal) => {

@@ -14,7 +14,7 @@ export interface NodeEnvironment {
   /** To be called when this process has lost its lease. */
   readonly lose: () => void;
   readonly time: Time;
-  readonly sheds: boolean;
+  readonly shedsLoad: boolean;
   readonly sharedAnswerMsMax: number | undefined;
   readonly cluster: Partial<ClusterConfig>;
   readonly dataDir: string;

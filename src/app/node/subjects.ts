@@ -132,7 +132,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     sandbox,
     expressions,
     time,
-    models: calls.judge,
+    models: calls.preflight,
   });
   atEnd(() => agents.stop());
   const turns = createTurns({

@@ -73,7 +73,7 @@ export async function makeTriggers(
     randomBytes,
     scopeOf: tenantScope,
     tenantTopic: identityTopics.tenant,
-    gateTopics: [denylistTopic, realtimeTopic],
+    blockTopics: [denylistTopic, realtimeTopic],
     publicUrl,
     smtpIn: await smtpInOf(settings),
     mailDomain: settings.mailDomain,

@@ -37,7 +37,7 @@ import {
 import {
   type Approval,
   approvalFor,
-  judge,
+  approvalToStore,
   noApproval,
   ownerOf,
   ownPassword,
@@ -174,7 +174,7 @@ export class Configurations {
     return store.inTenant(scope, async (tx) => {
       const row = present(await findConfiguration(scope, tx, id));
       const source = sourceOf(row);
-      await judge(vault, tx, {
+      await approvalToStore(vault, tx, {
         source,
         place: placeOfDatabase(row),
         role: null,
@@ -244,7 +244,7 @@ export class Configurations {
       password_secret_ref ?? (vault_secret_id === undefined ? ownPassword : { vault_secret_id });
     const approved =
       password === undefined
-        ? await judge(vault, tx, {
+        ? await approvalToStore(vault, tx, {
             source,
             place: placeOfDatabase(place),
             role,

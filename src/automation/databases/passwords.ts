@@ -72,12 +72,12 @@ export interface PasswordChange {
 }
 
 /** Returns the approval to store if the request is granted; throws otherwise. */
-export async function judge(
+export async function approvalToStore(
   vault: Pick<Vault, 'keep'>,
   tx: TenantTransaction,
-  wish: PasswordChange,
+  change: PasswordChange,
 ): Promise<Approval> {
-  const { source, place, role, at } = wish;
+  const { source, place, role, at } = change;
   const secret = source === ownPassword ? undefined : await vault.keep(tx, source);
   // A secret without a name belongs to another resource; sending its id does not grant its use.
   if (source !== ownPassword && (secret === undefined || secret.name === '')) {
@@ -85,10 +85,10 @@ export async function judge(
   }
   const full = approvalFor(source, place);
   if (role !== null && approves(role)) return full;
-  const kept = approvedBefore(wish, full);
+  const kept = approvedBefore(change, full);
   if (kept !== undefined) return kept;
   const hosts = secret?.allowedHosts ?? null;
-  if (wish.isUnchanged ? allowsHost(hosts, place.host) : allowsPlace(hosts, place)) return noApproval;
+  if (change.isUnchanged ? allowsHost(hosts, place.host) : allowsPlace(hosts, place)) return noApproval;
   if (source === ownPassword) {
     throw new PlatformError('insufficient_permissions', {
       message: `${at}host: the password was given for another host, port or use of TLS. Enter it again, or ask an owner or admin to make the change.`,

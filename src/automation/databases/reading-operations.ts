@@ -13,7 +13,7 @@ import { tryTable } from './catalogue/try-table.js';
 import { type Configurations, missingPassword } from './configurations.js';
 import type { Connections } from './connection/connections.js';
 import type { Target } from './connection/database-connection.js';
-import { judge, noApproval, placeOfDatabase } from './passwords.js';
+import { approvalToStore, noApproval, placeOfDatabase } from './passwords.js';
 import { credentialFields, type GivenDatabase, givenDatabase } from './shapes.js';
 
 export interface ReadingParts {
@@ -180,7 +180,7 @@ async function targetOf(
   if (password !== undefined) return { ...place, password: new SecretValue(password) };
   const source: SecretRef = body.password_secret_ref ?? { vault_secret_id: body.vault_secret_id ?? '' };
   return store.inTenant(scope, async (tx) => {
-    const wish = {
+    const change = {
       source,
       place: placeOfDatabase(place),
       role,
@@ -188,7 +188,7 @@ async function targetOf(
       isUnchanged: false,
       at: '',
     };
-    await judge(vault, tx, wish);
+    await approvalToStore(vault, tx, change);
     return { ...place, password: (await vault.resolve(tx, source)).value };
   });
 }

@@ -194,7 +194,7 @@ export class InboxRunner {
     const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
     for (const row of rows) {
       try {
-        const item = await this.#itemOf(row);
+        const item = await this.#inboxMessageOf(row);
         // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
         if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
           await this.#giveUp(item, { code: 'worker_lost', message: 'The processes that ran it were lost.' });
@@ -206,7 +206,7 @@ export class InboxRunner {
     }
   }
 
-  async #itemOf(row: ClaimedRow): Promise<InboxMessage> {
+  async #inboxMessageOf(row: ClaimedRow): Promise<InboxMessage> {
     const { live, seal, gates, scopeOf } = this.#parts;
     const scope = scopeOf(row.tenant_id);
     const trigger = await live.get(row.trigger_id);

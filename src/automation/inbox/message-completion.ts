@@ -5,7 +5,7 @@ import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { TextWay } from '../outbox/replies/transform.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
-import { answersOutside, hasWayOut, prepareAnswer } from '../outbox/delivery-content.js';
+import { repliesOutOfBand, hasReplyRoute, prepareAnswer } from '../outbox/delivery-content.js';
 import type { Sender } from '../outbox/sender.js';
 import { insertEnded, setAnswerCut } from '../triggers/executions.store.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
@@ -47,7 +47,7 @@ export class MessageCompletion {
     if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
       await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(scope, tx, item.executionId));
     }
-    const hasReply = trigger !== undefined && hasWayOut(trigger.parsed, item.work);
+    const hasReply = trigger !== undefined && hasReplyRoute(trigger.parsed, item.work);
     if (row === undefined && !hasReply) return;
     const put = hasReply ? await this.#answer(item, trigger.parsed, turn) : undefined;
     const message: Omit<FinishedRow, 'answer'> = {
@@ -74,7 +74,7 @@ export class MessageCompletion {
     const kept = await keptAnswer(this.#way(item), item, trigger, turn);
     await store.inTenant(scope, async (tx) => {
       await recordEnd(tx, item, trigger, end);
-      if (hasWayOut(trigger.parsed, item.work)) {
+      if (hasReplyRoute(trigger.parsed, item.work)) {
         const sealed = this.#sealedReply(item);
         await rememberReply(scope, tx, { sessionId, triggerId: item.triggerId, sealed });
       }
@@ -102,7 +102,8 @@ export class MessageCompletion {
     turn: TurnOutcome,
   ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
     const { scope, executionId, row, work } = item;
-    if (row === undefined || (parsed.type === 'webhook' && !answersOutside(parsed.config))) return undefined;
+    if (row === undefined || (parsed.type === 'webhook' && !repliesOutOfBand(parsed.config)))
+      return undefined;
     const text = outgoingText(turn);
     if (text === '') return undefined;
     const { content, truncated } = await prepareAnswer(this.#way(item), parsed, text, work);
@@ -134,7 +135,7 @@ function isCutForWaiting(
   parsed: TriggerConfig,
   turn: TurnOutcome,
 ): Ready<boolean> {
-  if (parsed.type !== 'webhook' || (row !== undefined && answersOutside(parsed.config))) return false;
+  if (parsed.type !== 'webhook' || (row !== undefined && repliesOutOfBand(parsed.config))) return false;
   return isSyncAnswerCut(way, parsed.config, turn);
 }
 

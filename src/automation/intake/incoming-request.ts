@@ -34,7 +34,7 @@ export interface Incoming extends Admitted {
   readonly sessionId: string;
 }
 
-export function workOf(
+export function payloadFrom(
   { trigger, read, message, request, sentWith }: Incoming,
   query: string,
   userId: string | undefined,
@@ -54,7 +54,7 @@ export function workOf(
   return work;
 }
 
-export function itemOf(
+export function inboxMessage(
   { trigger, sessionId, executionId }: Incoming,
   work: MessagePayload,
   row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined,

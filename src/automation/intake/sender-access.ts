@@ -16,7 +16,7 @@ export interface SenderVerdict {
 }
 
 /** Whether the sender may reach the agent. Checked before any model is called. */
-export function judgeSender(
+export function checkSender(
   access: SenderAccess,
   consumerKey: string | undefined,
   findMember: FindMember,

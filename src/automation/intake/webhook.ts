@@ -8,7 +8,7 @@ import type { Expressions } from '../../infra/expressions/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { BatchWriter, HotReads, Store } from '../../infra/storage/index.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
-import { gateAnswer, json, type Rendered } from '../outbox/replies/formats.js';
+import { emptyTwiml, json, type Rendered } from '../outbox/replies/formats.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
@@ -16,7 +16,7 @@ import { insertEnded } from '../triggers/executions.store.js';
 import type { Acceptance, AcceptedRow, Fate } from '../inbox/accept-target.js';
 import type { Buffers } from '../inbox/buffers.js';
 import { findByKey, forgetRefused, putOff } from '../inbox/inbox.store.js';
-import { answersOutside } from '../outbox/delivery-content.js';
+import { repliesOutOfBand } from '../outbox/delivery-content.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import { holdMs, type InboxRunner } from '../inbox/inbox-runner.js';
 import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
@@ -25,14 +25,14 @@ import type { TriggerMeasures } from '../messages/measures.js';
 import type { TurnPort } from '../triggers/ports.js';
 import type { WebhookAuthentication, WebhookRequest } from './authentication.js';
 import { type ChannelMessage, messagesOf } from './channels.js';
-import { type Admitted, type Incoming, itemOf, namesOf, workOf } from './incoming-request.js';
+import { type Admitted, type Incoming, inboxMessage, namesOf, payloadFrom } from './incoming-request.js';
 import { memberFinder } from './members.store.js';
 import { hashOfPayload, headerKeepMs, type MessageKey, messageKeyOf } from './message-key.js';
 import { payloadOf } from './payload.js';
 import { portionOf } from './message-portion.js';
 import { readMessage, readQuery } from './read-message.js';
 import type { RepeatedMessages } from './repeated-messages.js';
-import { judgeSender } from './sender-access.js';
+import { checkSender } from './sender-access.js';
 
 /** How soon another process checks a turn whose acceptance is unknown. */
 const unknownMs = 1_000;
@@ -157,12 +157,12 @@ export class WebhookIntake {
       executionId: randomUUID(),
       sessionId: read.sessionId ?? randomUUID(),
     };
-    const judging = judgeSender(
+    const checking = checkSender(
       config.sender_access,
       read.consumerKey,
       memberFinder(this.#parts.store, trigger.scope),
     );
-    const sender = judging instanceof Promise ? await judging : judging;
+    const sender = checking instanceof Promise ? await checking : checking;
     const denying = this.#parts.gates.isDenied(trigger.scope, read.consumerKey);
     if (!sender.allowed || (denying instanceof Promise ? await denying : denying)) {
       return this.#stopAtGate(incoming, sender.userId);
@@ -182,7 +182,7 @@ export class WebhookIntake {
       }
       throw error;
     }
-    return this.#accept(incoming, workOf(incoming, query, sender.userId));
+    return this.#accept(incoming, payloadFrom(incoming, query, sender.userId));
   }
 
   async #isTakenOver({ trigger, read }: Incoming): Promise<boolean> {
@@ -200,11 +200,11 @@ export class WebhookIntake {
 
   async #accept(incoming: Incoming, work: MessagePayload): Promise<Rendered> {
     const { trigger, config, sessionId } = incoming;
-    const judging = whenReady(
+    const checking = whenReady(
       this.#count(incoming, incoming.sentWith),
       (full) => full ?? this.#tokenRefusal(incoming),
     );
-    const refusal = judging instanceof Promise ? await judging : judging;
+    const refusal = checking instanceof Promise ? await checking : checking;
     if (refusal !== undefined) {
       if (await this.#isTakenOver(incoming)) return this.#keepForPeople(incoming, work);
       throw refusal;
@@ -212,7 +212,7 @@ export class WebhookIntake {
     if (config.execution.message_buffer.enabled) return this.#buffer(incoming, work);
     const flushing = this.#parts.buffers.flushOpen(trigger.scope, trigger.id, sessionId);
     if (flushing !== undefined) await flushing;
-    return answersOutside(config) ? this.#acceptToRun(incoming, work) : this.#answerNow(incoming, work);
+    return repliesOutOfBand(config) ? this.#acceptToRun(incoming, work) : this.#answerNow(incoming, work);
   }
 
   /** Async mode: the row is committed first, then the acknowledgement is sent. */
@@ -226,7 +226,7 @@ export class WebhookIntake {
     const { acceptance, row } = await this.#write(incoming, work, 'running', answer);
     if (acceptance.fate !== 'accepted') return this.#notAccepted(acceptance.fate, incoming, work);
     this.#parts.measures.accepted('webhook');
-    this.#parts.runner.begin(itemOf(incoming, work, { ...row, seq: acceptance.seq }));
+    this.#parts.runner.begin(inboxMessage(incoming, work, { ...row, seq: acceptance.seq }));
     return answer;
   }
 
@@ -253,12 +253,12 @@ export class WebhookIntake {
     const { trigger } = incoming;
     if (incoming.key === undefined) {
       if (await this.#isTakenOver(incoming)) return this.#keepForPeople(incoming, work);
-      return this.#runNow(incoming, itemOf(incoming, work, undefined));
+      return this.#runNow(incoming, inboxMessage(incoming, work, undefined));
     }
     const { acceptance, row } = await this.#write(incoming, work, 'running', undefined);
     if (acceptance.fate !== 'accepted') return this.#notAccepted(acceptance.fate, incoming, work);
     try {
-      return await this.#runNow(incoming, itemOf(incoming, work, { ...row, seq: acceptance.seq }));
+      return await this.#runNow(incoming, inboxMessage(incoming, work, { ...row, seq: acceptance.seq }));
     } catch (error) {
       if (error instanceof PlatformError) {
         const isUnknown = error.code === 'service_unavailable';
@@ -276,7 +276,7 @@ export class WebhookIntake {
     this.#parts.measures.accepted('webhook');
     const turn = await this.#parts.runner.run(item);
     // People took the session over while the turn ran: do not send the agent's answer.
-    if (await this.#isTakenOver(incoming)) return gateAnswer;
+    if (await this.#isTakenOver(incoming)) return emptyTwiml;
     const way = { scope: trigger.scope, plainTexts: this.#parts.plainTexts };
     return syncAnswer(way, config, { triggerId: trigger.id, agentId: trigger.agentId, executionId }, turn);
   }
@@ -305,19 +305,19 @@ export class WebhookIntake {
       }),
     );
     if (incoming.key !== undefined) {
-      await this.#write(incoming, workOf(incoming, '', userId), 'done', gateAnswer, false);
+      await this.#write(incoming, payloadFrom(incoming, '', userId), 'done', emptyTwiml, false);
     }
-    return gateAnswer;
+    return emptyTwiml;
   }
 
   /** The session records the message for people, without running its agent. The request was counted before. */
   async #keepForPeople(incoming: Incoming, work: MessagePayload): Promise<Rendered> {
     this.#parts.measures.refused('session');
-    const { acceptance, row } = await this.#write(incoming, work, 'running', gateAnswer, false);
+    const { acceptance, row } = await this.#write(incoming, work, 'running', emptyTwiml, false);
     if (acceptance.fate === 'accepted') {
-      this.#parts.runner.begin(itemOf(incoming, work, { ...row, seq: acceptance.seq }));
+      this.#parts.runner.begin(inboxMessage(incoming, work, { ...row, seq: acceptance.seq }));
     }
-    return gateAnswer;
+    return emptyTwiml;
   }
 
   /** Counts the request in the tenant's window and against the key. Returns the refusal if either is full. */
@@ -393,5 +393,5 @@ function isNoQuery(error: unknown): error is PlatformError {
 
 /** The acknowledgement of a channel's notice that holds no message. */
 function noMessage(channel: 'twilio' | 'whatsapp_cloud' | undefined): Rendered {
-  return channel === 'twilio' ? gateAnswer : json({ success: true, status: 'ignored' });
+  return channel === 'twilio' ? emptyTwiml : json({ success: true, status: 'ignored' });
 }

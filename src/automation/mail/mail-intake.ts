@@ -59,7 +59,7 @@ export interface MailRefusal {
 }
 
 /** A mail to record: to be run, or as refused. */
-export type JudgedMail = AdmittedMail | RefusedMail;
+export type EvaluatedMail = AdmittedMail | RefusedMail;
 
 interface AdmittedMail {
   readonly trigger: LiveTrigger;
@@ -94,7 +94,7 @@ export class MailIntake {
   }
 
   /** Decides what to do with the mail; undefined if it is ignored. */
-  async judge(found: MailTrigger, received: ReceivedMail): Promise<JudgedMail | undefined> {
+  async evaluate(found: MailTrigger, received: ReceivedMail): Promise<EvaluatedMail | undefined> {
     const { reads, gates, addresses } = this.#parts;
     const { trigger, config } = found;
     const { mail, recipient, returnPath, verdict } = received;
@@ -104,7 +104,7 @@ export class MailIntake {
     if (verdict !== 'unchecked' && verdict !== 'authenticated') return unauthenticated(trigger, received);
     const thread = await threadOf(reads, trigger.scope, trigger.id, mail);
     const { from } = await addresses.sendingAs(trigger, config, recipient);
-    const work = { ...workOf(mail, { sender, from, thread }), agentId: trigger.agentId };
+    const work = { ...payloadOf(mail, { sender, from, thread }), agentId: trigger.agentId };
     const known = {
       trigger,
       messageId: mail.id,
@@ -118,28 +118,28 @@ export class MailIntake {
   }
 
   /** Records a mail that could not be read: the owner sees why, and later mails continue. */
-  unreadable({ trigger }: MailTrigger, digest: string, reason: string): JudgedMail {
+  unreadable({ trigger }: MailTrigger, digest: string, reason: string): EvaluatedMail {
     const error = { code: 'unreadable_mail', message: reason };
     const message = '(a mail that cannot be read)';
     return refusedMail(trigger, `unreadable:${digest}`, message, { status: 'failed', error });
   }
 
   /** Resolves once the mail is committed, or known as a repeat. Rejects if the tenant's rate limit refuses it. */
-  async accept(judged: JudgedMail): Promise<void> {
+  async accept(evaluated: EvaluatedMail): Promise<void> {
     const { store, quota, inbox, runner, seal } = this.#parts;
-    const { trigger, messageId, thread } = judged;
+    const { trigger, messageId, thread } = evaluated;
     const { scope } = trigger;
     const { refusal } = await quota.admitTenantWork(scope, trigger.limits);
-    if (judged.refusal !== undefined) {
+    if (evaluated.refusal !== undefined) {
       // Refused senders are strangers and must not fill the tenant's history faster than its plan's rate.
-      if (refusal !== undefined && judged.refusal.error !== null) throw refusal;
-      await store.inTenant(scope, (tx) => this.#keepRefused(scope, tx, judged));
+      if (refusal !== undefined && evaluated.refusal.error !== null) throw refusal;
+      await store.inTenant(scope, (tx) => this.#keepRefused(scope, tx, evaluated));
       return;
     }
     if (refusal !== undefined) throw refusal;
-    const { sessionId } = judged;
-    const key = keyOf(judged);
-    const work: MessagePayload = { ...judged.work, requestId: key };
+    const { sessionId } = evaluated;
+    const key = keyOf(evaluated);
+    const work: MessagePayload = { ...evaluated.work, requestId: key };
     const executionId = randomUUID();
     const { seq } = await inbox.write({
       tenant_id: scope.tenantId,
@@ -163,15 +163,15 @@ export class MailIntake {
   async acceptWithin(
     scope: TenantScope,
     tx: TenantTransaction,
-    judged: JudgedMail,
+    evaluated: EvaluatedMail,
   ): Promise<InboxMessage | undefined> {
-    if (judged.refusal !== undefined) {
-      await this.#keepRefused(scope, tx, judged);
+    if (evaluated.refusal !== undefined) {
+      await this.#keepRefused(scope, tx, evaluated);
       return undefined;
     }
-    const { trigger, messageId, thread, sessionId, work } = judged;
+    const { trigger, messageId, thread, sessionId, work } = evaluated;
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return undefined;
-    const found = { triggerId: trigger.id, key: keyOf(judged), sessionId, work, keepMs };
+    const found = { triggerId: trigger.id, key: keyOf(evaluated), sessionId, work, keepMs };
     return putIntoInbox(scope, tx, this.#parts.seal, found);
   }
 
@@ -230,7 +230,7 @@ function messageIn({ text, subject }: ParsedMail): string {
   return [writtenText(text), subject, '(no text)'].find((found) => found !== '') ?? '';
 }
 
-function workOf(
+function payloadOf(
   mail: ParsedMail,
   { sender, from, thread }: { readonly sender: string; readonly from: string; readonly thread: string },
 ): Omit<MessagePayload, 'requestId'> {

@@ -7,7 +7,7 @@ import { UnreadableMail } from '../mail-reading/parsed-mail.js';
 import { mailboxOf } from '../messages/mail-addresses.js';
 import { MailboxError, withinBudget } from './mailbox-budget.js';
 import { mailsAfter, mailsSince, type NewMails, searchingIn } from './mailbox-search.js';
-import type { JudgedMail, MailIntake, MailTrigger } from './mail-intake.js';
+import type { EvaluatedMail, MailIntake, MailTrigger } from './mail-intake.js';
 import { mailBytesMax } from './mail-limits.js';
 
 const mailsMax = 20;
@@ -43,13 +43,13 @@ export type MailboxState = z.output<typeof mailboxState>;
 export interface FoundMails {
   /** What was looked at. */
   readonly seen: readonly number[];
-  readonly judged: readonly JudgedMail[];
+  readonly evaluated: readonly EvaluatedMail[];
   readonly state: MailboxState;
   readonly more: boolean;
 }
 
 export interface MailboxLookParts {
-  readonly intake: Pick<MailIntake, 'judge' | 'unreadable'>;
+  readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable'>;
   readonly reader: Pick<MailReader, 'read'>;
   /** Whether mails must prove their sender. */
   readonly checksSenders: boolean;
@@ -98,7 +98,7 @@ export class MailboxLook {
     const since = new Date((before.looked_ms ?? beganMs) - dayMs);
     const news = await this.#search(known, since, mailbox.uidNext);
     const endsAtMs = time.monotonicMs() + takingMs;
-    const judged: JudgedMail[] = [];
+    const evaluated: EvaluatedMail[] = [];
     const seen: number[] = [];
     let fetched = 0;
     let lastUid = news.uids.length === 0 ? news.lookedUpTo : (known ?? 0);
@@ -109,15 +109,15 @@ export class MailboxLook {
       if (size !== undefined) {
         seen.push(uid);
         fetched += Math.min(size, mailBytesMax);
-        const mail = await this.#judge(uid, size);
-        if (mail !== undefined) judged.push(mail);
+        const mail = await this.#evaluate(uid, size);
+        if (mail !== undefined) evaluated.push(mail);
       }
       lastUid = uid;
       taken += 1;
     }
     const more = news.more || taken < news.uids.length;
     const state = { about: before.about, validity, last_uid: lastUid, began_ms: beganMs, looked_ms: nowMs };
-    return { seen, judged, state, more };
+    return { seen, evaluated, state, more };
   }
 
   #search(known: number | undefined, since: Date, uidNext: number): Promise<NewMails> {
@@ -145,7 +145,7 @@ export class MailboxLook {
     return isNews ? size : undefined;
   }
 
-  async #judge(uid: number, size: number): Promise<JudgedMail | undefined> {
+  async #evaluate(uid: number, size: number): Promise<EvaluatedMail | undefined> {
     const { intake, reader, checksSenders } = this.#parts;
     const { trigger, config } = this.#found;
     if (size > mailBytesMax) {
@@ -161,7 +161,7 @@ export class MailboxLook {
       const check = checksSenders ? ({ by: 'mailbox' } as const) : undefined;
       const { mail, verdict } = await reader.read(trigger.scope.tenantId, whole.source, check);
       const recipient = recipientOf(this.#found);
-      return await intake.judge(this.#found, { mail, verdict, digest, recipient, returnPath: undefined });
+      return await intake.evaluate(this.#found, { mail, verdict, digest, recipient, returnPath: undefined });
     } catch (error) {
       if (!(error instanceof UnreadableMail)) throw error;
       return intake.unreadable(this.#found, digest, error.message);

@@ -39,7 +39,7 @@ const openBudget = { ms: 4_000, bytes: 256 * 1024 };
 export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLookParts, 'intake'> {
   readonly store: Store;
   readonly live: LiveTriggers;
-  readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'acceptWithin'>;
+  readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable' | 'acceptWithin'>;
   /** The server announced new mail: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
@@ -120,7 +120,7 @@ export class Mailboxes {
     const { store, intake, time, report } = this.#parts;
     const nowMs = source.now.getTime();
     const before = stateFor(found, mailboxState.parse(source.state));
-    const { seen, judged, state, more } = await new MailboxLook(this.#parts, found, client).take(
+    const { seen, evaluated, state, more } = await new MailboxLook(this.#parts, found, client).take(
       before,
       nowMs,
     );
@@ -129,7 +129,7 @@ export class Mailboxes {
       const moved = await moveOn(scope, tx, found.trigger.id, { before: source.state, state, dueAt });
       if (!moved) return undefined;
       const accepted: InboxMessage[] = [];
-      for (const mail of judged) {
+      for (const mail of evaluated) {
         const item = await intake.acceptWithin(scope, tx, mail);
         if (item !== undefined) accepted.push(item);
       }

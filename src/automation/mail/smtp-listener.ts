@@ -10,7 +10,7 @@ import type { MailReader, ReadMail } from '../mail-reading/mail-reader.js';
 import { UnreadableMail } from '../mail-reading/parsed-mail.js';
 import type { MailAddresses } from '../messages/mail-addresses.js';
 import { IncomingBytes } from './incoming-bytes.js';
-import { type JudgedMail, type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
+import { type EvaluatedMail, type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 import { mailBytesMax } from './mail-limits.js';
 import { triggerForAddress } from '../messages/mail-threads.store.js';
 import { shareOf, SmtpConnections } from './smtp-connections.js';
@@ -29,7 +29,7 @@ export interface SmtpListenerParts {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly reads: HotReads;
-  readonly intake: Pick<MailIntake, 'judge' | 'unreadable' | 'accept'>;
+  readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable' | 'accept'>;
   readonly addresses: Pick<MailAddresses, 'triggerIdIn' | 'claimant'>;
   readonly reader: Pick<MailReader, 'read'>;
   /** Whether mails must prove their sender. */
@@ -153,14 +153,17 @@ export class SmtpListener {
         : new SmtpRefusal(452, 'Too many mails at once, try again later');
     }
     try {
-      const judged = await this.#judge(collected.raw, session);
-      await Promise.all(judged.map((one) => intake.accept(one)));
+      const evaluated = await this.#evaluate(collected.raw, session);
+      await Promise.all(evaluated.map((one) => intake.accept(one)));
     } finally {
       collected.release();
     }
   }
 
-  async #judge(raw: Buffer, { envelope, ...session }: SMTPServerSession): Promise<readonly JudgedMail[]> {
+  async #evaluate(
+    raw: Buffer,
+    { envelope, ...session }: SMTPServerSession,
+  ): Promise<readonly EvaluatedMail[]> {
     const { intake } = this.#parts;
     const digest = createHash('sha256').update(raw).digest('hex');
     const mailFrom = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
@@ -179,14 +182,14 @@ export class SmtpListener {
       mailFrom,
       tenantId: first.found.trigger.scope.tenantId,
     });
-    const judged = await Promise.all(
+    const evaluated = await Promise.all(
       recipients.map(async ({ found, recipient }) =>
         read instanceof UnreadableMail
           ? intake.unreadable(found, digest, read.message)
-          : intake.judge(found, { ...read, digest, recipient, returnPath: mailFrom }),
+          : intake.evaluate(found, { ...read, digest, recipient, returnPath: mailFrom }),
       ),
     );
-    return judged.filter((one) => one !== undefined);
+    return evaluated.filter((one) => one !== undefined);
   }
 
   /** The mail is read once for all recipients; each one records a fault of the mail. */

@@ -12,20 +12,20 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { Expressions } from '../../infra/expressions/index.js';
 import type { JsonObject } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { gateAnswer, type Rendered, renderSync } from '../outbox/replies/formats.js';
+import { emptyTwiml, type Rendered, renderSync } from '../outbox/replies/formats.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { syncAnswer } from '../outbox/replies/sync-answer.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
 import { parseTriggerConfig, type TriggerConfig } from '../triggers/config/trigger-config.js';
 import { type WebhookConfig, webhookConfig } from '../triggers/config/webhook-config.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
-import { answersOutside } from '../outbox/delivery-content.js';
+import { repliesOutOfBand } from '../outbox/delivery-content.js';
 import type { InboxRunner } from '../inbox/inbox-runner.js';
 import { messagesOf } from '../intake/channels.js';
 import { type MappedContext, mappedContext } from '../triggers/mapped-context.js';
 import { memberFinder } from '../intake/members.store.js';
 import { type ReadMessage, readMessage, readQuery } from '../intake/read-message.js';
-import { judgeSender } from '../intake/sender-access.js';
+import { checkSender } from '../intake/sender-access.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { fillText } from '../triggers/templates.js';
@@ -89,7 +89,7 @@ export class TriggerDryRun {
     }
     const query = await this.#queryOrNull(scope, config, read);
     const blockedBy =
-      (await this.#closedDoor(scope, row)) ??
+      (await this.#closedReason(scope, row)) ??
       (await this.#closedGate(scope, config, read)) ??
       (query === null ? ('payload' as const) : undefined);
     const gate = blockedBy === 'sender_access' || blockedBy === 'denylist' || blockedBy === 'session';
@@ -99,7 +99,7 @@ export class TriggerDryRun {
       session_id: read.sessionId ?? null,
       would_run: blockedBy === undefined,
       ...(blockedBy === undefined ? {} : { blocked_by: blockedBy }),
-      response_preview: shown(gate ? gateAnswer : previewOf(row, config)),
+      response_preview: shown(gate ? emptyTwiml : previewOf(row, config)),
     };
   }
 
@@ -168,7 +168,7 @@ export class TriggerDryRun {
     }
   }
 
-  async #closedDoor(scope: TenantScope, row: TriggerRow): Promise<'disabled' | 'agent' | undefined> {
+  async #closedReason(scope: TenantScope, row: TriggerRow): Promise<'disabled' | 'agent' | undefined> {
     if (!row.enabled) return 'disabled';
     const agent = await this.#parts.agents.publishedAgent(scope, row.agent_id);
     return agent === undefined ? 'agent' : undefined;
@@ -180,7 +180,7 @@ export class TriggerDryRun {
     { consumerKey, sessionId }: ReadMessage,
   ): Promise<'sender_access' | 'denylist' | 'session' | undefined> {
     const { store, gates } = this.#parts;
-    const sender = await judgeSender(config.sender_access, consumerKey, memberFinder(store, scope));
+    const sender = await checkSender(config.sender_access, consumerKey, memberFinder(store, scope));
     if (!sender.allowed) return 'sender_access';
     if (await gates.isDenied(scope, consumerKey)) return 'denylist';
     return sessionId !== undefined && (await gates.isTakenOver(scope, sessionId)) ? 'session' : undefined;
@@ -193,7 +193,7 @@ export class TriggerDryRun {
     payload: unknown,
   ): Promise<DryRun> {
     const given = typeof payload === 'object' && payload !== null ? (payload as JsonObject) : {};
-    const blockedBy = await this.#closedDoor(scope, row);
+    const blockedBy = await this.#closedReason(scope, row);
     return {
       query: await this.#messageOf(scope, parsed, given),
       context: contextOf(parsed, parsed.type === 'schedule' ? {} : given),
@@ -247,7 +247,7 @@ function previewOf({ id, agent_id }: TriggerRow, config: WebhookConfig): Rendere
   if (config.execution.message_buffer.enabled) {
     return acknowledgement(config.execution, () => ({}), { success: true, status: 'buffered', buffered: 1 });
   }
-  if (answersOutside(config)) {
+  if (repliesOutOfBand(config)) {
     return acknowledgement(config.execution, () => ({}), {
       success: true,
       execution_id: executionId,

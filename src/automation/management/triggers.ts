@@ -103,7 +103,7 @@ export class Triggers {
   async create(caller: TenantCaller, fields: NewTriggerFields): Promise<CreatedTrigger> {
     const { scope } = caller;
     const config = withoutNulls(fields.trigger_config);
-    const parsed = this.#judged(fields.trigger_type, config);
+    const parsed = this.#parsedConfig(fields.trigger_type, config);
     refuseRenderedAcknowledgement(parsed);
     await this.#checkAddress(scope, undefined, parsed);
     await this.#requireAgent(caller, fields.agent_id);
@@ -156,7 +156,7 @@ export class Triggers {
     const found = await this.get(scope, id);
     if (patch.trigger_config !== undefined) {
       const wanted = mergePatch(found.config, patch.trigger_config);
-      await this.#checkAddress(scope, id, this.#judged(found.trigger_type, wanted));
+      await this.#checkAddress(scope, id, this.#parsedConfig(found.trigger_type, wanted));
     }
     const beginning = await this.#beginningAnew(scope, found, patch);
     return this.#arming(scope, async (tx) => {
@@ -165,7 +165,7 @@ export class Triggers {
         throw invalidField('trigger_type', 'cannot be changed; create another trigger instead');
       }
       const config = mergePatch(before.config, patch.trigger_config ?? {});
-      const parsed = this.#judged(before.trigger_type, config);
+      const parsed = this.#parsedConfig(before.trigger_type, config);
       if (patch.trigger_config !== undefined) refuseRenderedAcknowledgement(parsed);
       const destinations = destinationsOf(parsed, this.#parts.channels);
       const row = await updateTrigger(scope, tx, id, {
@@ -196,7 +196,7 @@ export class Triggers {
     { trigger_config: patch }: TriggerPatch,
   ): Promise<object | undefined> | undefined {
     if (patch === undefined || type === 'webhook') return undefined;
-    const wanted = this.#judged(type, mergePatch(config, patch));
+    const wanted = this.#parsedConfig(type, mergePatch(config, patch));
     return this.#parts.beginning(scope, wanted, parseTriggerConfig(type, config));
   }
 
@@ -234,7 +234,7 @@ export class Triggers {
     });
   }
 
-  #judged(type: TriggerType, config: JsonObject): TriggerConfig {
+  #parsedConfig(type: TriggerType, config: JsonObject): TriggerConfig {
     const parsed = parseTriggerConfig(type, config);
     checkOutbound(parsed, this.#parts.egress);
     if (parsed.type === 'schedule') refuseUnreadable(parsed.config, this.#parts.nowMs());

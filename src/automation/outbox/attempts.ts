@@ -27,7 +27,7 @@ export interface AttemptParts extends OutgoingParts {
   readonly gates: Pick<SenderBlocks, 'closedFor'>;
   readonly feed: Pick<ChangeFeed, 'subscribe'>;
   /** Topics of changes that may block a sender; each change names its tenant. */
-  readonly gateTopics: readonly string[];
+  readonly blockTopics: readonly string[];
   /** For destinations that tenants choose, and for those that the operator configured. */
   readonly egress: Pick<Egress, 'fetchGuarded'>;
   readonly operatorEgress: Pick<Egress, 'fetchGuarded'>;
@@ -59,7 +59,7 @@ export class Attempts {
 
   constructor(parts: AttemptParts) {
     this.#parts = parts;
-    this.#unsubscribe = parts.gateTopics.map((topic) =>
+    this.#unsubscribe = parts.blockTopics.map((topic) =>
       parts.feed.subscribe(topic, {
         onChange: ({ tenantId }) => this.#recheckBlocks(tenantId),
         onDropEverything: () => this.#recheckBlocks(null),

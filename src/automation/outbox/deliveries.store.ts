@@ -112,7 +112,7 @@ export function isUnderWay(
 const dueLine = z.object({ tenant_id: z.uuid(), session_id: z.uuid() });
 
 /** Sessions with overdue deliveries that no process holds: the longest waiting of each tenant first, then the next. */
-export function dueLines(
+export function dueSessions(
   tx: DirectoryTransaction,
   lateMs: number,
   rowsMax: number,

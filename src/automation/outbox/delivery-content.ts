@@ -22,7 +22,7 @@ export const deliveryContent = z.object({
 export type DeliveryContent = z.output<typeof deliveryContent>;
 
 /** Whether the trigger can send an answer to a message that arrived by this route. */
-export function hasWayOut(
+export function hasReplyRoute(
   parsed: TriggerConfig,
   { reply, mail }: Pick<MessagePayload, 'reply' | 'mail'>,
 ): boolean {
@@ -40,7 +40,7 @@ export function hasWayOut(
 }
 
 /** Whether answers are sent as our own requests instead of in the response to the sender. */
-export function answersOutside({ execution, channel }: WebhookConfig): boolean {
+export function repliesOutOfBand({ execution, channel }: WebhookConfig): boolean {
   return execution.mode === 'async' || channel?.type === 'whatsapp_cloud';
 }
 

@@ -9,7 +9,7 @@ import { findReply } from './reply-routes.store.js';
 import { mailPlace, type MessageSealer } from '../messages/message-payload.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import { noteAnswer } from './mail-reply.js';
-import { deliveryContent, hasWayOut, prepareAnswer } from './delivery-content.js';
+import { deliveryContent, hasReplyRoute, prepareAnswer } from './delivery-content.js';
 import {
   contentOf,
   type DeliveryFilter,
@@ -106,7 +106,7 @@ export class Outbox {
     }
     const { triggerId, way } = await this.#replyRoute(scope, sessionId);
     const trigger = await live.get(triggerId);
-    if (trigger === undefined || !hasWayOut(trigger.parsed, way)) {
+    if (trigger === undefined || !hasReplyRoute(trigger.parsed, way)) {
       throw new PlatformError('NO_CALLBACK_CONFIG');
     }
     const { content, truncated } = await prepareAnswer(

@@ -11,7 +11,7 @@ import {
   beginAttempt,
   claimOne,
   type ClaimedDelivery,
-  dueLines,
+  dueSessions,
   isUnderWay,
   type Next,
 } from './deliveries.store.js';
@@ -76,10 +76,12 @@ export class Sender {
       shareOf: ({ scope }) => scope.tenantId,
       work: (line) => this.#send(line),
       findDue: async () =>
-        (await store.directory((tx) => dueLines(tx, lateMs, linesMax))).map(({ tenant_id, session_id }) => ({
-          scope: scopeOf(tenant_id),
-          sessionId: session_id,
-        })),
+        (await store.directory((tx) => dueSessions(tx, lateMs, linesMax))).map(
+          ({ tenant_id, session_id }) => ({
+            scope: scopeOf(tenant_id),
+            sessionId: session_id,
+          }),
+        ),
       everyMs: sweepEveryMs,
       room: sessionsMax,
       names: {

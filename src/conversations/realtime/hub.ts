@@ -8,7 +8,7 @@
  */
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { tooMany } from '../../kernel/errors.js';
+import { tooManyRequests } from '../../kernel/errors.js';
 import type { ChangeFeed, HotReads } from '../../infra/storage/index.js';
 import { type Envelope, envelopeOf, type StoredEvent } from './events.js';
 import { pageRows, readAfter, realtimeTopic } from './realtime.store.js';
@@ -92,7 +92,7 @@ export class Hub {
     if ((this.#channels.get(tenantId)?.users ?? 0) < usersMax) return;
     const nowMs = this.#parts.time.wallMs();
     const message = `The tenant already has ${usersMax} realtime connections to this node, the maximum.`;
-    throw tooMany(usersMax, { atMs: nowMs + 5_000, nowMs, message });
+    throw tooManyRequests(usersMax, { atMs: nowMs + 5_000, nowMs, message });
   }
 
   /** Counts a reader until the returned function is called. */

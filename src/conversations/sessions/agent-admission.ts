@@ -3,13 +3,13 @@ import type { Reference, Time } from '../../../cluster/index.js';
 import type { AgentsSubject, RunnableAgent } from '../../agents/index.js';
 import { callSources, type ModelCalls } from '../../models/calls/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
-import { PlatformError, tooMany } from '../../kernel/errors.js';
-import { Leaving } from '../../llm/index.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
+import { LeaveController } from '../../llm/index.js';
 import type { AgentWindowService } from './agent-window.actor.js';
 
 export interface AgentAdmissionParts {
   readonly agents: Pick<AgentsSubject, 'runnableAgent'>;
-  readonly models: Pick<ModelCalls, 'judge'>;
+  readonly models: Pick<ModelCalls, 'preflight'>;
   readonly window: (tenantId: string, agentId: string) => Reference<AgentWindowService>;
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
   readonly time: Time;
@@ -20,7 +20,7 @@ type TenantWork = Pick<TenantCaller, 'scope' | 'limits'>;
 const windowCallMs = 5_000;
 
 /** The check sends no request, so it needs no way to be aborted. */
-const neverLeft = new Leaving();
+const neverLeft = new LeaveController();
 
 export class AgentAdmission {
   readonly #parts: AgentAdmissionParts;
@@ -81,7 +81,7 @@ export class AgentAdmission {
 
   async #preflightModel({ scope, limits }: TenantWork, { snapshot }: RunnableAgent): Promise<void> {
     const { model, fallback_models: fallbackModels } = snapshot.llm_config;
-    await this.#parts.models.judge({
+    await this.#parts.models.preflight({
       scope,
       limits,
       source: callSources.toolLoop,
@@ -105,6 +105,6 @@ export class AgentAdmission {
     if (answer.admitted) return;
     const nowMs = this.#parts.time.wallMs();
     const message = 'The agent has reached its limit of turns per minute.';
-    throw tooMany(rateLimit, { atMs: nowMs + answer.resetInMs, nowMs, message });
+    throw tooManyRequests(rateLimit, { atMs: nowMs + answer.resetInMs, nowMs, message });
   }
 }

@@ -30,7 +30,7 @@ export interface SessionsDependencies {
   readonly reads: HotReads;
   readonly actors: Actors;
   readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion'>;
-  readonly models: Pick<ModelCalls, 'judge'>;
+  readonly models: Pick<ModelCalls, 'preflight'>;
   readonly turns: SessionActorParts['turns'];
   readonly sealer: Sealer;
   readonly tenantAtWork: SessionActorParts['tenantAtWork'];

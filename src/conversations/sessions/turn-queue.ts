@@ -11,7 +11,7 @@ import {
   isStarter,
   starterAfter,
 } from '../invocation/index.js';
-import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import { LiveTurn, metadataOf } from './live-turn.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { ExecutionRow, SessionRow, StoredInput } from './rows.js';
@@ -52,7 +52,7 @@ export async function acceptTurn(
   const session = sessionAfter(state, activation, { wanted, author: input.author, contactName, now });
   if (state.queue.length > waitingMax) {
     const message = `The session already has ${waitingMax} waiting turns, the maximum. Try again later.`;
-    throw tooMany(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
+    throw tooManyRequests(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
   }
   const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);
   turn.addUnstoredValues(wanted);

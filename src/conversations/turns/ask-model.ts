@@ -105,7 +105,7 @@ function orderOf(
     // A repetition by another process is a new call with its own ledger row.
     callId: callIdFrom(`${start.executionId}${lineage}/${place}/${start.attempt}`),
     // A turn is admitted with its first call.
-    letIn: lineage !== '' || start.recorded.length > 0 || totals.asked,
+    alreadyAdmitted: lineage !== '' || start.recorded.length > 0 || totals.asked,
     ready,
     openWith,
     onBooking,

@@ -2,7 +2,7 @@ import { callSources } from '../../models/calls/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { askModel, textOf } from './ask-model.js';
 import { cheapestModel } from './cheapest-model.js';
-import { type Intent, intents, judgeIntent } from './intent.js';
+import { type Intent, intents, classifyIntent } from './intent.js';
 import { TurnInterrupted, TurnLost } from './interruption.js';
 import type { StepDetail } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
@@ -18,10 +18,10 @@ const instructions =
   'that only greets, "thanks" for one that only thanks, "help" for one that only asks what the assistant can do, ' +
   '"task" for everything else.';
 
-/** The intent of the message: judged locally, or by the cheapest model if the agent asks for it. */
+/** The intent of the message: classified locally, or by the cheapest model if the agent asks for it. */
 export async function intentOf(work: TurnWork): Promise<Intent> {
   const { start } = work;
-  if (start.agent.snapshot.metadata.intent_check !== 'model') return judgeIntent(start.message);
+  if (start.agent.snapshot.metadata.intent_check !== 'model') return classifyIntent(start.message);
   const { steps, totals, parts } = work;
   const step = steps.begin('intent', callSources.intentCheck);
   if (step.ended?.detail?.step === 'intent') {

@@ -1,5 +1,5 @@
 /**
- * Judges the intent of a message without a model. Only a message that is nothing but a greeting, thanks or a call
+ * Classifies the intent of a message without a model. Only a message that is nothing but a greeting, thanks or a call
  * for help takes the short path without tools. A "yes" never does, because it may answer a question of the agent.
  */
 export const intents = ['greeting', 'thanks', 'help', 'task'] as const;
@@ -24,7 +24,7 @@ const patterns: readonly (readonly [Exclude<Intent, 'task'>, RegExp])[] = [
   ],
 ];
 
-export function judgeIntent(message: string): Intent {
+export function classifyIntent(message: string): Intent {
   if (message.length > lengthMax) return 'task';
   const bare = message
     .toLowerCase()

@@ -1,5 +1,5 @@
 import type { HttpResponse } from 'uWebSockets.js';
-import { type LeaveSignal, Leaving } from '../../kernel/leave-signal.js';
+import { type LeaveSignal, LeaveController } from '../../kernel/leave-signal.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
 import { addressGroup } from '../../kernel/address.js';
@@ -44,7 +44,7 @@ export class Exchange {
   readonly #response: HttpResponse;
   readonly #onFinish: (exchange: Exchange) => void;
   #controller: AbortController | undefined;
-  #leaving: Leaving | undefined;
+  #leaving: LeaveController | undefined;
   #aborted = false;
   #finished = false;
   #held = false;
@@ -83,7 +83,7 @@ export class Exchange {
   }
 
   get leaving(): LeaveSignal {
-    this.#leaving ??= new Leaving();
+    this.#leaving ??= new LeaveController();
     if (this.#aborted) this.#leaving.leave();
     return this.#leaving;
   }

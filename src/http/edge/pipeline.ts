@@ -76,7 +76,7 @@ export class Pipeline {
     const progress: Progress = { caller: undefined, figures: undefined, span: incoming.span };
     const fail = (error: unknown): void => {
       // Refused before `admitModelWork`: the work that was counted ahead does not start.
-      progress.ahead?.takeBack();
+      progress.ahead?.refund();
       this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
     };
     try {

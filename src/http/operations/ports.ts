@@ -37,7 +37,7 @@ export type Admitted = {
 export interface WorkAhead {
   readonly admitted: Admitted;
   /** The request was refused later: reverses the count. */
-  takeBack(): void;
+  refund(): void;
 }
 
 /** Counts requests. `refusal` is set when a window or quota is used up; `figures` then describe that limit. */

@@ -10,7 +10,7 @@ export {
 export { hideIn, type SecretHider, secretHider } from './known-secrets.js';
 export { readiness, type ReadinessCheck } from './health.js';
 export { LogDestination } from './log-destination.js';
-export { createLog, type LineTarget, type Log, type Logger } from './logger.js';
+export { createLog, type LogTarget, type Log, type Logger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { RequestTracing, type RequestSpan, traceHeaders } from './tracing.js';
 export { RecentErrors } from './recent-errors.js';

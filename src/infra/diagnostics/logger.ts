@@ -25,11 +25,11 @@ export interface RequestFacts {
 export type RequestLine = (facts: RequestFacts) => void;
 
 /** Receives whole lines. */
-export type LineTarget = Pick<LogDestination, 'write' | 'writeAscii' | 'flushSync'>;
+export type LogTarget = Pick<LogDestination, 'write' | 'writeAscii' | 'flushSync'>;
 
 export interface LogOptions {
   readonly level: string;
-  readonly destination?: LineTarget;
+  readonly destination?: LogTarget;
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -75,7 +75,7 @@ export function createLog(options: LogOptions): Log {
  */
 function requestLines(
   logger: Logger,
-  destination: LineTarget,
+  destination: LogTarget,
   fields: Readonly<Record<string, string>>,
 ): RequestLine {
   const base = JSON.stringify(fields).slice(1, -1);

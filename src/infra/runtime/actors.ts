@@ -27,7 +27,7 @@ import type { Actors } from './contract.js';
 import { LateCaller } from './late-caller.js';
 import { measuresText, type SourceReading } from './measures.js';
 import { linkProtectionOf } from './link-protection.js';
-import { tellLinkTrouble, tellMembership } from './membership-log.js';
+import { logLinkTrouble, logMembershipEvent } from './membership-log.js';
 import { pulseActor } from './pulse.actor.js';
 import { ReadinessProbes } from './readiness-probes.js';
 import { SourceFailures } from './source-failures.js';
@@ -221,8 +221,8 @@ async function openNode(
     port: settings.grpcPort,
     ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),
     ...protection,
-    report: (event: MembershipEvent) => tellMembership(logger, event),
-    onLinkTrouble: (trouble) => tellLinkTrouble(logger, trouble),
+    report: (event: MembershipEvent) => logMembershipEvent(logger, event),
+    onLinkTrouble: (trouble) => logLinkTrouble(logger, trouble),
     onFenced: onLost,
   });
 }

@@ -2,7 +2,7 @@ import type { LinkTrouble, MembershipEvent } from '../../../cluster/index.js';
 import type { Logger } from '../diagnostics/index.js';
 
 /** Logs membership events. Events that can occur every second during a failure are logged only at debug level. */
-export function tellMembership(logger: Logger, event: MembershipEvent): void {
+export function logMembershipEvent(logger: Logger, event: MembershipEvent): void {
   switch (event.event) {
     case 'view':
       return logger.info(
@@ -42,6 +42,6 @@ export function tellMembership(logger: Logger, event: MembershipEvent): void {
 }
 
 /** Logs that the connection of a peer or a stranger was closed because of the data that it sent. */
-export function tellLinkTrouble(logger: Logger, { peer, error, leftOut }: LinkTrouble): void {
+export function logLinkTrouble(logger: Logger, { peer, error, leftOut }: LinkTrouble): void {
   logger.warn({ peer, error, leftOut }, 'a connection on the port of the links was closed');
 }

@@ -1,5 +1,5 @@
 import type { Time } from '../../../cluster/index.js';
-import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import { FairQueue } from '../storage/index.js';
 import { Child, type Outcome } from './child.js';
 import { CpuBudget } from './cpu-budget.js';
@@ -104,7 +104,7 @@ export class Sandbox {
     if (this.#queue.lengthOf(tenantId) >= waitingOfTenantMax) {
       const nowMs = this.#options.time.wallMs();
       const message = `More than ${waitingOfTenantMax} expressions and schemas of this tenant are waiting to be evaluated.`;
-      return tooMany(waitingOfTenantMax, { atMs: nowMs + 1_000, nowMs, message });
+      return tooManyRequests(waitingOfTenantMax, { atMs: nowMs + 1_000, nowMs, message });
     }
     if (this.#queue.length < waitingMax) return undefined;
     return new PlatformError('service_unavailable', {
@@ -120,7 +120,7 @@ export class Sandbox {
     const nowMs = time.wallMs();
     const seconds = this.#budget.limitMs / 1_000;
     const message = `The expressions and schemas of this tenant have used their ${seconds} s of CPU time per minute.`;
-    return tooMany(seconds, { atMs: nowMs + waitMs, nowMs, message });
+    return tooManyRequests(seconds, { atMs: nowMs + waitMs, nowMs, message });
   }
 
   #next(): void {

@@ -39,7 +39,7 @@ export class Entry<Row, Outcome> {
 /** The meaning of a failed statement for its rows. */
 export type Verdict = 'not-written' | 'one-is-wrong' | 'one-may-be-held-up' | 'all-are-wrong' | 'unknown';
 
-export function judge({ failure, sqlState }: StoreError): Verdict {
+export function classify({ failure, sqlState }: StoreError): Verdict {
   switch (failure) {
     case 'unique':
     case 'foreign-key':

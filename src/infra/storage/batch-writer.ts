@@ -12,7 +12,7 @@
 import type pg from 'pg';
 import { backoffMs, sleep } from '../../../cluster/index.js';
 import type { Random, Time, Timer } from '../../../cluster/index.js';
-import { Entry, judge } from './batch-attempt.js';
+import { Entry, classify } from './batch-attempt.js';
 import type { Verdict } from './batch-attempt.js';
 import { type BatchTarget, statementOf } from './batch-target.js';
 import { StoreError, toStoreError } from './errors.js';
@@ -244,7 +244,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
       // Any other error was thrown by the target, most likely because of a row's value.
       const [failure, verdict]: [StoreError, Verdict] =
         translated instanceof StoreError
-          ? [translated, judge(translated)]
+          ? [translated, classify(translated)]
           : [new StoreError('defect', attempted, { cause: error }), 'one-is-wrong'];
       if (verdict !== 'unknown') {
         for (const [index, entry] of entries.entries()) entry.unknown = unknownBefore[index] === true;

@@ -10,7 +10,7 @@ import { callRow, recordedRow } from './call-rows.js';
 import { closedRow, graceMs, openedRow } from './usage-rows.js';
 
 export interface CallLedgerParts {
-  readonly ledger: Pick<Ledger, 'open' | 'takeBack' | 'close' | 'record'>;
+  readonly ledger: Pick<Ledger, 'open' | 'withdraw' | 'close' | 'record'>;
   readonly quota: Pick<Quota, 'reserveTokens' | 'settleTokens'>;
   readonly time: Time;
   readonly processId: string;
@@ -43,7 +43,7 @@ export class CallLedger {
     this.#callId = callId;
     this.#startedAtMs = startedAtMs;
     this.#onAttempt = onAttempt;
-    this.#mayUsePool = order.letIn === true;
+    this.#mayUsePool = order.alreadyAdmitted === true;
   }
 
   readonly beforeAttempt = async (start: AttemptStart): Promise<void> => {
@@ -79,7 +79,7 @@ export class CallLedger {
     // The ledger takes back a row that it failed to open itself. Only this caller knows whether another commit opened one.
     if (opened.status === 'fulfilled' || along !== undefined) {
       // If the store refuses now, the ledger retries later. The caller needs the error that stopped the call.
-      await ledger.takeBack(row).catch(() => undefined);
+      await ledger.withdraw(row).catch(() => undefined);
     }
     throw refusedBy(opened, ready);
   }
@@ -115,20 +115,20 @@ export class CallLedger {
 
   #reserve(row: OpenedRow, withinMs: number): Ready<void> {
     const { scope, limits } = this.#order;
-    const letIn = this.#mayUsePool;
+    const alreadyAdmitted = this.#mayUsePool;
     const tokens = row.input_estimate + row.output_estimate;
-    const wish = { attemptId: row.attempt_id, tokens, withinMs, limits, letIn };
+    const wish = { attemptId: row.attempt_id, tokens, withinMs, limits, alreadyAdmitted };
     const answered = (refusal: PlatformError | undefined): void => {
       if (refusal === undefined) this.#reserved.set(row.attempt_id, tokens);
       // Admitted work may exceed the limit; its row is opened without a reservation and counts when it is closed.
-      else if (!letIn) throw refusal;
+      else if (!alreadyAdmitted) throw refusal;
       // A second attempt of an admitted call may also exceed the limit.
       this.#mayUsePool = true;
     };
     const answer = this.#parts.quota.reserveTokens(scope, wish);
     if (!(answer instanceof Promise)) return answered(answer);
     return answer.then(answered, (error: unknown) => {
-      if (!letIn) throw error;
+      if (!alreadyAdmitted) throw error;
     });
   }
 

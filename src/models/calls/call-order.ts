@@ -49,7 +49,7 @@ export interface CallOrder {
    */
   readonly callId?: string | undefined;
   /** Part of admitted work, which may exceed the month's limit: the quota is not checked again. */
-  readonly letIn?: boolean | undefined;
+  readonly alreadyAdmitted?: boolean | undefined;
   /** Awaited, together with the opening of the ledger row, before the vendor is asked. If it rejects, no vendor is asked. */
   readonly ready?: Promise<void> | undefined;
   /** Opens the ledger row in the commit that `ready` waits for. Returns undefined if that commit has already started. */

@@ -68,7 +68,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
   return [
     declare({
       ...common,
-      name: 'doors.chat-completions',
+      name: 'compat.chat-completions',
       path: '/v1/chat/completions',
       title: 'Call a model with an OpenAI chat completions request.',
       description: 'OpenAI clients work with this address and an API key of the platform.',
@@ -82,7 +82,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     }),
     declare({
       ...common,
-      name: 'doors.messages',
+      name: 'compat.messages',
       path: '/v1/messages',
       title: 'Call a model with an Anthropic Messages request.',
       description: 'Anthropic clients work with this address and an API key of the platform.',
@@ -92,7 +92,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
         answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
     }),
     declare({
-      name: 'doors.models',
+      name: 'compat.models',
       method: 'GET',
       path: '/v1/models',
       title: "List the callable models in OpenAI's format.",

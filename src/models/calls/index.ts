@@ -39,7 +39,7 @@ export interface CallsParts {
 export interface Calls {
   readonly operations: readonly Operation[];
   readonly models: ModelCalls;
-  readonly judge: ModelPreflight;
+  readonly preflight: ModelPreflight;
   close(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function createCalls(parts: CallsParts): Calls {
       ...compatOperations({ calls, catalogue: access.catalogue, time, newId, report }),
     ],
     models: calls,
-    judge: new ModelPreflight(access.catalogue, calls),
+    preflight: new ModelPreflight(access.catalogue, calls),
     close: async () => {
       ownKeys.close();
       await calls.close();

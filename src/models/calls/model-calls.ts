@@ -111,9 +111,9 @@ export class ModelCalls {
    * Throws the error that would refuse the call before a vendor is asked: an unknown or unavailable model, the tier, a
    * used-up month. For work that is accepted before its first call is made.
    */
-  async judge(order: CallOrder): Promise<void> {
+  async preflight(order: CallOrder): Promise<void> {
     const { plan } = await this.#choose(order);
-    if (order.letIn === true || plan.targets[0]?.credential.payer !== 'platform') return;
+    if (order.alreadyAdmitted === true || plan.targets[0]?.credential.payer !== 'platform') return;
     const refusal = await this.#parts.quota.monthlyRefusal(order.scope, order.limits);
     if (refusal !== undefined) throw refusal;
   }

@@ -8,9 +8,9 @@ import type { ModelCalls } from './model-calls.js';
 /** Checks a model before a call of it is made. */
 export class ModelPreflight {
   readonly #catalogue: Catalogue;
-  readonly #calls: Pick<ModelCalls, 'judge'>;
+  readonly #calls: Pick<ModelCalls, 'preflight'>;
 
-  constructor(catalogue: Catalogue, calls: Pick<ModelCalls, 'judge'>) {
+  constructor(catalogue: Catalogue, calls: Pick<ModelCalls, 'preflight'>) {
     this.#catalogue = catalogue;
     this.#calls = calls;
   }
@@ -23,7 +23,7 @@ export class ModelPreflight {
   /** The reason for which a call of the model would be refused with the tenant's current plan and keys. */
   async faultOf(scope: TenantScope, limits: TenantLimits, model: string): Promise<string | undefined> {
     try {
-      await this.#calls.judge({
+      await this.#calls.preflight({
         scope,
         limits,
         source: callSources.toolLoop,
@@ -32,7 +32,7 @@ export class ModelPreflight {
         model,
         request: { messages: [], stream: true },
         // Skips the check of the month's quota, which says nothing about the model.
-        letIn: true,
+        alreadyAdmitted: true,
         signal: new AbortController().signal,
       });
       return undefined;

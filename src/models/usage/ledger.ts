@@ -97,7 +97,7 @@ export class Ledger {
    * For a call that was not made after all; resolves once the removal is durable. A missing row may belong to a commit
    * whose answer was lost and which is still to come, so it is searched once more.
    */
-  async takeBack(opened: OpenedRow): Promise<void> {
+  async withdraw(opened: OpenedRow): Promise<void> {
     const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), nothingRecorded);
     try {
       if ((await this.#rows.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });

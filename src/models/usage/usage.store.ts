@@ -148,7 +148,7 @@ function openingText(selected: string): string {
 const unflushed = "(select set_config('synchronous_commit', 'off', true)) as unflushed";
 
 const openings = {
-  name: 'open_books',
+  name: 'open_attempts',
   text: openingText(`given.* from ${unflushed}, ${unnestText(openedColumns)} as given`),
 };
 

@@ -51,7 +51,7 @@ export interface Accounts {
   ): Promise<boolean>;
   overview(userId: string): Promise<Pick<SignedIn['data'], 'user' | 'tenants'>>;
   /** Part of another transaction that signs a user in; the reply is built after its commit. */
-  letIn(tx: DirectoryTransaction, user: UserRow): Promise<Admitted>;
+  admit(tx: DirectoryTransaction, user: UserRow): Promise<Admitted>;
   answerFor(entry: Admitted): Promise<SignedIn>;
   /** Tells all nodes that a user joined a tenant. Must be the last statement of a transaction; then call `settled`. */
   announceJoined(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<number>;
@@ -97,7 +97,7 @@ export function createAccounts(dependencies: {
 }): Accounts {
   const { store, changes, passwords, limits, families, newTenants, random, nowMs } = dependencies;
 
-  async function letIn(tx: DirectoryTransaction, user: UserRow): Promise<Admitted> {
+  async function admit(tx: DirectoryTransaction, user: UserRow): Promise<Admitted> {
     const tenants = await tenantsOfUser(tx, user.id);
     return { user, tenants: tenants.map(ownTenantFrom), family: await families.start(tx, user.id) };
   }
@@ -158,7 +158,7 @@ export function createAccounts(dependencies: {
           action: 'user.registered',
           subject: `user:${user.id}`,
         });
-        return letIn(tx, user);
+        return admit(tx, user);
       });
       return answerFor(entry);
     },
@@ -174,7 +174,7 @@ export function createAccounts(dependencies: {
           subject: `user:${user.id}`,
           details: { address },
         });
-        return letIn(tx, user);
+        return admit(tx, user);
       });
       return answerFor(entry);
     },
@@ -208,7 +208,7 @@ export function createAccounts(dependencies: {
     },
 
     join: insertMembership,
-    letIn,
+    admit,
     answerFor,
     announceJoined: announceMembership,
     settled: (change) => settled(changes, change),

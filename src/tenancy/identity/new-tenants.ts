@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { addressGroup } from '../../kernel/address.js';
-import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { addNewTenant, lockUser, sweepNewTenants, tenantsThatCountFor } from './new-tenants.store.js';
 
@@ -34,7 +34,7 @@ export function createNewTenants(
       const subject = createHash('sha256').update(addressGroup(address)).digest();
       if ((await addNewTenant(tx, subject, dayOf(now))) <= perAddress) return;
       // The rollback also undoes the count.
-      throw tooMany(perAddress, {
+      throw tooManyRequests(perAddress, {
         atMs: (Math.floor(now / dayMs) + 1) * dayMs,
         nowMs: now,
         message: `An address may create ${perAddress} tenants a day.`,

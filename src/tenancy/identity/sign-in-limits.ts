@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { addressGroup } from '../../kernel/address.js';
-import { type PlatformError, tooMany } from '../../kernel/errors.js';
+import { type PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
 import { emailKeyOf } from './fields.js';
 import { countFailures, insertFailure, lockSubject, sweepFailures } from './sign-in-failures.store.js';
@@ -80,7 +80,7 @@ function subjectOf(kind: SubjectKind, value: string): Subject {
 }
 
 function refusalOf(subject: Subject, oldest: Date | null, now: number): PlatformError {
-  return tooMany(subject.limit, {
+  return tooManyRequests(subject.limit, {
     atMs: (oldest?.getTime() ?? now) + signInWindowMs,
     nowMs: now,
     message: `Too many failed sign-ins for this ${subject.kind}.`,

@@ -74,8 +74,8 @@ export function createAccept(dependencies: {
         subject: `user:${user.id}`,
         details: { invite: invite.id, role, invited_by: invite.invited_by },
       });
-      const letIn = await accounts.letIn(tx, user);
-      return { entry: letIn, change: await accounts.announceJoined(tx, tenantId, user.id) };
+      const admitted = await accounts.admit(tx, user);
+      return { entry: admitted, change: await accounts.announceJoined(tx, tenantId, user.id) };
     });
     await accounts.settled(change);
     return accounts.answerFor(entry);

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/index.js';
 import { isAbove, type Role, type TenantUserCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import { hashOfToken, newToken, type SecretRandom } from '../identity/index.js';
 import type { Mail } from '../../infra/mail/index.js';
 import type { Store } from '../../infra/storage/index.js';
@@ -104,5 +104,5 @@ function conflict(message: string): PlatformError {
 
 function tooManyInvites(now: number): PlatformError {
   const message = `A tenant may send ${perDayMax} invitations a day.`;
-  return tooMany(perDayMax, { atMs: now + 3_600_000, nowMs: now, message });
+  return tooManyRequests(perDayMax, { atMs: now + 3_600_000, nowMs: now, message });
 }

@@ -109,13 +109,13 @@ export class LocalAdmission implements Admission {
   /** Takes back admitted model work that did not start. */
   takeBackWork(scope: TenantScope, limits: WorkLimits, key?: CountedKey, agoMs = 0): void {
     const now = this.#now();
-    this.#tenants.peek(scope.tenantId)?.takeBack();
+    this.#tenants.peek(scope.tenantId)?.refund();
     const day = this.#dayOf(scope, limits, now);
     // Around midnight the day of the count is uncertain; the work stays counted.
     const isOfToday = dayOf(now.wallMs - agoMs - clockSkewMs) === day?.subject;
-    if (day !== undefined && isOfToday) this.#days.takeBack(day);
+    if (day !== undefined && isOfToday) this.#days.refund(day);
     const life = lifeOf(key);
-    if (life !== undefined) this.#lives.takeBack(life);
+    if (life !== undefined) this.#lives.refund(life);
   }
 
   /** The windows of a tenant and its keys; the tenant's own has no key. */

@@ -94,7 +94,7 @@ export class Grants {
   }
 
   /** Takes back a grant whose work did not start. */
-  takeBack(counted: Countable): void {
+  refund(counted: Countable): void {
     const count = this.#counts.peek(nameOf(counted));
     // Granted by an earlier owner, or before the rest was returned: only the store has it recorded.
     if (count === undefined) return this.#giveBackTo(counted.scope, counted.subject, 1);

@@ -65,7 +65,7 @@ export interface Quota {
   /** Called after the attempt's row was closed and committed. */
   settleTokens(scope: TenantScope, settlement: TokenSettlement): void;
   /** Adds used tokens in the transaction that records their use; `tokensBooked` is called after its commit. */
-  bookTokens(tx: TenantTransaction, at: Date, tokens: number): Promise<void>;
+  addTokens(tx: TenantTransaction, at: Date, tokens: number): Promise<void>;
   tokensBooked(scope: TenantScope): void;
   /** Sends what is queued for other nodes; call it while they can still be reached. */
   flush(): Promise<void>;
@@ -138,7 +138,7 @@ export function countOver(parts: QuotaParts): Quota {
       usage.changed(scope);
       tokens.settle(scope, settlement);
     },
-    bookTokens: (tx, at, booked) => addToMonth(tx, monthOf(at.getTime()), booked),
+    addTokens: (tx, at, booked) => addToMonth(tx, monthOf(at.getTime()), booked),
     tokensBooked: (scope) => usage.changed(scope),
     flush: async () => together?.flush(),
     async stop() {

@@ -68,7 +68,7 @@ export class QuotaRequests {
     });
   }
 
-  takeBack({ tenantId }: TenantScope, entry: AdmitEntry, askedAtMs: number): void {
+  refund({ tenantId }: TenantScope, entry: AdmitEntry, askedAtMs: number): void {
     this.#deskOf(tenantId).takenBack.push({ entry, askedAtMs });
   }
 
@@ -144,7 +144,7 @@ export class QuotaRequests {
       const nowMs = this.#parts.time.monotonicMs();
       const agesMs = takenBack.map(({ askedAtMs }) => Math.ceil(nowMs - askedAtMs));
       const entries = takenBack.map(({ entry }) => entry);
-      this.#follow('taking back model work', quota.takeBack({ entries, agesMs }, { deadlineMs }));
+      this.#follow('taking back model work', quota.refund({ entries, agesMs }, { deadlineMs }));
     }
     if (settled.length > 0) {
       desk.settled = [];

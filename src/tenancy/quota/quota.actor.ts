@@ -15,7 +15,7 @@ import {
   type ReserveRequest,
   type ReserveResponse,
   type SettleRequest,
-  type TakeBackRequest,
+  type RefundRequest,
 } from '../../../generated/troupe/actors/v1/quota.js';
 import type { Ready } from '../../kernel/ready.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
@@ -52,7 +52,7 @@ export function quotaActor(commits: QuotaCommits, host: QuotaHost) {
       admit: { idempotent: true },
       reserve: { idempotent: true },
       settle: { idempotent: true },
-      takeBack: {},
+      refund: {},
       handOver: {},
     },
     load: ({ group }) => ({ tenantId: group }),
@@ -73,7 +73,7 @@ class QuotaActor {
 
   admit({ entries }: AdmitRequest, call: Call) {
     this.#resident.called();
-    const answers = entries.map((entry) => this.#judge(entry));
+    const answers = entries.map((entry) => this.#decide(entry));
     if (areThere(answers)) return { answers };
     // While a block is on its way, other calls may find room without it.
     call.letNextIn();
@@ -82,7 +82,7 @@ class QuotaActor {
     }));
   }
 
-  takeBack({ entries, agesMs }: TakeBackRequest) {
+  refund({ entries, agesMs }: RefundRequest) {
     const { scope } = this.#resident;
     for (const [index, entry] of entries.entries()) {
       this.#host.counts.takeBackWork(scope, limitsOf(entry), keyOf(scope, entry), agesMs[index] ?? 0);
@@ -115,7 +115,7 @@ class QuotaActor {
     this.#host.leave(this.#resident, reason);
   }
 
-  #judge(entry: AdmitEntry): Ready<AdmitAnswer> {
+  #decide(entry: AdmitEntry): Ready<AdmitAnswer> {
     const { scope, keyIds } = this.#resident;
     const { counts } = this.#host;
     const key = keyOf(scope, entry);

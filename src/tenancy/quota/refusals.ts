@@ -1,4 +1,4 @@
-import { PlatformError, tooMany } from '../../kernel/errors.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import type { Admitted, RateFigures } from '../../http/operations/index.js';
 import { type SlidingWindow, windowMs } from './sliding-window.js';
 
@@ -30,7 +30,7 @@ export function windowFull(window: SlidingWindow, limit: number, now: Now): Admi
 /** The refusal of a count that has room again at a known time. */
 export function rateLimited(limit: number, roomAtWallMs: number, now: Now): Admitted {
   const figures = { limit, remaining: 0, reset: Math.ceil(roomAtWallMs / 1_000) };
-  return { figures, refusal: tooMany(limit, { atMs: roomAtWallMs, nowMs: now.wallMs }) };
+  return { figures, refusal: tooManyRequests(limit, { atMs: roomAtWallMs, nowMs: now.wallMs }) };
 }
 
 /** The refusal of a used-up quota; `resetWallMs` is null if it never resets. */

@@ -66,11 +66,11 @@ export class SharedAdmission implements Admission {
     const answer = await this.#questions.ask(caller.scope, entry);
     const first = admittedOf(answer.entry);
     if (first.refusal !== undefined || !works) return first;
-    const takeBack = (): void => this.#questions.takeBack(caller.scope, entry, askedAtMs);
+    const refund = (): void => this.#questions.refund(caller.scope, entry, askedAtMs);
     const admitted = admittedOf(answer.work);
     return {
       ...first,
-      ahead: { admitted, takeBack: admitted.refusal === undefined ? takeBack : nothingCounted },
+      ahead: { admitted, refund: admitted.refusal === undefined ? refund : nothingCounted },
     };
   }
 

@@ -38,7 +38,7 @@ export class SlidingWindow {
   }
 
   /** Removes the newest event, as if it had not been counted. */
-  takeBack(): void {
+  refund(): void {
     const newest = this.#counts.length - 1;
     const count = this.#counts[newest];
     if (count === undefined) return;

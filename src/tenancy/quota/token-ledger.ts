@@ -21,7 +21,7 @@ export interface Reservation {
 export interface TokenClaim extends Reservation {
   readonly monthlyLimit: number;
   /** Part of admitted work. */
-  readonly letIn: boolean;
+  readonly alreadyAdmitted: boolean;
 }
 
 export type Reserved =
@@ -164,7 +164,7 @@ export class TokenLedger {
   }
 
   #decide(wish: TokenClaim): Ready<Reserved> {
-    if (wish.letIn) return this.#keep(wish);
+    if (wish.alreadyAdmitted) return this.#keep(wish);
     return whenReady(this.used(), (used) => {
       if (used < wish.monthlyLimit) return this.#take(wish, used);
       // Settlements since the read may be counted twice; a refusal must rest on the store's own figure.

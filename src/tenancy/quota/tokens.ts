@@ -20,7 +20,7 @@ export interface TokenRequest {
   readonly withinMs: number;
   readonly limits: TenantLimits;
   /** Part of admitted work, which may exceed the limit. */
-  readonly letIn: boolean;
+  readonly alreadyAdmitted: boolean;
 }
 
 export interface TokenSettlement {
@@ -121,13 +121,16 @@ export class SharedTokens implements Tokens {
   }
 }
 
-function wishOf({ attemptId, tokens, withinMs, limits, letIn }: TokenRequest, process: string): TokenClaim {
+function wishOf(
+  { attemptId, tokens, withinMs, limits, alreadyAdmitted }: TokenRequest,
+  process: string,
+): TokenClaim {
   return {
     attemptId,
     process,
     tokens: Math.max(0, Math.ceil(tokens)),
     withinMs: Math.max(0, Math.ceil(withinMs)),
     monthlyLimit: limits.monthlyTokens,
-    letIn,
+    alreadyAdmitted,
   };
 }

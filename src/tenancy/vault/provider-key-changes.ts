@@ -8,7 +8,10 @@ import {
 import { providerKeyTopic } from './provider-keys.store.js';
 
 /** Announces a changed secret if it is a vendor key. Must be the last statement of its transaction. */
-export type Told = (secret: { readonly id: string; readonly provider: string | null }) => Promise<void>;
+export type AnnounceKeyChange = (secret: {
+  readonly id: string;
+  readonly provider: string | null;
+}) => Promise<void>;
 
 /** A node that receives no changes for this time asks the store instead. */
 const heardMsMax = 2_000;
@@ -25,7 +28,7 @@ export class ProviderKeyChanges {
 
   async around<Result>(
     scope: TenantScope,
-    work: (tx: TenantTransaction, told: Told) => Promise<Result>,
+    work: (tx: TenantTransaction, told: AnnounceKeyChange) => Promise<Result>,
   ): Promise<Result> {
     let change: number | undefined;
     const result = await this.#store.inTenant(scope, (tx) => {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { openStore, sql, type Store } from '../../../src/infra/storage/index.js';
-import { dueLines } from '../../../src/automation/outbox/deliveries.store.js';
+import { dueSessions } from '../../../src/automation/outbox/deliveries.store.js';
 import { claimLeftBehind } from '../../../src/automation/inbox/inbox.store.js';
 import { insertTenant } from '../../support/builders/callers.js';
 import { databaseOfFile } from '../../support/database/database.js';
@@ -66,7 +66,7 @@ test('answers of a tenant are found among the many that another tenant left behi
   const [hot, calm] = [await insertTenant(store), await insertTenant(store)];
   await leaveAnswers(hot, hot, many, 1_000);
   await leaveAnswers(calm, calm, few, 10);
-  const lines = await store.directory((tx) => dueLines(tx, 1_000, rowsMax));
+  const lines = await store.directory((tx) => dueSessions(tx, 1_000, rowsMax));
   t.is(lines.length, rowsMax);
   t.is(lines.filter(({ tenant_id }) => tenant_id === calm.tenantId).length, few);
 });

@@ -62,7 +62,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
     seal,
     gates: { closedFor: async () => undefined },
     feed: { subscribe: () => () => undefined },
-    gateTopics: [],
+    blockTopics: [],
     vault: { resolve: unasked('the vault') },
     channels: { twilio: '', whatsapp_cloud: '' },
     egress,

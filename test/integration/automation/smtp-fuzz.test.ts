@@ -8,7 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { systemTime } from '../../../cluster/index.js';
 import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
-import type { JudgedMail } from '../../../src/automation/mail/mail-intake.js';
+import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
 import { SmtpListener, type SmtpListenerParts } from '../../../src/automation/mail/smtp-listener.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
 import { freePort } from '../../support/servers/free-port.js';
@@ -24,7 +24,7 @@ async function started(t: ExecutionContext, tls: SmtpListenerParts['tls']) {
   const unreadable: string[] = [];
   const problems: string[] = [];
   const reader = new MailReader({ time: systemTime, lookUp: () => Promise.reject(new Error('no DNS')) });
-  const kept = (text: string): JudgedMail => ({
+  const kept = (text: string): EvaluatedMail => ({
     trigger,
     messageId: text,
     thread: text,
@@ -45,7 +45,7 @@ async function started(t: ExecutionContext, tls: SmtpListenerParts['tls']) {
     reader,
     checksSenders: false,
     intake: {
-      judge: async (_found, { mail }) => kept(mail.text.trim()),
+      evaluate: async (_found, { mail }) => kept(mail.text.trim()),
       unreadable: (_found, digest) => {
         unreadable.push(digest);
         return kept('unreadable');

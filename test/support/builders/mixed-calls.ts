@@ -6,7 +6,7 @@
 import type { CallOrder } from '../../../src/models/calls/index.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { PlatformError } from '../../../src/kernel/errors.js';
-import { Leaving } from '../../../src/llm/index.js';
+import { LeaveController } from '../../../src/llm/index.js';
 import { type CallsRig, orderOf } from '../servers/calls-rig.js';
 import { AnthropicServer } from '../servers/vendors/anthropic-server.js';
 import { OpenAiServer } from '../servers/vendors/openai-server.js';
@@ -130,7 +130,7 @@ export async function mixedCall({ calls }: CallsRig, scope: TenantScope, nth: nu
   const [model = models.openai, ...fallbackModels] = chain.map(
     (_, at) => chain[(nth + at) % 3] ?? models.openai,
   );
-  const signal = new Leaving();
+  const signal = new LeaveController();
   const order = orderOf(
     scope,
     { messages: [{ role: 'user', content: [{ type: 'text', text }] }], stream: kind.stream },

@@ -10,7 +10,7 @@ import {
   vendorAccess,
 } from '../../../src/models/calls/index.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
-import { Leaving, type LlmRequest } from '../../../src/llm/index.js';
+import { LeaveController, type LlmRequest } from '../../../src/llm/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { createQuota } from '../../../src/tenancy/quota/index.js';
 import { openBatchWriters, openHotReads, openStore, type Store } from '../../../src/infra/storage/index.js';
@@ -89,7 +89,7 @@ export function orderOf(
       stream: true,
       ...request,
     },
-    signal: new Leaving(),
+    signal: new LeaveController(),
     ...more,
   };
 }

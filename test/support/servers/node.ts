@@ -83,7 +83,7 @@ export async function startTestNode(
     log,
     time: clock.time,
     // The test, its vendors and often other nodes share this event loop: on a busy machine they make it late.
-    sheds: false,
+    shedsLoad: false,
     cluster: patientCluster,
     ...(options.lookUp !== undefined && { lookUp: options.lookUp }),
     ...(options.sharedAnswerMsMax !== undefined && { sharedAnswerMsMax: options.sharedAnswerMsMax }),

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { PlatformError } from '../../../src/kernel/errors.js';
 import { acknowledgement } from '../../../src/automation/outbox/replies/acknowledgement.js';
 import { deadlineOf } from '../../../src/automation/outbox/replies/deadlines.js';
-import { gateAnswer, renderSync, type SyncResult } from '../../../src/automation/outbox/replies/formats.js';
+import { emptyTwiml, renderSync, type SyncResult } from '../../../src/automation/outbox/replies/formats.js';
 import { plainText } from '../../../src/automation/outbox/replies/plain-text.js';
 import { plainTextsBy } from '../../../src/automation/outbox/replies/plain-texts.js';
 import { splitAnswer } from '../../../src/automation/outbox/replies/split.js';
@@ -51,7 +51,7 @@ test('a synchronous answer has the shape of its format', (t) => {
   t.is(xml.body, '<Response><Message>one &amp; &lt;two&gt;</Message></Response>');
   t.regex(xml.contentType, /^text\/xml/);
   t.is(renderSync('twiml', { ...result, text: '' }).body, '<Response></Response>');
-  t.deepEqual(gateAnswer, { status: 200, contentType: 'text/xml', body: '<Response></Response>' });
+  t.deepEqual(emptyTwiml, { status: 200, contentType: 'text/xml', body: '<Response></Response>' });
 });
 
 test('markdown becomes what people read', (t) => {

@@ -5,7 +5,7 @@ import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { withinBudget } from '../../../src/automation/mail/mailbox-budget.js';
 import { connectMailbox, MailboxError } from '../../../src/automation/mail/mailbox-connection.js';
-import type { JudgedMail } from '../../../src/automation/mail/mail-intake.js';
+import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
 import { MailboxLook } from '../../../src/automation/mail/mailbox-look.js';
 import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
@@ -14,7 +14,7 @@ import { ManualTime } from '../../support/clocks/manual-time.js';
 import { type HostileServer, pour, startHostileServer } from '../../support/servers/hostile-server.js';
 
 const found = emailTrigger();
-const failedMail: JudgedMail = {
+const failedMail: EvaluatedMail = {
   trigger: found.trigger,
   messageId: 'failed',
   thread: 'failed',
@@ -161,7 +161,7 @@ test.serial(
       time: systemTime,
       checksSenders: false,
       reader: { read: async () => Promise.reject(new Error('nothing is read')) },
-      intake: { judge: async () => undefined, unreadable: () => failedMail },
+      intake: { evaluate: async () => undefined, unreadable: () => failedMail },
     };
     const look = new MailboxLook(parts, found, client);
     await t.throwsAsync(look.take({}, Date.now()), {
@@ -198,7 +198,7 @@ test.serial('a mail that takes long to read does not end the look: the next look
         },
       },
       intake: {
-        judge: async () => undefined,
+        evaluate: async () => undefined,
         unreadable: (_found, _digest, reason) => {
           failed.push(reason);
           return failedMail;
@@ -211,5 +211,5 @@ test.serial('a mail that takes long to read does not end the look: the next look
   const taken = await look.take({ validity: '1', last_uid: 6 }, Date.parse('2026-01-01T00:00:00Z'));
   t.deepEqual(failed, ['The mail takes longer than 20 seconds to read.']);
   t.is(taken.state.last_uid, 7);
-  t.is(taken.judged.length, 1);
+  t.is(taken.evaluated.length, 1);
 });

@@ -135,7 +135,7 @@ test.serial('a mailbox’s server can answer anything: a look ends, with mails o
         client.mailboxOpen('INBOX'),
       );
       const parts = {
-        intake: { judge: async () => undefined, unreadable: () => judged },
+        intake: { evaluate: async () => undefined, unreadable: () => judged },
         reader: { read: async () => Promise.reject(new UnreadableMail('no')) },
         checksSenders: false,
         time: systemTime,

@@ -3,7 +3,7 @@ import { parseTriggerConfig } from '../../../src/automation/triggers/config/trig
 import type { WebhookConfig } from '../../../src/automation/triggers/config/webhook-config.js';
 import { messagesOf } from '../../../src/automation/intake/channels.js';
 import { consumerKeyOf, sessionOf } from '../../../src/automation/intake/sender-identity.js';
-import { judgeSender } from '../../../src/automation/intake/sender-access.js';
+import { checkSender } from '../../../src/automation/intake/sender-access.js';
 import { derivedSessionId } from '../../../src/conversations/invocation/index.js';
 
 const agent = '6f0c1c7e-9d3a-4b52-8a51-0f6f8f1d2c3b';
@@ -128,21 +128,21 @@ test('senders are judged by the mode, with phone numbers in one spelling', async
     asked.push(`${column} ${value}`);
     return Promise.resolve(value === '+49171' || value === 'ada@example.com' ? { userId: 'u1' } : undefined);
   };
-  const judge = (access: Record<string, unknown>, key: string | undefined) =>
-    judgeSender(config({ sender_access: access }).sender_access, key, team);
-  t.deepEqual(await judge({}, undefined), { allowed: true, userId: undefined });
+  const check = (access: Record<string, unknown>, key: string | undefined) =>
+    checkSender(config({ sender_access: access }).sender_access, key, team);
+  t.deepEqual(await check({}, undefined), { allowed: true, userId: undefined });
   t.deepEqual(asked, [], 'nobody is looked up where it does not matter');
-  t.true((await judge({ mode: 'members', match_column: 'phone' }, 'whatsapp:+49 171')).allowed);
-  t.true((await judge({ mode: 'members' }, 'Ada@Example.com')).allowed);
-  t.false((await judge({ mode: 'members' }, 'eve@example.com')).allowed);
-  t.false((await judge({ mode: 'members' }, undefined)).allowed);
-  t.is((await judge({ mode: 'members' }, 'ada@example.com')).userId, undefined);
-  t.is((await judge({ mode: 'members', resolve_user: true }, 'ada@example.com')).userId, 'u1');
-  t.is((await judge({ resolve_user: true }, 'ada@example.com')).userId, 'u1');
+  t.true((await check({ mode: 'members', match_column: 'phone' }, 'whatsapp:+49 171')).allowed);
+  t.true((await check({ mode: 'members' }, 'Ada@Example.com')).allowed);
+  t.false((await check({ mode: 'members' }, 'eve@example.com')).allowed);
+  t.false((await check({ mode: 'members' }, undefined)).allowed);
+  t.is((await check({ mode: 'members' }, 'ada@example.com')).userId, undefined);
+  t.is((await check({ mode: 'members', resolve_user: true }, 'ada@example.com')).userId, 'u1');
+  t.is((await check({ resolve_user: true }, 'ada@example.com')).userId, 'u1');
   const listed = { mode: 'whitelist', identifiers: ['whatsapp:+55 11 99999-0000', 'Ada@example.com'] };
-  t.true((await judge(listed, '+5511999990000')).allowed);
-  t.true((await judge(listed, '5511999990000')).allowed);
-  t.true((await judge(listed, 'ada@example.com')).allowed);
-  t.false((await judge(listed, '+5511999990001')).allowed);
-  t.false((await judge(listed, undefined)).allowed);
+  t.true((await check(listed, '+5511999990000')).allowed);
+  t.true((await check(listed, '5511999990000')).allowed);
+  t.true((await check(listed, 'ada@example.com')).allowed);
+  t.false((await check(listed, '+5511999990001')).allowed);
+  t.false((await check(listed, undefined)).allowed);
 });

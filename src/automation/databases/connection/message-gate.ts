@@ -69,7 +69,7 @@ export class MessageGate {
         break;
       }
       const message = bytes.subarray(offset, end);
-      this.#judge(message);
+      this.#check(message);
       yield message;
       offset = end;
     }
@@ -78,7 +78,7 @@ export class MessageGate {
     this.#needed = needed;
   }
 
-  #judge(message: Buffer): void {
+  #check(message: Buffer): void {
     const kind = message[0];
     if (kind === row) return this.#judgeRow(message);
     this.#othersLeft -= 1;

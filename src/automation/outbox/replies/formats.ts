@@ -65,7 +65,7 @@ function twiml(text: string): Rendered {
 }
 
 /** The response to a blocked sender: an empty reply that every channel understands. */
-export const gateAnswer: Rendered = {
+export const emptyTwiml: Rendered = {
   status: 200,
   contentType: 'text/xml',
   body: '<Response></Response>',

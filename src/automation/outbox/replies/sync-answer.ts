@@ -1,7 +1,7 @@
 import { type Ready, whenReady } from '../../../kernel/ready.js';
 import type { WebhookConfig } from '../../triggers/config/webhook-config.js';
 import type { TurnOutcome } from '../../triggers/ports.js';
-import { gateAnswer, type Rendered, renderSync } from './formats.js';
+import { emptyTwiml, type Rendered, renderSync } from './formats.js';
 import { splitAnswer } from './split.js';
 import { derivedTransform, type TextWay, transformed } from './transform.js';
 
@@ -21,7 +21,7 @@ export function syncAnswer(
   ids: AnsweredTurn,
   turn: TurnOutcome,
 ): Ready<Rendered> {
-  if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return gateAnswer;
+  if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return emptyTwiml;
   const { format } = config.response_adapter;
   const failed = turn.outcome === 'FAILED';
   return whenReady(syncText(way, config, turn), (text) =>

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { systemTime } from '../../../../cluster/index.js';
 import { callIdFrom, type CallOrder, callSources } from '../../../../src/models/calls/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
-import { AnswerBuilder, type LlmAnswer, Leaving } from '../../../../src/llm/index.js';
+import { AnswerBuilder, type LlmAnswer, LeaveController } from '../../../../src/llm/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { type CallsRig, orderOf, startCalls } from '../../../support/servers/calls-rig.js';
@@ -173,7 +173,7 @@ test.serial(
     t.not(callId, callIdFrom(`${executionId}/1/2`));
     servers.openai.script({ status: 500 }, { pieces: ['a', 'b'], hangAfter: 1 });
     const asked = servers.openai.requests.length;
-    const signal = new Leaving();
+    const signal = new LeaveController();
     const running = run(orderOf(scope, {}, { callId, signal, executionId }));
     await eventually(() => servers.openai.requests[asked + 1]?.billed.output === 1);
     signal.leave();
@@ -197,12 +197,12 @@ test.serial(
     const limits = limitsOf('free', { monthly_tokens: 0 });
     const model = 'sim.echo';
     const order = orderOf(scope, {}, { limits, model });
-    t.is((await refusal(t, rig.calls.models.judge(order))).code, 'quota_exceeded');
+    t.is((await refusal(t, rig.calls.models.preflight(order))).code, 'quota_exceeded');
     t.is((await refusal(t, run(order))).code, 'quota_exceeded');
-    await rig.calls.models.judge({ ...order, letIn: true });
-    t.is((await run({ ...order, letIn: true })).answer.text, 'echo: say hello');
+    await rig.calls.models.preflight({ ...order, alreadyAdmitted: true });
+    t.is((await run({ ...order, alreadyAdmitted: true })).answer.text, 'echo: say hello');
     const outside = orderOf(scope, {}, { limits, model: 'anthropic.claude-opus-4-5' });
-    t.is((await refusal(t, rig.calls.models.judge(outside))).code, 'MODEL_TIER_RESTRICTED');
+    t.is((await refusal(t, rig.calls.models.preflight(outside))).code, 'MODEL_TIER_RESTRICTED');
   },
 );
 
@@ -250,7 +250,7 @@ test.serial('each call that was let in leaves one row of its own, whatever becam
   await refusal(t, run(orderOf(scope, {})));
   servers.openai.script({ pieces: ['a', 'b'], hangAfter: 1 });
   const asked = servers.openai.requests.length;
-  const signal = new Leaving();
+  const signal = new LeaveController();
   const left = run(orderOf(scope, {}, { signal }));
   await eventually(() => servers.openai.requests[asked]?.billed.output === 1);
   signal.leave();

@@ -198,7 +198,7 @@ test('an attempt that nobody opened, or whose tenant is gone, is closed as nothi
   await ledger.open(left);
   await owner.query('delete from tenants where id = $1', [gone]);
   await ledger.close(closed(left), undefined, left);
-  await ledger.takeBack(never);
+  await ledger.withdraw(never);
   for (const tenantId of [gone, there]) {
     t.deepEqual(await rowsOf(tenantId), []);
     t.deepEqual(await months(tenantId), {});
@@ -209,7 +209,7 @@ test('an attempt that is taken back before its opening comes to light is closed 
   const ledger = await ledgerOn(t);
   const tenantId = await newTenant();
   const row = opened(tenantId);
-  await ledger.takeBack(row);
+  await ledger.withdraw(row);
   await ledger.open(row);
   await ledger.sweep();
   const rows = await rowsOf(tenantId);

@@ -192,7 +192,7 @@ test('tokens of a month add up, show at once where they were booked, and start a
   const limits = { ...limitsOf('free', {}), monthlyTokens: 100 };
   const refusal = async (of: Quota) => of.monthlyRefusal(scope, limits);
   const book = async (tokens: number) => {
-    await store.inTenant(scope, (tx) => quota.bookTokens(tx, new Date(time.wallMs()), tokens));
+    await store.inTenant(scope, (tx) => quota.addTokens(tx, new Date(time.wallMs()), tokens));
     quota.tokensBooked(scope);
   };
   t.is(await refusal(quota), undefined);
@@ -217,7 +217,7 @@ test('GET /api/quota answers the figures of the month to a key and to a user, fr
   const scope = await insertTenant(store);
   const operation = quota.operations.find(({ name }) => name === 'quota.read');
   if (operation === undefined) throw new Error('quota.read is not declared');
-  await store.inTenant(scope, (tx) => quota.bookTokens(tx, new Date('2026-11-05T00:00:00Z'), 1_234));
+  await store.inTenant(scope, (tx) => quota.addTokens(tx, new Date('2026-11-05T00:00:00Z'), 1_234));
   const ask = (caller: TenantCaller) =>
     operation.handle({
       caller,

@@ -7,7 +7,7 @@ import {
   type AdmitRequest,
   QuotaServiceDefinition,
   type SettleRequest,
-  type TakeBackRequest,
+  type RefundRequest,
 } from '../../../../generated/troupe/actors/v1/quota.js';
 import { createActors } from '../../../../src/infra/runtime/index.js';
 import { readSettings } from '../../../../src/kernel/config/index.js';
@@ -51,7 +51,7 @@ test('what one turn of the event loop asks goes in one call for each tenant, and
         }));
         return { answers };
       },
-      takeBack({ entries }: TakeBackRequest) {
+      refund({ entries }: RefundRequest) {
         told.push(`took back ${entries.length}`);
         return {};
       },
@@ -87,8 +87,8 @@ test('what one turn of the event loop asks goes in one call for each tenant, and
     [1, 100],
   );
 
-  questions.takeBack(one, entry(1), 0);
-  questions.takeBack(one, entry(2), 0);
+  questions.refund(one, entry(1), 0);
+  questions.refund(one, entry(2), 0);
   questions.settle(one, { attemptId: 'a', reserved: 9, tokens: 3 });
   questions.settle(one, { attemptId: 'b', reserved: 9, tokens: 4 });
   await questions.flush();

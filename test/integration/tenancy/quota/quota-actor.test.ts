@@ -97,7 +97,7 @@ test('work that was counted ahead and did not begin counts nowhere', async (t) =
     const { refusal, ahead } = await quota.admission.admitRequest(key, 'model-work');
     t.is(refusal, undefined);
     t.is(ahead?.admitted.refusal, undefined, 'the life of the key has room');
-    ahead?.takeBack();
+    ahead?.refund();
     await quota.flush();
     // So that the next question goes by the mailbox too.
     time.advance(31_000);
@@ -175,7 +175,13 @@ test('tokens are reserved where the actor lives, and what was settled shows at o
   const { quota } = await startNode(t);
   const scope = await insertTenant(store);
   const limits = { ...limitsOf('free', {}), monthlyTokens: 100 };
-  const wish = (attemptId: string) => ({ attemptId, tokens: 60, withinMs: 60_000, limits, letIn: false });
+  const wish = (attemptId: string) => ({
+    attemptId,
+    tokens: 60,
+    withinMs: 60_000,
+    limits,
+    alreadyAdmitted: false,
+  });
   t.is(await quota.reserveTokens(scope, wish('a')), undefined);
   t.is(await quota.reserveTokens(scope, wish('b')), undefined);
   const held = await store.inTenant(scope, (tx) =>

@@ -5,7 +5,7 @@ import {
   builtInModels,
   Catalogue,
   CircuitBreakers,
-  Leaving,
+  LeaveController,
   runCall,
   VendorPools,
   type AttemptReport,
@@ -106,7 +106,7 @@ export async function call(targets: readonly Target[], options: CallOptions = {}
     {
       plan: { targets, mayEnlarge: options.mayEnlarge ?? false },
       request: { ...ask('say hello'), ...options.request },
-      signal: options.signal ?? new Leaving(),
+      signal: options.signal ?? new LeaveController(),
       ...(options.limits !== undefined && { limits: options.limits }),
     },
     ports,

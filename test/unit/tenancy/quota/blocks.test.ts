@@ -68,7 +68,7 @@ test('however processes die, stop, take back and change limits, no more is grant
           granted += admitted;
         } else if (one.kind === 'take back' && granted > 0) {
           // Also where another one had granted it, and is gone.
-          node.takeBack(counted);
+          node.refund(counted);
           granted -= 1;
         } else if (one.kind === 'die' || one.kind === 'stop') {
           if (one.kind === 'stop') await node.stop();
@@ -116,7 +116,7 @@ test('what is taken back around midnight stays counted: nobody knows in which da
 test('a window that moves to another process goes on where it was, and forgets one that was taken back', (t) => {
   const [before, after] = [new SlidingWindow(), new SlidingWindow()];
   for (const atMs of [1_000, 1_200, 30_000, 50_000]) before.add(atMs);
-  before.takeBack();
+  before.refund();
   const { agesMs, counts } = before.history(55_000);
   t.is(
     counts.reduce((sum, count) => sum + count, 0),
@@ -129,9 +129,9 @@ test('a window that moves to another process goes on where it was, and forgets o
   t.is(after.used(910_000), 5);
   t.is(after.used(917_000), 3, 'the first two leave a minute after they came');
   t.is(after.roomAtMs(917_000, 3), 945_000);
-  after.takeBack();
-  after.takeBack();
+  after.refund();
+  after.refund();
   t.is(after.used(917_000), 1);
-  for (let more = 0; more < 5; more += 1) after.takeBack();
+  for (let more = 0; more < 5; more += 1) after.refund();
   t.is(after.used(917_000), 0);
 });

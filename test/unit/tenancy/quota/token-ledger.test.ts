@@ -33,7 +33,7 @@ function wish(attemptId: string, changes: Partial<TokenClaim> = {}): TokenClaim 
     tokens: 40,
     withinMs: minuteMs,
     monthlyLimit: 100,
-    letIn: false,
+    alreadyAdmitted: false,
     ...changes,
   };
 }
@@ -79,7 +79,7 @@ test('whoever waits too long is told that it is busy, and holds nothing', async 
 
 test('work that was let in before is let in whatever is used', async (t) => {
   const { book } = build({ used: 500 });
-  t.is(await decided(book.reserve(wish('a', { letIn: true }))), 'reserved');
+  t.is(await decided(book.reserve(wish('a', { alreadyAdmitted: true }))), 'reserved');
 });
 
 test('a settlement counts once, however often it is told, and a reservation once, however often it is asked for', async (t) => {

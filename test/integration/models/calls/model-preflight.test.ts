@@ -13,14 +13,14 @@ test('models are known or not, and refused for the key or the tier that is wanti
   const rig = await startCalls({ databaseUrl: database.url, vendors });
   database.atEnd(() => rig.close());
   const scope = await insertTenant(rig.store);
-  const { judge } = rig.calls;
+  const { preflight } = rig.calls;
   for (const model of ['auto', 'openai.gpt-4.1', 'sim.echo', 'sim.lorem-5'])
-    t.true(judge.isKnown(model), model);
+    t.true(preflight.isKnown(model), model);
   for (const model of ['', 'gpt-4.1', 'nobody.knows', 'sim.nothing', 'openai.']) {
-    t.false(judge.isKnown(model), model);
+    t.false(preflight.isKnown(model), model);
   }
   const fault = (model: string, plan: 'free' | 'enterprise' = 'enterprise') =>
-    judge.faultOf(scope, limitsOf(plan, {}), model);
+    preflight.faultOf(scope, limitsOf(plan, {}), model);
   t.is(await fault('openai.gpt-4.1'), undefined);
   t.is(await fault('sim.echo', 'free'), undefined);
   t.regex((await fault('openai.gpt-4.1', 'free')) ?? '', /which the plan free does not include/);

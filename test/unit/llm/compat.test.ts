@@ -6,7 +6,7 @@ import { pinOf } from '../../../src/llm/index.js';
 import { openSignature, sealSignature } from '../../../src/llm/sealed-signature.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
 import { catalogue, simTarget, target, testPorts } from '../../support/servers/vendors/call-harness.js';
-import { doorServer, type DoorServer } from '../../support/servers/vendors/door-server.js';
+import { compatServer, type CompatServer } from '../../support/servers/vendors/compat-server.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 import type { VendorServer } from '../../support/servers/vendors/vendor-server.js';
 import {
@@ -15,13 +15,13 @@ import {
   resolveVendorModel,
 } from '../../../src/models/compat/index.js';
 
-async function door(t: ExecutionContext, vendor?: VendorServer, model = 'sim.echo'): Promise<DoorServer> {
+async function serve(t: ExecutionContext, vendor?: VendorServer, model = 'sim.echo'): Promise<CompatServer> {
   const ports = testPorts();
   if (vendor !== undefined) {
     await vendor.start();
     t.teardown(() => vendor.stop());
   }
-  const server = await doorServer(vendor === undefined ? simTarget(model) : target(model, vendor), ports);
+  const server = await compatServer(vendor === undefined ? simTarget(model) : target(model, vendor), ports);
   t.teardown(async () => {
     await server.stop();
     await ports.pools.close();
@@ -29,9 +29,9 @@ async function door(t: ExecutionContext, vendor?: VendorServer, model = 'sim.ech
   return server;
 }
 
-const openai = (server: DoorServer): OpenAI =>
+const openai = (server: CompatServer): OpenAI =>
   new OpenAI({ apiKey: 'key', baseURL: `${server.origin}/v1`, maxRetries: 0 });
-const anthropic = (server: DoorServer): Anthropic =>
+const anthropic = (server: CompatServer): Anthropic =>
   new Anthropic({ apiKey: 'key', baseURL: server.origin, maxRetries: 0 });
 
 const toolCalls = [
@@ -40,7 +40,7 @@ const toolCalls = [
 ];
 
 test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that it asked for', async (t) => {
-  const client = openai(await door(t));
+  const client = openai(await serve(t));
   const messages = [{ role: 'user' as const, content: 'Grüße aus Köln' }];
   const whole = await client.chat.completions.create({ model: 'sim.echo', messages });
   t.is(whole.choices[0]?.message.content, 'echo: Grüße aus Köln');
@@ -72,7 +72,7 @@ test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that 
 
 test('OpenAI’s client gets tool calls of another vendor, and brings their results back', async (t) => {
   const vendor = new AnthropicServer();
-  const server = await door(t, vendor, 'anthropic.claude-haiku-4-5');
+  const server = await serve(t, vendor, 'anthropic.claude-haiku-4-5');
   const client = openai(server);
   vendor.script({ thinking: ['hm'], pieces: ['Let me see.'], toolCalls }, { toolCalls });
   const request = {
@@ -113,7 +113,7 @@ test('OpenAI’s client gets tool calls of another vendor, and brings their resu
 });
 
 test('Anthropic’s client gets a whole answer, a stream, thoughts and interleaved calls of another vendor', async (t) => {
-  const echo = anthropic(await door(t));
+  const echo = anthropic(await serve(t));
   const request = {
     model: 'sim.echo',
     max_tokens: 100,
@@ -125,7 +125,7 @@ test('Anthropic’s client gets a whole answer, a stream, thoughts and interleav
   t.is(whole.usage.output_tokens, 2);
 
   const vendor = new OpenAiServer('xai');
-  const client = anthropic(await door(t, vendor, 'xai.grok-4.3'));
+  const client = anthropic(await serve(t, vendor, 'xai.grok-4.3'));
   vendor.script({ thinking: ['let me', ' think'], pieces: ['Hi', ' you'], toolCalls });
   const final = await client.messages.stream(request).finalMessage();
   t.deepEqual(
@@ -143,7 +143,7 @@ test('Anthropic’s client gets a whole answer, a stream, thoughts and interleav
 
 test('a signed thought survives the way out and back, bound to its maker', async (t) => {
   const vendor = new AnthropicServer();
-  const server = await door(t, vendor, 'anthropic.claude-sonnet-4-5');
+  const server = await serve(t, vendor, 'anthropic.claude-sonnet-4-5');
   const client = anthropic(server);
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'time?' }];
   const request = { model: 'anthropic.claude-sonnet-4-5', max_tokens: 100, messages };
@@ -167,7 +167,7 @@ test('a signed thought survives the way out and back, bound to its maker', async
 
 test('clients read the platform’s refusals as their own, before and inside a stream', async (t) => {
   const vendor = new OpenAiServer();
-  const server = await door(t, vendor, 'openai.gpt-4.1');
+  const server = await serve(t, vendor, 'openai.gpt-4.1');
   const bad = await t.throwsAsync(
     openai(server).chat.completions.create({
       model: 'm',

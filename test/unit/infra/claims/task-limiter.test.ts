@@ -1,5 +1,5 @@
 import test from 'ava';
-import { TaskLimiter } from '../../../src/infra/claims/task-limiter.js';
+import { TaskLimiter } from '../../../../src/infra/claims/task-limiter.js';
 
 /** Work that ends when it is told to. */
 function held() {

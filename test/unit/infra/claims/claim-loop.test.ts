@@ -1,8 +1,8 @@
 import test from 'ava';
-import { systemTime } from '../../../cluster/index.js';
-import { failureReport } from '../../../src/automation/messages/failure-report.js';
-import { ClaimLoop, type ClaimLoopParts } from '../../../src/infra/claims/claim-loop.js';
-import { eventually } from '../../support/clocks/eventually.js';
+import { systemTime } from '../../../../cluster/index.js';
+import { failureReport } from '../../../../src/automation/messages/failure-report.js';
+import { ClaimLoop, type ClaimLoopParts } from '../../../../src/infra/claims/claim-loop.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 
 function rounds(parts: Partial<ClaimLoopParts<string>>) {
   const reports: string[] = [];

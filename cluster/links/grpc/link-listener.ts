@@ -33,7 +33,7 @@ const lastWordsMs = 1_000;
  * TLS and HTTP/2 must be done, and the secret be proved, before the time is over. Where there are too many, the
  * address that has most of them loses its oldest, so that a flood from one place keeps nobody else out.
  */
-export class Door {
+export class LinkListener {
   readonly #parts: DoorParts;
   readonly #server: Server;
   readonly #connections = new Map<string, Connection>();

@@ -22,7 +22,7 @@ import {
 } from '../../../../src/models/compat/index.js';
 import { platformFailure } from '../../../../src/models/calls/platform-failure.js';
 
-export interface DoorServer {
+export interface CompatServer {
   readonly origin: string;
   readonly seen: LlmRequest[];
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ interface Frames {
 }
 
 /** Serves every request at either door from one target. */
-export async function doorServer(target: Target, ports: CallPorts): Promise<DoorServer> {
+export async function compatServer(target: Target, ports: CallPorts): Promise<CompatServer> {
   const seen: LlmRequest[] = [];
   const origin = {
     vendor: target.model.vendor,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
-import { createSealer, SealError } from '../../src/infra/sealing/index.js';
+import { createSealer, SealError } from '../../../../src/infra/sealing/index.js';
 
 const key = Buffer.alloc(32, 1);
 const otherKey = Buffer.alloc(32, 2);

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { partsOfSchema, type SchemaParts } from './json-schema-parts.js';
 
-export interface JudgeInput {
+export interface SchemaCheckInput {
   readonly [name: string]: string;
   readonly schema: string;
 }
@@ -13,7 +13,7 @@ export interface JsonSchemaFault {
   readonly issue: string;
 }
 
-export type Judged = { readonly fault: JsonSchemaFault | undefined };
+export type SchemaCheck = { readonly fault: JsonSchemaFault | undefined };
 
 /** Vendors accept a few hundred, and models use a few dozen well. */
 const subschemasMax = 2_000;
@@ -28,7 +28,7 @@ const reasonCharsMax = 200;
  */
 const isSchema = draft('https://json-schema.org/draft/2020-12/schema');
 
-export function run({ schema: json }: JudgeInput): Judged {
+export function run({ schema: json }: SchemaCheckInput): SchemaCheck {
   return { fault: faultOf(JSON.parse(json) as object) };
 }
 
