@@ -25,7 +25,7 @@ interface OpenCall {
   signature?: string;
 }
 
-/** Puts an answer together from its events. Signed parts are marked with who made them. */
+/** Assembles an answer from its events. Signed parts are marked with their origin. */
 export class AnswerBuilder {
   readonly #parts: OpenPart[] = [];
   readonly #calls: OpenCall[] = [];

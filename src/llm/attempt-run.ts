@@ -48,7 +48,7 @@ export class AttemptRun {
     };
   }
 
-  /** Content, a thought or a tool call was handed out. */
+  /** Content, a thought or a tool call was emitted. */
   get signalled(): boolean {
     return this.#signalled;
   }
@@ -78,7 +78,7 @@ export class AttemptRun {
 
   readonly #onAbort = (): void => this.#attempt?.abort();
 
-  /** The events since the last time, if there are any. Closing events are kept for `closing`. */
+  /** Returns the new events, if there are any. Closing events are kept for `closing`. */
   take(): readonly LlmEvent[] | undefined {
     const attempt = this.#attempt;
     if (attempt === undefined) return undefined;
@@ -89,17 +89,17 @@ export class AttemptRun {
     return batch;
   }
 
-  /** Nothing more will come; to be asked after `take` had nothing. */
+  /** Whether the attempt has ended; valid after `take` returned nothing. */
   get ended(): boolean {
     return this.#attempt?.ended ?? true;
   }
 
-  /** Until there is something to take, or the end. */
+  /** Resolves when there are new events or the attempt has ended. */
   wait(): Promise<void> {
     return this.#attempt?.wait() ?? Promise.resolve();
   }
 
-  /** Ends what still runs and says how it went. */
+  /** Ends the attempt if it still runs, and returns its result. */
   settle(): AttemptReport {
     this.#call.signal.removeEventListener('abort', this.#onAbort);
     const attempt = this.#attempt;
@@ -221,7 +221,7 @@ function outcomeOf(error: VendorError | undefined): AttemptOutcome {
   return error.failure === 'timeout' ? 'timeout' : 'failed';
 }
 
-/** The verdict on the vendor and its key; a bad request or a caller who left gives none. */
+/** The outcome for the vendor's breaker. A bad request or a caller that left has none. */
 function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
   switch (report.error?.failure) {
     case undefined:

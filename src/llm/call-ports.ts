@@ -10,7 +10,7 @@ import type { VendorError } from './vendor-error.js';
 export interface CallLimits {
   readonly firstSignalMs: number;
   readonly idleMs: number;
-  /** For all attempts together. */
+  /** The limit for all attempts together. */
   readonly callMs: number;
 }
 

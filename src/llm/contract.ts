@@ -1,5 +1,5 @@
 /**
- * The one form in which the platform speaks of a model call, whoever serves it. Adapters translate it to a vendor's
+ * The platform's own form of a model call, the same for all vendors. Adapters translate it to a vendor's
  * request and the vendor's reply back; nothing above them knows a vendor's names.
  */
 import type { Usage } from './usage.js';
@@ -39,7 +39,7 @@ export interface ImagePart {
 export interface ThinkingPart {
   readonly type: 'thinking';
   readonly text: string;
-  /** Opaque; whatever the vendor wants to see again. */
+  /** Opaque data that the vendor expects back. */
   readonly signature?: string;
   readonly origin?: Origin;
 }
@@ -121,11 +121,11 @@ export interface LlmRequest {
   readonly seed?: number;
   readonly responseFormat?: ResponseFormat;
   readonly reasoningEffort?: ReasoningEffort;
-  /** How the vendor is asked; a caller who wants the answer whole may still be served from a stream. */
+  /** Whether the vendor streams; a caller that wants a whole answer may still be served from a stream. */
   readonly stream: boolean;
 }
 
-/** Whether only a model that can see may answer. */
+/** Whether the model must accept images. */
 export function hasImages({ messages }: LlmRequest): boolean {
   return messages.some(
     (message) =>
@@ -146,7 +146,7 @@ export type StopReason =
   | 'error'
   | 'other';
 
-/** What a model's answer is made of, in the order in which it comes. */
+/** The events of a model's answer, in the order of arrival. */
 export type LlmEvent =
   | { readonly type: 'start'; readonly id: string | undefined; readonly model: string | undefined }
   | { readonly type: 'content'; readonly text: string }
@@ -169,7 +169,7 @@ export type LlmEvent =
   /** Unknown to the adapter. Passed on for logs and for compatible interfaces of the same format; never an error. */
   | { readonly type: 'unknown'; readonly raw: unknown };
 
-/** What an adapter reads from a reply: an event, or that the vendor reported a failure inside a good status. */
+/** An item that an adapter reads from a reply: an event, or a failure that the vendor reported inside a success status. */
 export type ReplyItem = LlmEvent | { readonly type: 'failure'; readonly error: VendorError };
 
 /**

@@ -55,9 +55,9 @@ export interface Unfinished {
   readonly request: LlmRequest;
   readonly maxOutputTokens: number;
   readonly reported: Usage | undefined;
-  /** A good status came. */
+  /** A success status arrived. */
   readonly accepted: boolean;
-  /** We ended it: by a clock, or because the caller left. */
+  /** The platform ended it: a time limit passed, or the caller left. */
   readonly endedByUs: boolean;
   readonly billsCutStreams: boolean;
   readonly seen: { readonly bytes: number; readonly pieces: number };

@@ -16,7 +16,7 @@ export function header(headers: Headers, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-/** `retry-after-ms`, `Retry-After` in seconds (fractions too) or as a date; undefined where none can be read. */
+/** Reads `retry-after-ms`, or `Retry-After` in seconds (also fractions) or as a date; undefined if there is none. */
 export function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const exact = Number.parseFloat(header(headers, 'retry-after-ms') ?? '');
   if (Number.isFinite(exact) && exact >= 0) return exact;

@@ -16,7 +16,7 @@ export interface AttemptPorts {
   readonly adapterOf: (vendor: string) => VendorAdapter | undefined;
 }
 
-/** Opens the attempt where its target is: over the network, or in the built-in vendor. Nothing is thrown. */
+/** Opens the attempt over the network or in the built-in vendor. It never throws. */
 export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: ClockLimits): Attempt {
   const { model, credential } = start.target;
   const origin = { vendor: model.vendor, model: model.id, credentialId: credential.id };
@@ -24,7 +24,7 @@ export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: Cl
   const request = {
     ...start.request,
     messages: historyFor(start.request.messages, origin),
-    // More than a model can write is no error: callers give one bound for many models, and vendors answer 400 to it.
+    // The bound is reduced to the model's maximum: callers set one bound for many models, and vendors refuse a larger one with 400.
     ...(maxTokens !== undefined && { maxTokens: Math.min(maxTokens, model.maxOutputTokens) }),
   };
   if (model.vendor === 'sim') return openSim(start, request, ports, clocks);

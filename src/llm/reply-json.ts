@@ -12,12 +12,12 @@ export type Loose<T> = [T] extends [readonly (infer Item)[]]
     ? { readonly [Key in KeysOf<T>]?: Loose<NonNullable<FieldOf<T, Key>>> | null | undefined }
     : unknown;
 
-/** Keeps the item's type beside a list that may turn out to be none; `list` is the only way in. */
+/** A list that may be missing, with the type of its items; read it with `list`. */
 export interface LooseList<Item> {
   readonly '~item'?: Item;
 }
 
-/** The fields of every member of a union, since which member it is has not been looked at yet. */
+/** The fields of all members of a union whose member is not known yet. */
 type KeysOf<T> = T extends unknown ? keyof T : never;
 type FieldOf<T, Key extends PropertyKey> = T extends unknown ? (Key extends keyof T ? T[Key] : never) : never;
 
@@ -25,7 +25,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The objects of a list; what is none is left out. */
+/** The objects of a list; other values are left out. */
 export function list<Item>(value: LooseList<Item> | null | undefined): readonly Loose<Item>[] {
   return Array.isArray(value) ? value.filter((each): each is Loose<Item> => isRecord(each)) : [];
 }
@@ -38,7 +38,7 @@ export function integer(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** What is shorter is parsed within some milliseconds, whatever it holds. */
+/** A shorter text is parsed within a few milliseconds. */
 const uncountedLength = 64 * 1024;
 
 export function parseJson(source: string): unknown {
@@ -51,7 +51,7 @@ export function parseJson(source: string): unknown {
   }
 }
 
-/** Arguments that a model wrote, as the object that some vendors want back; what cannot be parsed becomes empty. */
+/** The arguments of a model's tool call as an object, which some vendors require; unparsable text becomes an empty object. */
 export function argumentsObject(source: string): Record<string, unknown> {
   const parsed = parseJson(source);
   return isRecord(parsed) ? { ...parsed } : {};

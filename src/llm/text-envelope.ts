@@ -3,7 +3,7 @@
  * stands before and after that text is remembered; a following piece with the very same surroundings is the same
  * object with another text, and need not be parsed. That saves nine tenths of the reading of a long answer.
  *
- * Only texts without escapes are taken: between its quotes there is then nothing that could end the text sooner.
+ * Only texts without escapes qualify: nothing between their quotes can end the text early.
  */
 export class TextEnvelope {
   readonly #field: string;
@@ -26,7 +26,7 @@ export class TextEnvelope {
     return text.includes('\\') ? undefined : text;
   }
 
-  /** Remembers the surroundings of `text` in a piece whose only news it was. */
+  /** Remembers the surroundings of `text` in a piece in which only the text is new. */
   learn(piece: string, text: string): void {
     this.#prefix = '';
     const literal = `"${text}"`;
@@ -34,7 +34,7 @@ export class TextEnvelope {
     for (const field of [this.#field, `${this.#field} `]) {
       const at = piece.indexOf(field + literal);
       if (at === -1) continue;
-      // Were it there twice, one could not tell which of them is the answer.
+      // If the text occurs twice, the position of the answer is ambiguous.
       if (piece.indexOf(field + literal, at + 1) !== -1) return;
       const start = at + field.length + 1;
       this.#prefix = piece.slice(0, start);

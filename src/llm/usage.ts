@@ -1,20 +1,20 @@
 /**
- * Tokens of one attempt, split by how they are priced. The parts are disjoint, so their sum is what the vendor bills,
- * whatever its own names include in each other: `assertConsistent` holds every adapter to that.
+ * Tokens of one attempt, split by price. The parts are disjoint, so their sum is what the vendor bills,
+ * even where the vendor's own counts overlap: `assertConsistent` checks each adapter.
  */
 export interface Usage {
   readonly inputUncached: number;
   readonly cacheRead: number;
-  /** Input written to the vendor's cache, by how long it is kept; the prices differ. */
+  /** Input written to the vendor's cache, by retention time, since the prices differ. */
   readonly cacheWrite5m: number;
   readonly cacheWrite1h: number;
   readonly outputVisible: number;
   readonly reasoning: number;
-  /** Results of tools that the vendor itself ran, fed back to the model as input. */
+  /** Results of the vendor's own tools, returned to the model as input. */
   readonly toolPrompt: number;
-  /** `estimated`: the vendor never said; `reconciled`: corrected later from its records. */
+  /** `estimated`: the vendor reported none; `reconciled`: corrected later from its records. */
   readonly source: 'reported' | 'estimated' | 'reconciled';
-  /** What the vendor says the call cost, in dollars, where it says so. */
+  /** The cost that the vendor reported, in dollars. */
   readonly vendorCost?: number;
   /** The vendor's own object, for audits. */
   readonly raw: unknown;
@@ -53,18 +53,18 @@ export function addUsage(a: Usage, b: Usage): Usage {
     outputVisible: a.outputVisible + b.outputVisible,
     reasoning: a.reasoning + b.reasoning,
     toolPrompt: a.toolPrompt + b.toolPrompt,
-    // One guess among them makes the sum a guess.
+    // The sum is estimated if one part is.
     source: a.source === 'reported' ? b.source : a.source,
     raw: null,
   };
 }
 
-/** A count from outside: vendors send null, strings, negatives and fractions at times. */
+/** A vendor's count: some send null, strings, negatives or fractions. */
 export function tokenCount(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
 }
 
-/** Takes `part` out of `whole` without going below zero: vendors' parts do not always fit in their totals. */
+/** Subtracts `part` from `whole`, at least 0: vendors' parts can exceed their totals. */
 export function splitOff(whole: number, part: number): { readonly rest: number; readonly part: number } {
   const taken = Math.min(whole, part);
   return { rest: whole - taken, part: taken };

@@ -1,6 +1,6 @@
 /**
- * Everything that can go wrong between the platform and a vendor, sorted by what may be done about it. Adapters sort
- * once; whoever decides on retries (`routing/retry-policy.ts`) looks only at the class.
+ * Each failure between the platform and a vendor, classified by the possible reaction. Adapters classify
+ * once; the retry policy (`routing/retry-policy.ts`) reads only the class.
  */
 
 export type FailureClass =
@@ -19,7 +19,7 @@ export type FailureClass =
   | 'policy'
   /** Connection refused, reset, cut off. */
   | 'transport'
-  /** A good status with a reply that cannot be read. */
+  /** A success status with an unreadable reply. */
   | 'nonsense'
   /** One of the platform's clocks ran out. */
   | 'timeout'
@@ -44,7 +44,7 @@ export interface VendorErrorContext {
   readonly cause?: unknown;
 }
 
-/** Long enough for any vendor's reason, too short to carry a prompt back. */
+/** Long enough for a vendor's reason, too short to repeat a prompt. */
 const originalErrorCharsMax = 500;
 
 export class VendorError extends Error {
@@ -56,7 +56,7 @@ export class VendorError extends Error {
   readonly neverRetry: boolean;
   readonly clock: Clock | undefined;
 
-  /** `reason` is the vendor's own text; it is scrubbed and bounded here, so that no path can forget it. */
+  /** `reason` is the vendor's own text. It is redacted and bounded here, so that no caller can forget it. */
   constructor(failure: FailureClass, reason: string, context: VendorErrorContext) {
     super(bounded(scrubbed(reason)), { cause: context.cause });
     this.name = 'VendorError';
@@ -88,7 +88,7 @@ function bounded(text: string): string {
   return text.length <= originalErrorCharsMax ? text : `${text.slice(0, originalErrorCharsMax - 1)}…`;
 }
 
-/** Every form in which a secret comes back in an error: as it is, percent-encoded, in base64. */
+/** The forms in which an error can repeat a secret: plain, percent-encoded, base64. */
 export function withoutSecret(text: string, secret: string): string {
   let clean = text;
   for (const form of formsOf(secret)) {
@@ -97,7 +97,7 @@ export function withoutSecret(text: string, secret: string): string {
   return clean;
 }
 
-/** Of the secret that was asked about last: mostly the platform's, again and again. */
+/** Caches the forms of the last secret, since most calls use the same platform key. */
 let latest: readonly string[] = [];
 
 function formsOf(secret: string): readonly string[] {
@@ -106,7 +106,7 @@ function formsOf(secret: string): readonly string[] {
   return latest;
 }
 
-/** What looks like a credential, also a partly masked one as vendors print it (`sk-abc***xyz`). */
+/** Matches credentials, also partly masked ones as vendors print them (`sk-abc***xyz`). */
 const credentialShapes = [
   /\b(?:sk|rk|pk|xai|gsk|sk-ant|sk-or|sk-proj|svc_live|svc_test|svc_dev|ghp|xox[abp])[-_][\w*.…-]{6,}/gi,
   /\bAIza[\w*-]{8,}/g,

@@ -9,7 +9,7 @@ export type VendorSettings = Readonly<
   >
 >;
 
-/** A tenant's own key, as the vault gives it. */
+/** A tenant's own key, as read from the vault. */
 export interface TenantKey {
   readonly secretId: string;
   /** Changes with the value, so that observations of a refused key do not apply to its successor. */

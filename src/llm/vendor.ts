@@ -1,9 +1,9 @@
 import type { LlmRequest, ReplyItem } from './contract.js';
 import type { VendorError } from './vendor-error.js';
 
-/** What an adapter needs to know of the model that it asks. */
+/** The facts of a model that an adapter needs. */
 export interface VendorModel {
-  /** The vendor's own name of it. */
+  /** The vendor's name of the model. */
   readonly name: string;
   readonly maxOutputTokens: number;
   readonly capabilities: ReadonlySet<string>;
@@ -16,7 +16,7 @@ export interface VendorRequest {
 }
 
 export interface SseEvent {
-  /** Empty where the vendor names none. */
+  /** Empty if the vendor sends none. */
   readonly event: string;
   readonly data: string;
 }
@@ -31,24 +31,24 @@ export interface ErrorReply {
   readonly nowMs: number;
 }
 
-/** Reads one streamed reply. It keeps what must be kept from event to event, so each reply gets its own. */
+/** Reads one streamed reply. It keeps state between events, so each reply has its own reader. */
 export interface StreamReader {
   read(event: SseEvent, out: ReplyItem[]): void;
-  /** The vendor said that nothing more will come, whether or not it closes the connection. */
+  /** Whether the vendor announced the end, even if the connection stays open. */
   readonly done: boolean;
-  /** The vendor closed the stream: completes what it left open, or says that the answer was cut off. */
+  /** Called when the vendor closed the stream: completes open parts, or reports that the answer was cut off. */
   end(out: ReplyItem[]): void;
 }
 
-/** The seam to a vendor: pure functions, no sockets and no clocks. */
+/** The interface to a vendor: pure functions without sockets and clocks. */
 export interface VendorAdapter {
   readonly vendor: string;
-  /** Whether a call whose connection closes early is billed whole all the same (streamed ones included). */
+  /** Whether the vendor bills a whole answer even if the connection closes early (also when streaming). */
   readonly billsCutStreams: boolean;
   toRequest(request: LlmRequest, model: VendorModel): VendorRequest;
   authorization(secret: string | undefined): Readonly<Record<string, string>>;
   reader(): StreamReader;
-  /** A whole reply, as the items that a stream would have given. */
+  /** Converts a whole reply to the items of a stream. */
   fromReply(body: unknown, out: ReplyItem[]): void;
   mapError(reply: ErrorReply): VendorError;
 }

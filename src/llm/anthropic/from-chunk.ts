@@ -72,7 +72,7 @@ export class AnthropicStreamReader implements StreamReader {
         return;
       case 'message_stop':
         this.#done = true;
-        // Some that imitate this vendor name no reason; the end was proper all the same.
+        // Some imitators send no stop reason; the answer is complete nevertheless.
         if (!this.#stopped) this.#readStop('end_turn', out);
         return;
       case 'ping':
@@ -176,7 +176,7 @@ export class AnthropicStreamReader implements StreamReader {
     const block = this.#blocks.get(blockIndex);
     this.#blocks.delete(blockIndex);
     if (block?.kind === 'tool') {
-      // A tool without parameters is called without a single piece of arguments.
+      // A call of a tool without parameters has no argument pieces.
       if (!block.wrote) out.push({ type: 'tool_call_arguments', index: block.index, text: '{}' });
       out.push({ type: 'tool_call_end', index: block.index });
     } else if (block?.kind === 'thinking') {

@@ -6,7 +6,7 @@ import { mapAnthropicErrorEvent } from './map-error.js';
 import { anthropicStopReason } from './map-stop-reason.js';
 import { anthropicUsage } from './usage.js';
 
-/** A whole reply, as the items that a stream would have given. */
+/** Converts a whole reply to the items of a stream. */
 export function fromAnthropicReply(body: unknown, out: ReplyItem[]): void {
   if (isRecord(body) && body['type'] === 'error') {
     out.push({ type: 'failure', error: mapAnthropicErrorEvent(body) });

@@ -20,7 +20,7 @@ export function mapAnthropicError(reply: ErrorReply): VendorError {
   const { type, message } = errorFacts(parseJson(reply.body));
   const retryAfter = retryAfterMs(reply.headers, reply.nowMs);
   const failure = classOf(type, message ?? '', failureByStatus(reply.status));
-  // A 429 that names no time is a spending limit: the same account will not be served again soon.
+  // A 429 without a retry time is a spending limit: a retry with the same account fails.
   const spendingLimit = reply.status === 429 && retryAfter === undefined;
   const refusesRepeat = header(reply.headers, 'x-should-retry') === 'false';
   return new VendorError(failure, message ?? reply.body, {
@@ -32,7 +32,7 @@ export function mapAnthropicError(reply: ErrorReply): VendorError {
   });
 }
 
-/** The `error` event, which may come at any point after a good status. */
+/** The `error` event, which may arrive at any point after a success status. */
 export function mapAnthropicErrorEvent(raw: unknown): VendorError {
   const { type, message } = errorFacts(raw);
   const failure = classOf(type, message ?? '', undefined);

@@ -18,7 +18,7 @@ import type {
 import { argumentsObject } from '../reply-json.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 
-/** This vendor insists on a bound; one that is roomy for an answer and far from a whole window of output. */
+/** This vendor requires a bound. The default is ample for an answer and far below the largest output. */
 const defaultMaxTokens = 8192;
 
 const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisfies Record<
@@ -52,7 +52,7 @@ function systemText(request: LlmRequest): string {
   return texts.join('\n\n');
 }
 
-/** Temperatures end at 1 here, and only one of the two knobs may be turned. */
+/** Temperatures end at 1, and only one of the two sampling parameters may be set. */
 function sampling(request: LlmRequest, model: VendorModel): { temperature?: number; top_p?: number } {
   if (!model.capabilities.has('temperature')) return {};
   if (request.temperature !== undefined) return { temperature: Math.min(1, request.temperature) };

@@ -18,7 +18,7 @@ export function anthropicUsage(raw: unknown): Usage {
   return { ...usage, raw };
 }
 
-/** Totals of a later event replace earlier ones; what it leaves out or nulls stays as it was. */
+/** Totals of a later event replace earlier ones; absent and null fields keep their values. */
 export function mergeAnthropicUsage(
   earlier: Readonly<Record<string, unknown>>,
   later: unknown,

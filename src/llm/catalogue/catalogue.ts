@@ -3,7 +3,7 @@ import { parseSimModel } from '../sim/sim-model.js';
 import { fromEntry, type CatalogueModel, type ModelEntry } from './model.js';
 import { CatalogueError, parseModels } from './models-file.js';
 
-/** The vendors that are built in; `sim` beside them is a vendor for trials and never counted as one of them. */
+/** The built-in vendors. The simulated vendor `sim` is not one of them. */
 export const builtInVendors = ['openai', 'anthropic', 'google', 'xai', 'openrouter'] as const;
 export type BuiltInVendor = (typeof builtInVendors)[number];
 
@@ -11,7 +11,7 @@ export type Resolution =
   | { readonly model: CatalogueModel }
   | { readonly problem: 'invalid_model' | 'invalid_provider' };
 
-/** Every model that can be named. Later sources replace entries of the same id. */
+/** All known models. Later sources replace entries with the same id. */
 export class Catalogue {
   readonly #models = new Map<string, CatalogueModel>();
   readonly #vendors = new Set<string>(['sim', ...builtInVendors]);
@@ -35,7 +35,7 @@ export class Catalogue {
     return this.#models.get(id) ?? this.#sim(id);
   }
 
-  /** What a caller means by `model` and, perhaps, `provider`; the vendor may stand in either. */
+  /** Resolves `model` and the optional `provider`; either may name the vendor. */
   resolve(model: string, provider?: string): Resolution {
     if (provider !== undefined && !this.#vendors.has(provider)) return { problem: 'invalid_provider' };
     const found =
@@ -46,7 +46,7 @@ export class Catalogue {
       : { problem: 'invalid_model' };
   }
 
-  /** The models of `sim` are made from their names. */
+  /** Models of `sim` are derived from their names. */
   #sim(id: string): CatalogueModel | undefined {
     const name = id.startsWith('sim.') ? id.slice('sim.'.length) : '';
     const pattern = this.#models.get('sim.echo');
@@ -55,7 +55,7 @@ export class Catalogue {
   }
 }
 
-/** The catalogue that comes with the product. */
+/** The built-in catalogue. */
 export function builtInModels(): readonly ModelEntry[] {
   return [...builtInVendors, 'sim'].flatMap((vendor) => {
     const url = new URL(`./models/${vendor}.json`, import.meta.url);

@@ -3,7 +3,7 @@ import type { ModelTier } from '../../kernel/plans/index.js';
 
 export const modelTiers = ['economical', 'premium', 'flagship'] as const satisfies readonly ModelTier[];
 
-/** Kinds of task that models differ in; auto routing looks for what a prompt asks. */
+/** The kinds of task in which models differ; auto routing classifies prompts by them. */
 export const taskKinds = ['code', 'mathematics', 'reasoning', 'extraction', 'small_talk', 'general'] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
@@ -18,31 +18,31 @@ const rates = {
   cache_write_1h_per_mtok: dollars.optional(),
 };
 
-/** What the whole call costs once its prompt is longer than `above_tokens`. */
+/** The prices of the whole call if its prompt is longer than `above_tokens`. */
 const longPrompt = z.strictObject({ above_tokens: tokens, ...rates });
 
 /** Dollars per million tokens. */
 export const priceSchema = z.strictObject({ ...rates, long_prompt: longPrompt.optional() });
 
-/** One vendor name for all vendors: what comes before the first dot of a model's id. */
+/** A vendor's name: the part of a model's id before the first dot. */
 export const vendorName = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,62}$/, 'a vendor is lower-case letters, digits and hyphens');
 
-/** One entry of the catalogue, as it stands in its files and in `GET /api/v3/llm/models`. */
+/** An entry of the catalogue, in the format of its files and of `GET /api/v3/llm/models`. */
 export const modelFields = z.strictObject({
   id: z.string().min(3).max(200),
   vendor: vendorName,
-  /** The vendor's own name, where it is not simply what follows the vendor in the id. */
+  /** The vendor's name of the model, if it differs from the id without the vendor. */
   vendor_model: z.string().min(1).max(200).optional(),
   tier: z.enum(modelTiers),
   context_window: tokens,
   max_output_tokens: tokens,
   price: priceSchema,
   capabilities: z.array(z.string().regex(/^[a-z0-9_]{1,40}$/)).max(40),
-  /** How good its answers are, 1 to 100, by the operator's judgement; auto routing weighs it against the price. */
+  /** The quality of its answers, 1 to 100, set by the operator; auto routing weighs it against the price. */
   quality: z.int().min(1).max(100).default(50),
-  /** Kinds of task at which it is better than its quality says. */
+  /** The kinds of task at which it exceeds its general quality. */
   strengths: z.array(z.enum(taskKinds)).max(6).default([]),
 });
 
@@ -54,11 +54,11 @@ export const modelSchema = modelFields.refine((model) => model.id.startsWith(`${
 export type ModelEntry = z.output<typeof modelSchema>;
 export type Price = ModelEntry['price'];
 
-/** A model as the rest of the subject uses it. */
+/** A model in the form that the rest of the library uses. */
 export interface CatalogueModel {
   readonly id: string;
   readonly vendor: string;
-  /** The vendor's own name of it. */
+  /** The vendor's name of the model. */
   readonly name: string;
   readonly tier: ModelTier;
   readonly contextWindow: number;

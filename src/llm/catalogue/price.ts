@@ -3,9 +3,9 @@ import { inputTokens } from '../usage.js';
 import type { Price } from './model.js';
 
 /**
- * What an attempt costs in dollars. Where the vendor says itself what it charged, that counts. Prices that a list
- * leaves out follow the vendors' habit: reading the cache at the price of input, writing it at 1.25 times that, for an
- * hour at twice.
+ * The cost of an attempt in dollars. If the vendor reports its charge, that is used. Missing prices follow the
+ * vendors' usual ratios: cache reads cost as much as input, cache writes 1.25 times that, cache writes for an
+ * hour twice.
  */
 export function costOf(usage: Usage, price: Price): number {
   if (usage.vendorCost !== undefined) return usage.vendorCost;
@@ -21,12 +21,12 @@ export function costOf(usage: Usage, price: Price): number {
   return exact(perMillion / 1e6);
 }
 
-/** What several attempts cost together. */
+/** The total cost of several attempts. */
 export function sumOfCosts(costs: readonly number[]): number {
   return exact(costs.reduce((sum, cost) => sum + cost, 0));
 }
 
-/** To a billionth of a dollar: below any price, above what doubles add up wrongly. */
+/** Rounded to a billionth of a dollar: finer than any price, coarser than the error of adding doubles. */
 function exact(dollars: number): number {
   return Math.round(dollars * 1e9) / 1e9;
 }

@@ -7,7 +7,7 @@ import { toolCallsMax } from './from-chunk.js';
 import { mapChatErrorObject } from './map-error.js';
 import { chatStopReason } from './map-stop-reason.js';
 
-/** A whole reply, as the items that a stream would have given. */
+/** Converts a whole reply to the items of a stream. */
 export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyItem[]): void {
   const { vendor } = dialect;
   if (!isRecord(body)) {

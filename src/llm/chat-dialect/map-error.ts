@@ -29,7 +29,7 @@ const byCode: Readonly<Record<string, FailureClass>> = {
   service_unavailable: 'overload',
 };
 
-/** A refusal by status. */
+/** Maps an error status. */
 export function mapChatError(vendor: string, reply: ErrorReply): VendorError {
   const error = errorObject(parseJson(reply.body));
   const retryAfter = retryAfterMs(reply.headers, reply.nowMs);
@@ -43,7 +43,7 @@ export function mapChatError(vendor: string, reply: ErrorReply): VendorError {
   });
 }
 
-/** An error that came as ordinary data inside a good status. */
+/** Maps an error that arrived as ordinary data with a success status. */
 export function mapChatErrorObject(vendor: string, raw: unknown): VendorError {
   const error = errorObject({ error: raw });
   const status = error.status;
@@ -63,7 +63,7 @@ interface ErrorFacts {
   readonly moderated: boolean;
 }
 
-/** `{error: {…}}`, the same as a list of one, flat, or a plain text: vendors send all of them. */
+/** Accepts `{error: {…}}`, a list with one such object, a flat object, or plain text: vendors send all of them. */
 function errorObject(body: unknown): ErrorFacts {
   const whole = Array.isArray(body) ? body[0] : body;
   const inner = isRecord(whole) ? (whole['error'] ?? whole) : whole;

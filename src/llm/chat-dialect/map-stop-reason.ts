@@ -16,7 +16,7 @@ const knownElsewhere: Readonly<Record<string, StopReason>> = {
   max_tokens: 'length',
 };
 
-/** `saw`: what the answer held decides where the vendor's word is too coarse. */
+/** `saw`: the contents of the answer decide where the vendor's stop reason is too coarse. */
 export function chatStopReason(
   raw: string,
   saw: { readonly toolCall: boolean; readonly refusal: boolean },

@@ -95,7 +95,7 @@ function toMessage(message: Message, dialect: ChatDialect): ChatCompletionMessag
   }
 }
 
-/** One text stays a plain string: the oldest and smallest servers of this dialect know nothing else. */
+/** A single text is sent as a plain string: the oldest and smallest servers of this dialect accept nothing else. */
 function userContent(parts: readonly UserPart[]): string | ChatCompletionContentPart[] {
   const [first] = parts;
   if (parts.length === 1 && first !== undefined && first.type !== 'image') return first.text;

@@ -2,7 +2,7 @@ import type { CompletionUsage } from 'openai/resources/completions';
 import { isRecord, type Loose } from '../reply-json.js';
 import { splitOff, tokenCount, zeroUsage, type Usage } from '../usage.js';
 
-/** Prompt includes what was read from and written to the cache; completion includes reasoning. */
+/** The prompt count includes cache reads and writes; the completion count includes reasoning. */
 export function chatUsage(raw: unknown): Usage {
   if (!isRecord(raw)) return { ...zeroUsage, raw };
   const usage: Loose<CompletionUsage> = raw;

@@ -93,7 +93,7 @@ export class GeminiStreamReader implements StreamReader {
     if (signature !== undefined) out.push({ type: 'content_signature', signature });
   }
 
-  /** Calls come whole. The id is optional: one is made where it is missing, unique within the conversation. */
+  /** Tool calls arrive whole. A missing id is generated, unique within the conversation. */
   #readCall(
     call: NonNullable<Loose<Part>['functionCall']>,
     signature: string | undefined,

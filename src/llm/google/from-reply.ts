@@ -3,7 +3,7 @@ import { isRecord } from '../reply-json.js';
 import { VendorError } from '../vendor-error.js';
 import { GeminiStreamReader } from './from-chunk.js';
 
-/** A whole reply is a stream of one object; an object without an answer is an error. */
+/** A whole reply is read as a stream of one object; an object without an answer is an error. */
 export function fromGeminiReply(body: unknown, out: ReplyItem[]): void {
   if (!isRecord(body)) {
     const error = new VendorError('nonsense', 'the reply is not a JSON object', { vendor: 'google' });

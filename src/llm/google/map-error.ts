@@ -63,7 +63,7 @@ function classOf(
   return failure === 'request' && speaksOfContextOverflow(message) ? 'context_overflow' : failure;
 }
 
-/** A daily quota does not reset within any retry. */
+/** A retry cannot outwait a daily quota. */
 function isDailyQuota(details: Details): boolean {
   return details.some(
     (detail) =>

@@ -24,7 +24,7 @@ const reasons = {
 } as const satisfies Record<`${FinishReason}`, StopReason>;
 
 export function geminiStopReason(raw: string, sawToolCall: boolean): StopReason {
-  // An answer that calls tools ends with STOP here too.
+  // This vendor also ends answers with tool calls with STOP.
   if (sawToolCall && raw === 'STOP') return 'tool_calls';
   const known: Readonly<Record<string, StopReason>> = reasons;
   return Object.hasOwn(known, raw) ? (known[raw] ?? 'other') : 'other';

@@ -10,7 +10,7 @@ import type { AssistantPart, ImagePart, LlmRequest, Message, ToolMessage, UserPa
 import { argumentsObject, isRecord, parseJson } from '../reply-json.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 
-/** The SDK's enumerations as the texts that travel; the rest of the body is the SDK's own types. */
+/** The SDK's enumerations as strings; the rest of the body has the SDK's own types. */
 interface GeminiBody {
   readonly contents: Content[];
   readonly systemInstruction?: Content;
@@ -30,7 +30,7 @@ interface GeminiBody {
   };
 }
 
-/** The vendor's marker for "this call was made elsewhere": without any signature it answers 400. */
+/** The vendor's marker for a call made elsewhere: a call without a signature is refused with 400. */
 const foreignCallSignature = 'skip_thought_signature_validator';
 
 const thinkingBudget = { low: 1024, medium: 8192, high: 24_576 } as const;
@@ -100,7 +100,7 @@ function tools(request: LlmRequest): Pick<GeminiBody, 'tools' | 'toolConfig'> {
   return { tools: [{ functionDeclarations }], toolConfig: { functionCallingConfig } };
 }
 
-/** Roles alternate; the results of parallel calls come back together in one content. */
+/** Roles must alternate, so the results of parallel calls are one content. */
 function contents(messages: readonly Message[], model: VendorModel): Content[] {
   const result: { role: string; parts: Part[] }[] = [];
   for (const message of messages) {
@@ -155,12 +155,12 @@ function assistantParts(parts: readonly AssistantPart[], model: VendorModel): Pa
         ...(signature !== undefined && { thoughtSignature: signature }),
       });
     }
-    // Readable thoughts are summaries; the vendor does not take them back.
+    // Readable thoughts are summaries that the vendor does not accept back.
   }
   return result;
 }
 
-/** Results are matched by name and order: ids are optional here, and ours may be of our own making. */
+/** Results are matched by name and order, since ids are optional here and may be generated. */
 function toolResult(message: ToolMessage): Part[] {
   const written = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
   const parsed = parseJson(written);

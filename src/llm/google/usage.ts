@@ -2,7 +2,7 @@ import type { GenerateContentResponseUsageMetadata } from '@google/genai';
 import { isRecord, type Loose } from '../reply-json.js';
 import { splitOff, tokenCount, zeroUsage, type Usage } from '../usage.js';
 
-/** Prompt includes what was cached; candidates leave thoughts out; results of built-in tools are counted apart. */
+/** The prompt count includes cached tokens; the candidate count excludes thoughts; results of built-in tools are separate. */
 export function geminiUsage(raw: unknown): Usage {
   if (!isRecord(raw)) return { ...zeroUsage, raw };
   const usage: Loose<GenerateContentResponseUsageMetadata> = raw;

@@ -2,7 +2,7 @@ import { chatAdapter } from '../chat-dialect/adapter.js';
 import { readReasoning, reasoningDetails } from './reasoning-details.js';
 import { openrouterUsage } from './usage.js';
 
-/** Usage comes in the last event, asked for or not; errors may come after a good status, comment lines keep the stream open. */
+/** The last event always holds the usage. Errors may follow a success status; comment lines keep the stream open. */
 export const openrouterAdapter = chatAdapter({
   vendor: 'openrouter',
   maxTokensField: 'max_tokens',

@@ -3,8 +3,8 @@ import type { ReplyItem } from '../contract.js';
 import { isRecord, parseJson } from '../reply-json.js';
 
 /**
- * Besides readable thoughts the aggregator passes the maker's own blocks, signed or encrypted, as `reasoning_details`.
- * They are kept as opaque text and given back as they came.
+ * Besides readable thoughts the aggregator passes the vendor's own blocks, signed or encrypted, as `reasoning_details`.
+ * They are kept as opaque text and sent back unchanged.
  */
 export function readReasoning(delta: Readonly<Record<string, unknown>>, out: ReplyItem[]): void {
   readReasoningText(delta, out);

@@ -2,7 +2,7 @@ import { chatUsage } from '../chat-dialect/usage.js';
 import { isRecord } from '../reply-json.js';
 import type { Usage } from '../usage.js';
 
-/** OpenAI's arithmetic, and what the aggregator itself charged. */
+/** OpenAI's usage, with the aggregator's own charge. */
 export function openrouterUsage(raw: unknown): Usage {
   const usage = chatUsage(raw);
   const cost = isRecord(raw) ? raw['cost'] : undefined;

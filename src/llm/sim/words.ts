@@ -1,4 +1,4 @@
-/** Words with the blanks before them, so that the pieces put together are the text again. */
+/** Words with the preceding blanks, so that the joined pieces equal the text. */
 export function wordPieces(text: string): string[] {
   const pieces = text.match(/\s*\S+/g) ?? [];
   const trailing = /\s+$/.exec(text)?.[0] ?? '';

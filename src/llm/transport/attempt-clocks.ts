@@ -8,7 +8,7 @@ export interface ClockLimits {
   readonly idleMs: number;
   /** The end of the whole call, by the monotonic clock; the same for all its attempts. */
   readonly callDeadlineMs: number;
-  /** Whose end that is: the call's own, where nothing is said. */
+  /** The owner of the deadline; the call itself by default. */
   readonly deadlineClock?: 'call' | 'turn';
 }
 
@@ -32,14 +32,14 @@ export class AttemptClocks {
     this.#arm();
   }
 
-  /** A piece of the answer came. */
+  /** Notes the arrival of a piece of the answer. */
   progress(signal: boolean): void {
     if (this.#phase === 'stopped') return;
     if (this.#phase === 'waiting') {
       if (!signal) return;
       this.#phase = 'flowing';
       this.#phaseStartedAt = this.#time.monotonicMs();
-      // The idle limit may end sooner than what the timer was armed for.
+      // The idle limit may end before the timer fires.
       this.#arm();
       return;
     }

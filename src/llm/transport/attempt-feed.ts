@@ -4,16 +4,16 @@ import { AttemptClocks, type ClockLimits } from './attempt-clocks.js';
 import type { CallTime } from './call-time.js';
 import { transportLimits } from './limits.js';
 
-/** One attempt at an answer, while it runs. */
+/** A running attempt. */
 export interface Attempt {
   /**
-   * Everything that came since the last time, together. All pieces of one socket read are in one list, so that they
+   * Returns everything that arrived since the last call. All pieces of one socket read are in one list, so that they
    * can leave in one write.
    */
   take(): readonly ReplyItem[];
-  /** Nothing more will come; what came before the end may still wait to be taken. */
+  /** The source has ended; items that arrived before may still wait to be taken. */
   readonly ended: boolean;
-  /** Until something came or the end did. */
+  /** Resolves when an item arrives or the source ends. */
   wait(): Promise<void>;
   /** Closes the vendor's connection at once. */
   abort(): void;
@@ -22,7 +22,7 @@ export interface Attempt {
 
 export interface AttemptFacts {
   readonly startedAtMs: number;
-  /** A good status came: from here on the vendor has surely read the prompt. */
+  /** A success status arrived: the vendor has read the prompt. */
   accepted: boolean;
   firstSignalAtMs: number | undefined;
   endedAtMs: number | undefined;
@@ -80,7 +80,7 @@ export class AttemptFeed implements Attempt {
     try {
       read(this.#items);
     } catch (cause) {
-      // Whatever an adapter stumbles over, the vendor sent it: an error of this attempt, not of the process.
+      // An adapter throws only because of what the vendor sent: this attempt fails, not the process.
       const what = cause instanceof Error ? cause.message : 'something unreadable';
       const error = new VendorError('nonsense', `the vendor sent ${what}`, { vendor: this.#vendor, cause });
       this.#items.push({ type: 'failure', error });

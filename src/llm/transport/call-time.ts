@@ -3,6 +3,6 @@ export interface CallTime {
   monotonicMs(): number;
   wallMs(): number;
   after(delayMs: number, action: () => void): { cancel(): void };
-  /** In a later turn of the loop, after what has arrived by then was read. */
+  /** In a later turn of the event loop, after the data that has arrived by then was read. */
   soon(action: () => void): void;
 }

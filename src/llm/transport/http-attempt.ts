@@ -19,7 +19,7 @@ export interface HttpAttemptOptions {
   readonly adapter: VendorAdapter;
   readonly request: LlmRequest;
   readonly model: VendorModel;
-  /** In the form of the vendor's own SDK; its path comes before the adapter's. */
+  /** In the format of the vendor's own SDK; its path precedes the adapter's. */
   readonly baseUrl: string;
   readonly credentialId: string;
   readonly secret: string | undefined;
@@ -28,7 +28,7 @@ export interface HttpAttemptOptions {
   readonly clocks: ClockLimits;
 }
 
-/** Sends the request; everything that can go wrong comes as an item of the attempt, nothing is thrown. */
+/** Sends the request. It never throws: each failure is an item of the attempt. */
 export function openHttpAttempt(options: HttpAttemptOptions): Attempt {
   const feed = new AttemptFeed({
     vendor: options.adapter.vendor,
@@ -38,7 +38,7 @@ export function openHttpAttempt(options: HttpAttemptOptions): Attempt {
   try {
     send(feed, options);
   } catch (cause) {
-    // A base address that is no address, a header that cannot be sent.
+    // The base address is invalid, or a header cannot be sent.
     feed.fail(
       new VendorError('unavailable', 'the request could not be sent', {
         vendor: options.adapter.vendor,
@@ -100,7 +100,7 @@ type Mode =
   | { readonly kind: 'stream'; readonly parser: SseParser; readonly reader: StreamReader; bytes: number }
   | { readonly kind: 'whole' | 'error'; readonly chunks: Buffer[]; bytes: number };
 
-/** Reads the reply as it comes. What the status and content type say decides how, not what was asked for. */
+/** Reads the reply by its status and content type, not by what the request asked for. */
 class ReplyHandler implements ReplyListener {
   readonly #feed: AttemptFeed;
   readonly #options: HttpAttemptOptions;
@@ -116,7 +116,7 @@ class ReplyHandler implements ReplyListener {
     feed.source = {
       pause: () => undefined,
       resume: () => undefined,
-      // Before the connection stands there is nothing to close yet; `onRequestStart` looks again.
+      // There is no connection to close yet; `onRequestStart` checks again.
       close: () => {
         this.#closed = true;
       },
@@ -210,7 +210,7 @@ class ReplyHandler implements ReplyListener {
     }
     this.#feed.accept(chunk.length, (out) => {
       mode.parser.push(chunk, (event) => {
-        // What follows a failure in the same read is not looked at.
+        // Items after a failure in the same read are ignored.
         if (out.at(-1)?.type !== 'failure') mode.reader.read(event, out);
       });
       if (mode.reader.done && out.at(-1)?.type !== 'failure') mode.reader.end(out);

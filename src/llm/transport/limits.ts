@@ -1,14 +1,14 @@
-/** Bounds on what comes from a vendor. A reply beyond them is nonsense, not a reason to run out of memory. */
+/** Bounds on a vendor's reply. A larger reply is refused instead of filling the memory. */
 export const transportLimits = {
   /** One event; vendors that send a picture inline need a few megabytes. */
   eventBytesMax: 8 * 1024 * 1024,
   /** A whole reply that is not streamed. */
   replyBytesMax: 32 * 1024 * 1024,
-  /** Everything that one stream may bring. */
+  /** The bytes of one whole stream. */
   streamBytesMax: 256 * 1024 * 1024,
-  /** Of an error only the beginning is kept. */
+  /** Only the beginning of an error reply is kept. */
   errorBytesMax: 64 * 1024,
-  /** What may wait for a slow reader before the vendor's socket is no longer read. */
+  /** The bytes that may wait for a slow reader before the vendor's socket is paused. */
   backlogBytesMax: 256 * 1024,
   connectTimeoutMs: 10_000,
   /**

@@ -22,7 +22,7 @@ interface Entry {
  * costs several times as much per chunk.
  */
 export class VendorPools {
-  /** In order of use: the first is the one that was not used for longest. */
+  /** In order of use: the least recently used pool is first. */
   readonly #entries = new Map<string, Entry>();
   readonly #poolsMax: number;
 
@@ -94,7 +94,7 @@ function newPool(origin: string): Pool {
   });
 }
 
-/** Counts a request until its handler heard of the end, exactly once. */
+/** Counts a request until its handler was told of the end, exactly once. */
 class CountedHandler implements Dispatcher.DispatchHandler {
   readonly #entry: Entry;
   readonly #handler: ReplyListener;

@@ -81,7 +81,7 @@ export class SseParser {
     this.#dispatch(onEvent);
   }
 
-  /** Whole lines, each ended by a line feed. */
+  /** Complete lines, each ended by a line feed. */
   #lines(text: string, onEvent: (event: SseEvent) => void): void {
     let start = 0;
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
@@ -146,7 +146,7 @@ function afterColon(text: string, start: number, end: number): number {
   return first < end && text.charCodeAt(first) === space ? first + 1 : first;
 }
 
-/** A line with something on it ends no event. */
+/** Only an empty line ends an event. */
 function nothing(): void {}
 
 const dataField = Buffer.from('data');
