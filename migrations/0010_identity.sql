@@ -63,6 +63,11 @@ create policy directory on tenants to troupe_directory using (true) with check (
 create policy directory on users to troupe_directory using (true) with check (true);
 create policy directory on memberships to troupe_directory using (true) with check (true);
 
+-- Published: the plans of tenants, for queries of other folders that find a key's or a trigger's tenant in one round trip.
+create view tenant_plans with (security_invoker = true) as
+  select id as tenant_id, plan, settings from tenants;
+grant select on tenant_plans to troupe_app, troupe_directory;
+
 -- The following tables belong to no tenant; troupe_directory alone may use them.
 
 -- The keys that sign access tokens.

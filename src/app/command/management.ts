@@ -78,6 +78,7 @@ export async function withManagement<Result>(
       sealer,
       time: systemTime,
       random: { uuid: randomUUID, bytes: randomBytes },
+      endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
       onProblem,
     });
     closing.push(() => identity.close());

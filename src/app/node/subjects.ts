@@ -9,8 +9,8 @@ import { createDatabases } from '../../automation/databases/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity } from '../../tenancy/identity/index.js';
-import { createInvites } from '../../tenancy/invites/index.js';
-import { createKeys } from '../../tenancy/keys/index.js';
+import { cancelAllInvites, createInvites } from '../../tenancy/invites/index.js';
+import { createKeys, revokeAllKeys } from '../../tenancy/keys/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
@@ -20,7 +20,7 @@ import { createSealer } from '../../infra/sealing/index.js';
 import { createSessions } from '../../conversations/sessions/index.js';
 import { createTurns } from '../../conversations/turns/index.js';
 import { makeTriggers } from './triggers.js';
-import { Ledger, openProcesses } from '../../models/usage/index.js';
+import { Ledger, openAttempts, openProcesses } from '../../models/usage/index.js';
 import { createVault } from '../../tenancy/vault/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
@@ -63,6 +63,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     random,
     outsideIssuer: outsideIssuerOf(settings),
     newTenantsPerAddress: settings.newTenantsPerAddress,
+    endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
     onProblem: (error) => report('maintaining identities', error),
   });
   atEnd(() => identity.close());
@@ -80,7 +81,14 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => mail.close());
   const invites = createInvites({ store, accounts: identity.accounts, mail, time, random, publicUrl });
 
-  const quota = createQuota({ store, time, dailyLimits: settings.dailyLimits, actors, report });
+  const quota = createQuota({
+    store,
+    openAttempts: (scope) => openAttempts(store, scope),
+    time,
+    dailyLimits: settings.dailyLimits,
+    actors,
+    report,
+  });
   atEnd(() => quota.stop());
   const failures = new FailedCredentials(time, failingAddressesMax);
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report, failures });

@@ -183,7 +183,7 @@ const byId: HotStatement<LiveRow> = {
   name: 'triggers_by_id',
   text: `select r.tenant_id, r.id, r.agent_id, r.name, r.trigger_type, r.config, r.enabled, r.revision, r.secret_id,
       r.former_secret_until, t.plan, t.settings
-    from triggers r join tenants t on t.id = r.tenant_id where r.id = any($1::uuid[])`,
+    from triggers r join tenant_plans t on t.tenant_id = r.tenant_id where r.id = any($1::uuid[])`,
   row: liveRow,
 };
 

@@ -48,32 +48,6 @@ export async function removeOtherMembers(
   return rows.map(({ id }) => id);
 }
 
-export async function revokeKeys(
-  tx: DirectoryTransaction,
-  tenantId: string,
-  at: Date,
-): Promise<readonly string[]> {
-  const rows = await tx.any(
-    sql.type(idRow)`
-      update api_keys set revoked_at = ${sql.timestamp(at)}
-      where tenant_id = ${tenantId} and revoked_at is null returning id`,
-  );
-  return rows.map(({ id }) => id);
-}
-
-export async function cancelInvites(
-  tx: DirectoryTransaction,
-  tenantId: string,
-  at: Date,
-): Promise<readonly string[]> {
-  const rows = await tx.any(
-    sql.type(idRow)`
-      update invites set status = 'cancelled', closed_at = ${sql.timestamp(at)}
-      where tenant_id = ${tenantId} and status = 'pending' returning id`,
-  );
-  return rows.map(({ id }) => id);
-}
-
 /** Announces many changes of one kind in one statement: a tenant may have thousands of keys. */
 export async function announceAll(
   tx: DirectoryTransaction,

@@ -2,15 +2,22 @@ import { recordAudit } from '../audit/index.js';
 import type { DirectoryTransaction } from '../../infra/storage/index.js';
 import {
   announceAll,
-  cancelInvites,
   leaveTenant,
   lockTenantsOf,
   removeOtherMembers,
-  revokeKeys,
 } from './account-taking.store.js';
 import { announceUser, topics } from './changes.js';
 import { endFamiliesOfUser } from './token-families.store.js';
 import { markEmailVerified, removePassword } from './users.store.js';
+
+/**
+ * How the subjects above identity end, in the transaction of the takeover, what members of a tenant could still use.
+ * Each returns the ids of what it ended.
+ */
+export interface EndAccess {
+  revokeKeys(tx: DirectoryTransaction, tenantId: string, at: Date): Promise<readonly string[]>;
+  cancelInvites(tx: DirectoryTransaction, tenantId: string, at: Date): Promise<readonly string[]>;
+}
 
 /** The changes of one tenant that all nodes must receive. */
 interface ChangesOfTenant {
@@ -31,6 +38,7 @@ export async function giveToOwnerOfAddress(
   tx: DirectoryTransaction,
   userId: string,
   now: Date,
+  endAccess: EndAccess,
 ): Promise<number> {
   await removePassword(tx, userId);
   await markEmailVerified(tx, userId, now);
@@ -44,7 +52,7 @@ export async function giveToOwnerOfAddress(
   });
   const changes: ChangesOfTenant[] = [];
   for (const { tenant_id: tenantId, has_other_owner: isShared } of await lockTenantsOf(tx, userId)) {
-    changes.push(isShared ? await leave(tx, tenantId, userId) : await clear(tx, tenantId, userId, now));
+    changes.push(isShared ? await leave(tx, tenantId, userId) : await clear(tx, tenantId, userId, { now, endAccess }));
   }
   // Last, since recording a change blocks all other transactions that record one until the commit.
   for (const { tenantId, membersGone, keysRevoked } of changes) {
@@ -71,11 +79,11 @@ async function clear(
   tx: DirectoryTransaction,
   tenantId: string,
   userId: string,
-  now: Date,
+  { now, endAccess }: { readonly now: Date; readonly endAccess: EndAccess },
 ): Promise<ChangesOfTenant> {
   const membersGone = await removeOtherMembers(tx, tenantId, userId);
-  const keysRevoked = await revokeKeys(tx, tenantId, now);
-  const invitesCancelled = await cancelInvites(tx, tenantId, now);
+  const keysRevoked = await endAccess.revokeKeys(tx, tenantId, now);
+  const invitesCancelled = await endAccess.cancelInvites(tx, tenantId, now);
   await recordAudit(tx, {
     tenantId,
     actor: `user:${userId}`,

@@ -3,6 +3,7 @@ import type { Operation } from '../../http/operations/index.js';
 import type { Sealer } from '../../infra/sealing/index.js';
 import type { ChangeFeed, Store } from '../../infra/storage/index.js';
 import { accessTokenSeconds, createAccessTokens } from './access-tokens.js';
+import type { EndAccess } from './account-taking.js';
 import { type Accounts, createAccounts } from './accounts.js';
 import { topics } from './changes.js';
 import { memberOperations } from './member-operations.js';
@@ -29,7 +30,10 @@ export { topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
 export { signedInShape, type SignedIn } from './shapes.js';
 export type { UserRow } from './users.store.js';
+export { findMemberBy, isMemberAddress, isStillSignedIn, namesOf } from './members.store.js';
+export type { EndAccess } from './account-taking.js';
 export type { PlanChange } from './tenants.js';
+export { findPlan, type PlanOfTenant } from './tenants.store.js';
 export type { Membership, TenantAtWork } from './memberships.js';
 export { defaultPasswordSettings, type PasswordSettings } from './passwords.js';
 export { hashOfToken, newToken, type SecretRandom } from './secrets.js';
@@ -45,6 +49,8 @@ export interface IdentityDependencies {
   readonly passwords?: PasswordSettings | undefined;
   /** The number of tenants that one address may make per day; a default applies. */
   readonly newTenantsPerAddress?: number | undefined;
+  /** How other subjects end what a tenant's former members hold, when an account is taken over. */
+  readonly endAccess: EndAccess;
   /** Receives errors of background work. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -95,7 +101,7 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
     store,
     tokens,
     outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, nowMs),
-    signInOutside: createOutsideSignIn({ store, changes, nowMs }),
+    signInOutside: createOutsideSignIn({ store, changes, endAccess: dependencies.endAccess, nowMs }),
     nowMs,
     isFresh,
   });

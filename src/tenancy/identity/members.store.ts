@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Role, roles } from '../../kernel/caller.js';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { emailKeyOf } from './fields.js';
 
 const memberRow = z.object({
   user_id: z.string(),
@@ -74,4 +75,63 @@ export async function deleteMember(tx: TenantTransaction, userId: string): Promi
     sql.typeAlias('nothing')`
       delete from memberships where tenant_id = ${tx.scope.tenantId} and user_id = ${userId}`,
   );
+}
+
+export function isMemberAddress(tx: TenantTransaction, email: string): Promise<boolean> {
+  return tx.exists(
+    sql.unsafe`
+      select 1 from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId} and lower(u.email) = ${emailKeyOf(email)}`,
+  );
+}
+
+/**
+ * Whether the user's sign-in is still valid and the user still belongs to the tenant. Call it after writing what
+ * outlives the sign-in, such as a key: a transaction that ends sign-ins has then either locked the tenant and revokes
+ * it with the others, or has committed and is visible here. Without a family only the membership counts.
+ */
+export function isStillSignedIn(
+  tx: TenantTransaction,
+  { userId, familyId }: { readonly userId: string; readonly familyId: string | undefined },
+): Promise<boolean> {
+  const signIn =
+    familyId === undefined ? sql.fragment`true` : sql.fragment`sign_in_is_live(${familyId}, ${userId})`;
+  return tx.exists(
+    sql.unsafe`
+      select 1 from memberships m
+      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId} and ${signIn}`,
+  );
+}
+
+/** The user's own name or address, and the name of the tenant. */
+export function namesOf(
+  tx: TenantTransaction,
+  userId: string,
+): Promise<{ readonly tenant: string; readonly user: string }> {
+  return tx.one(
+    sql.type(z.object({ tenant: z.string(), user: z.string() }))`
+      select t.name as tenant, coalesce(u.name, u.email) as user
+      from tenants t, users u
+      where t.id = ${tx.scope.tenantId} and u.id = ${userId}`,
+  );
+}
+
+/** The id of the member with this identity; `email` in lower case, `phone` as `+` and digits. */
+export async function findMemberBy(
+  tx: TenantTransaction,
+  column: 'email' | 'external_id' | 'phone',
+  value: string,
+): Promise<string | undefined> {
+  const matches = {
+    email: sql.fragment`lower(u.email) = ${value}`,
+    external_id: sql.fragment`m.external_id = ${value}`,
+    // The directory stores phone numbers as people typed them.
+    phone: sql.fragment`'+' || regexp_replace(m.phone, '\\D', '', 'g') = ${value}`,
+  }[column];
+  const found = await tx.maybeOneFirst(
+    sql.type(z.object({ user_id: z.uuid() }))`
+      select m.user_id from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId} and ${matches} order by m.created_at limit 1`,
+  );
+  return found ?? undefined;
 }

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
-import { giveToOwnerOfAddress } from './account-taking.js';
+import { type EndAccess, giveToOwnerOfAddress } from './account-taking.js';
 import { settled } from './changes.js';
 import {
   findLinked,
@@ -24,9 +24,10 @@ export type OutsideSignIn = (
 export function createOutsideSignIn(dependencies: {
   readonly store: Store;
   readonly changes: ChangeFeed;
+  readonly endAccess: EndAccess;
   readonly nowMs: () => number;
 }): OutsideSignIn {
-  const { store, changes, nowMs } = dependencies;
+  const { store, changes, endAccess, nowMs } = dependencies;
 
   async function link(identity: OutsideIdentity, email: string): Promise<LinkedRow> {
     const { userId, change } = await store.directory(async (tx) => {
@@ -43,7 +44,7 @@ export function createOutsideSignIn(dependencies: {
         subject: `user:${user.id}`,
         details: { issuer: identity.issuer, address_was_verified: user.email_verified },
       });
-      const taken = user.email_verified ? undefined : await giveToOwnerOfAddress(tx, user.id, now);
+      const taken = user.email_verified ? undefined : await giveToOwnerOfAddress(tx, user.id, now, endAccess);
       return { userId: user.id, change: taken };
     });
     await settled(changes, change);

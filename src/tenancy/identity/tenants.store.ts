@@ -74,3 +74,13 @@ export function renameTenant(tx: TenantTransaction, name: string): Promise<Tenan
       update tenants set name = ${name} where id = ${tx.scope.tenantId} returning ${columns}`,
   );
 }
+
+const planOfTenant = tenantRow.pick({ name: true, plan: true, settings: true });
+export type PlanOfTenant = z.output<typeof planOfTenant>;
+
+/** Null if the tenant was deleted. */
+export function findPlan(tx: TenantTransaction): Promise<PlanOfTenant | null> {
+  return tx.maybeOne(
+    sql.type(planOfTenant)`select name, plan, settings from tenants where id = ${tx.scope.tenantId}`,
+  );
+}

@@ -7,6 +7,8 @@ import { createAccept } from './accept.js';
 import { createInviteBook } from './invites.js';
 import { inviteOperations } from './operations.js';
 
+export { cancelAllInvites } from './invites.store.js';
+
 export interface InvitesDependencies {
   readonly store: Store;
   readonly accounts: Accounts;

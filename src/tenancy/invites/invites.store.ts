@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type Role, roles } from '../../kernel/caller.js';
-import { emailKeyOf } from '../identity/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
 const inviteRow = z.object({
@@ -23,14 +22,6 @@ export async function closeExpired(tx: TenantTransaction, now: Date): Promise<vo
     sql.typeAlias('nothing')`
       update invites set status = 'expired', closed_at = ${sql.timestamp(now)}
       where tenant_id = ${tx.scope.tenantId} and status = 'pending' and expires_at <= ${sql.timestamp(now)}`,
-  );
-}
-
-export function isMember(tx: TenantTransaction, email: string): Promise<boolean> {
-  return tx.exists(
-    sql.unsafe`
-      select 1 from memberships m join users u on u.id = m.user_id
-      where m.tenant_id = ${tx.scope.tenantId} and lower(u.email) = ${emailKeyOf(email)}`,
   );
 }
 
@@ -63,25 +54,6 @@ export function insertInvite(
         ${sql.timestamp(invite.expiresAt)})
       on conflict (tenant_id, lower(email)) where status = 'pending' do nothing
       returning ${columns}`,
-  );
-}
-
-/**
- * Whether the inviting user's sign-in is still valid and the user still belongs to the tenant. Call it after writing
- * the invitation: a transaction that ends sign-ins has then either locked the tenant and cancels the invitation, or has
- * committed and is visible here.
- */
-export function isStillSignedIn(
-  tx: TenantTransaction,
-  userId: string,
-  familyId: string | undefined,
-): Promise<boolean> {
-  const signIn =
-    familyId === undefined ? sql.fragment`true` : sql.fragment`sign_in_is_live(${familyId}, ${userId})`;
-  return tx.exists(
-    sql.unsafe`
-      select 1 from memberships m
-      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId} and ${signIn}`,
   );
 }
 
@@ -149,17 +121,18 @@ export async function markAccepted(
   );
 }
 
-const introduction = z.object({ tenant: z.string(), inviter: z.string() });
+const idRow = z.object({ id: z.string() });
 
-/** The names that the invited person reads: the inviting user and the tenant. */
-export function readIntroduction(
-  tx: TenantTransaction,
-  inviterId: string,
-): Promise<z.output<typeof introduction>> {
-  return tx.one(
-    sql.type(introduction)`
-      select t.name as tenant, coalesce(u.name, u.email) as inviter
-      from tenants t, users u
-      where t.id = ${tx.scope.tenantId} and u.id = ${inviterId}`,
+/** Cancels the tenant's pending invitations and returns their ids. */
+export async function cancelAllInvites(
+  tx: DirectoryTransaction,
+  tenantId: string,
+  at: Date,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(idRow)`
+      update invites set status = 'cancelled', closed_at = ${sql.timestamp(at)}
+      where tenant_id = ${tenantId} and status = 'pending' returning id`,
   );
+  return rows.map(({ id }) => id);
 }

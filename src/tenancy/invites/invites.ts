@@ -2,7 +2,14 @@ import { recordAudit } from '../audit/index.js';
 import { isAbove, type Role, type TenantUserCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
-import { hashOfToken, newToken, type SecretRandom } from '../identity/index.js';
+import {
+  hashOfToken,
+  isMemberAddress,
+  isStillSignedIn,
+  namesOf,
+  newToken,
+  type SecretRandom,
+} from '../identity/index.js';
 import type { Mail } from '../../infra/mail/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { joinMail } from './join-mail.js';
@@ -12,11 +19,8 @@ import {
   countSince,
   insertInvite,
   type InviteRow,
-  isMember,
-  isStillSignedIn,
   listPending,
   lockPending,
-  readIntroduction,
 } from './invites.store.js';
 
 const lifetimeMs = 7 * 86_400_000;
@@ -45,7 +49,7 @@ export function createInviteBook(dependencies: {
       const invite = await store.inTenant(scope, async (tx) => {
         const now = nowMs();
         await closeExpired(tx, new Date(now));
-        if (await isMember(tx, email)) throw conflict('This address belongs to the tenant already.');
+        if (await isMemberAddress(tx, email)) throw conflict('This address belongs to the tenant already.');
         if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooManyInvites(now);
         const made = await insertInvite(tx, {
           id: random.uuid(),
@@ -57,12 +61,12 @@ export function createInviteBook(dependencies: {
           expiresAt: new Date(now + lifetimeMs),
         });
         if (made === null) throw conflict('This address has a pending invitation.');
-        if (!(await isStillSignedIn(tx, userId, familyId))) throw new PlatformError('invalid_token');
-        const introduction = await readIntroduction(tx, userId);
+        if (!(await isStillSignedIn(tx, { userId, familyId }))) throw new PlatformError('invalid_token');
+        const { tenant, user: inviter } = await namesOf(tx, userId);
         await mail.queue(tx, {
           tenantId: scope.tenantId,
           to: email,
-          ...joinMail({ ...introduction, role, token, publicUrl: publicUrl(), expiresAt: made.expires_at }),
+          ...joinMail({ tenant, inviter, role, token, publicUrl: publicUrl(), expiresAt: made.expires_at }),
         });
         await recordAudit(tx, {
           tenantId: scope.tenantId,

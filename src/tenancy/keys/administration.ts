@@ -4,6 +4,7 @@ import type { Role } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { decodeCursor, encodeCursor } from '../../http/operations/index.js';
+import { findPlan, isStillSignedIn, type PlanOfTenant } from '../identity/index.js';
 import { limitsOf } from '../../kernel/plans/index.js';
 import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import { changeTopics } from './changes.js';
@@ -11,15 +12,12 @@ import { type KeyPrefix, makeKey } from './key-text.js';
 import {
   countUnrevoked,
   findKey,
-  findTenant,
   insertKey,
-  isStillSignedIn,
   type KeyRow,
   listKeys,
   lockKey,
   markRevoked,
   readTotals,
-  type TenantRow,
   updateRate,
 } from './keys.store.js';
 import type { KeyStatus } from './shapes.js';
@@ -259,13 +257,13 @@ function statusOf(row: KeyRow, wallMs: number): KeyStatus {
   return row.expires_at !== null && row.expires_at.getTime() <= wallMs ? 'expired' : 'active';
 }
 
-async function tenantOf(tx: TenantTransaction): Promise<TenantRow> {
-  const tenant = await findTenant(tx);
+async function tenantOf(tx: TenantTransaction): Promise<PlanOfTenant> {
+  const tenant = await findPlan(tx);
   if (tenant === null) throw new PlatformError('tenant_not_found');
   return tenant;
 }
 
-function rateMaxOf({ plan, settings }: TenantRow): number {
+function rateMaxOf({ plan, settings }: PlanOfTenant): number {
   return limitsOf(plan, settings).keyRpmMax;
 }
 

@@ -20,6 +20,7 @@ export {
   type KeyRequest,
   type Page,
 } from './administration.js';
+export { revokeAllKeys } from './keys.store.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
 export type { EndedKey, EndedKeyListener } from './revocations.js';
 export { type KeyStatus, operatorKey } from './shapes.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { roles } from '../../kernel/caller.js';
 import type { Position } from '../../http/operations/index.js';
-import { plans, tenantSettings } from '../../kernel/plans/index.js';
-import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { keyPrefixes } from './key-text.js';
 
 const keyRow = z.object({
@@ -19,9 +18,6 @@ const keyRow = z.object({
   last_used_at: z.date().nullable(),
 });
 export type KeyRow = z.output<typeof keyRow>;
-
-const tenantRow = z.object({ name: z.string(), plan: z.enum(plans), settings: tenantSettings });
-export type TenantRow = z.output<typeof tenantRow>;
 
 export interface NewKeyRow {
   readonly id: string;
@@ -45,12 +41,6 @@ const columns = sql.fragment`
 const withUse = sql.fragment`
   from api_keys k join api_key_use u on u.tenant_id = k.tenant_id and u.key_id = k.id`;
 
-export function findTenant(tx: TenantTransaction): Promise<TenantRow | null> {
-  return tx.maybeOne(
-    sql.type(tenantRow)`select name, plan, settings from tenants where id = ${tx.scope.tenantId}`,
-  );
-}
-
 export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<void> {
   const { tenantId } = tx.scope;
   await tx.query(sql.typeAlias('nothing')`
@@ -61,21 +51,6 @@ export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<
       ${key.createdAt.toISOString()}, ${key.expiresAt?.toISOString() ?? null})`);
   await tx.query(sql.typeAlias('nothing')`
     insert into api_key_use (tenant_id, key_id) values (${tenantId}, ${key.id})`);
-}
-
-/**
- * Whether the creator's sign-in is still valid and the user still belongs to the tenant. Call it after writing the key:
- * a transaction that ends sign-ins has then either locked the tenant and revokes the key with the others, or has
- * committed and is visible here.
- */
-export function isStillSignedIn(
-  tx: TenantTransaction,
-  { userId, familyId }: { readonly userId: string; readonly familyId: string },
-): Promise<boolean> {
-  return tx.exists(sql.unsafe`
-    select 1 from memberships m
-    where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId}
-      and sign_in_is_live(${familyId}, ${userId})`);
 }
 
 export function countUnrevoked(tx: TenantTransaction): Promise<number> {
@@ -145,4 +120,18 @@ export async function markRevoked(tx: TenantTransaction, keyId: string, at: Date
     update api_keys set revoked_at = ${at.toISOString()}
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId} and revoked_at is null`);
   return rowCount === 1;
+}
+
+/** Revokes the tenant's keys and returns their ids. The caller announces them. */
+export async function revokeAllKeys(
+  tx: DirectoryTransaction,
+  tenantId: string,
+  at: Date,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(z.object({ id: z.string() }))`
+      update api_keys set revoked_at = ${sql.timestamp(at)}
+      where tenant_id = ${tenantId} and revoked_at is null returning id`,
+  );
+  return rows.map(({ id }) => id);
 }

@@ -20,7 +20,7 @@ const hashedKey = foundKey.extend({ hash: z.instanceof(Buffer) });
 const byHash: HotStatement<z.output<typeof hashedKey>> = {
   name: 'keys_by_hash',
   text: `select k.hash, k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at, t.plan, t.settings
-    from api_keys k join tenants t on t.id = k.tenant_id
+    from api_keys k join tenant_plans t on t.tenant_id = k.tenant_id
     where k.hash in (select decode(given.hash, 'hex') from unnest($1::text[]) as given (hash))
       and k.revoked_at is null`,
   row: hashedKey,

@@ -27,6 +27,7 @@ export { monthOf } from './calendar.js';
 export { FailedCredentials } from './failed-credentials.js';
 export { SlidingWindow } from './sliding-window.js';
 export { monthsAddedFrom } from './monthly-usage.store.js';
+export type { Reservation } from './token-ledger.js';
 export type { TokenSettlement, TokenRequest } from './tokens.js';
 
 interface CountingSettings {
@@ -40,6 +41,7 @@ interface CountingSettings {
 
 export interface QuotaDependencies extends CountingSettings {
   readonly store: Store;
+  readonly openAttempts: QuotaRows['openAttempts'];
   /** With actors one node counts each tenant and its keys for all nodes; without them this process counts for itself. */
   readonly actors?: Actors;
 }
@@ -75,10 +77,10 @@ export interface Quota {
 
 const tidyEveryMs = 10_000;
 
-export function createQuota({ store, actors, ...settings }: QuotaDependencies): Quota {
+export function createQuota({ store, openAttempts, actors, ...settings }: QuotaDependencies): Quota {
   return countOver({
     ...settings,
-    rows: postgresRows(store),
+    rows: postgresRows(store, openAttempts),
     ...(actors !== undefined && { together: { actors, commits: actors.commits(quotaTables) } }),
   });
 }

@@ -36,7 +36,7 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl, time: systemTime });
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
-  const quota = createQuota({ store, time, dailyLimits: true, report });
+  const quota = createQuota({ store, openAttempts: (scope) => openAttempts(store, scope), time, dailyLimits: true, report });
   const ledger = new Ledger({ writers, store, time, report });
   const calls = createCalls({
     access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),

@@ -64,6 +64,7 @@ export async function startIdentityNode(
     time,
     random: secretRandom,
     passwords: cheapPasswords,
+    endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
     onProblem,
     ...options,
   }).catch(async (error: unknown) => {

@@ -56,7 +56,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
     onProblem: (error) => report('read changes', error),
   });
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
-  const quota = createQuota({ store, time, dailyLimits: true, report });
+  const quota = createQuota({ store, openAttempts: (scope) => openAttempts(store, scope), time, dailyLimits: true, report });
   const authenticator = createAuthenticator({
     verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),
     membershipOf: (userId, tenantId) => membership(store, userId, tenantId),

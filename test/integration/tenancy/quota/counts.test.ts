@@ -23,6 +23,7 @@ test.serial.before(async () => {
 function node(time = new ManualTime('2026-11-21T10:00:00Z'), on: Store = store): Quota {
   return createQuota({
     store: on,
+    openAttempts: (scope) => openAttempts(on, scope),
     time,
     dailyLimits: true,
     report: (attempted, error) => {

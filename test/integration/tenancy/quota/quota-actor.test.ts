@@ -42,7 +42,7 @@ async function startNode(t: ExecutionContext, databaseUrl = database.url): Promi
     onLost: () => undefined,
   });
   const report = (attempted: string, error: unknown): void => t.log(attempted, error);
-  const quota = createQuota({ store, time, dailyLimits: true, actors, report });
+  const quota = createQuota({ store, openAttempts: (scope) => openAttempts(store, scope), time, dailyLimits: true, actors, report });
   await actors.start();
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> =>

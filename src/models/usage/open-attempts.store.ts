@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Store, sql } from '../../infra/storage/index.js';
-import type { Reservation } from './token-ledger.js';
+import type { Reservation } from '../../tenancy/quota/index.js';
 
 const attempt = z.object({
   attempt_id: z.string(),
@@ -17,7 +17,7 @@ const attemptsMax = 20_000;
  * A tenant's running attempts, by their open rows. The row of a cluster member names its process with a prefix that
  * distinguishes members from other processes.
  */
-export async function listOpenAttempts(store: Store, scope: TenantScope): Promise<readonly Reservation[]> {
+export async function openAttempts(store: Store, scope: TenantScope): Promise<readonly Reservation[]> {
   const rows = await store.inTenant(scope, (tx) =>
     tx.any(sql.type(attempt)`
       select attempt_id::text, coalesce(regexp_replace(process_id, '^member-', ''), '') as process,
