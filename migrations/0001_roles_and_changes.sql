@@ -34,6 +34,11 @@ begin
 end
 $$;
 
+-- What telemetry reads (src/models/telemetry): views that the owners of the tables publish for it. Every view has
+-- `security_invoker`, so that the policies of its tables bind the reader, not the view's owner.
+create schema reports;
+grant usage on schema reports to troupe_app;
+
 -- The tenant of this transaction. Null, which equals nothing, when the transaction has set none.
 -- Created here and not in functions/: the policies of the tables need it.
 create function current_tenant() returns uuid

@@ -90,3 +90,7 @@ create policy tenant on agent_versions to troupe_app
 grant select, insert, update, delete on agent_schemas to troupe_app;
 create policy tenant on agent_schemas to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+
+-- Published for telemetry.
+create view reports.agents with (security_invoker = true) as select tenant_id, id, name from agents;
+grant select on reports.agents to troupe_app;

@@ -1,5 +1,5 @@
--- Durable state of the actor runtime: the fence of each actor with durable state, the numbers of views
--- (cluster/fencing), and the identity of the installation (src/infra/runtime).
+-- Durable state of the actor runtime (cluster/fencing): the fence of each actor with durable state, and the numbers of
+-- views.
 
 -- The right to write for an actor. tenant_id is the runtime's group: for the platform's actors, the tenant.
 create table actors (
@@ -35,13 +35,3 @@ create table cluster_views (
   seized_number bigint not null default 0 check (seized_number <= last_number)
 );
 grant select, insert, update on cluster_views to troupe_writer;
-
--- Tells this installation's nodes from those of another on the same Redis or network. The first node creates the row. Not
--- a tenant table.
-create table cluster_identity (
-  single boolean primary key default true check (single),
-  name text not null,
-  -- The secret that nodes prove to each other, sealed under the master key: it stays when the master key changes.
-  sealed_secret bytea not null
-);
-grant select, insert, update on cluster_identity to troupe_directory;

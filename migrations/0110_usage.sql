@@ -158,3 +158,15 @@ create policy tenant on call_hours to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 grant select, insert, update on call_hours to troupe_writer;
 create policy writer on call_hours to troupe_writer using (true) with check (true);
+
+-- Published for telemetry.
+create view reports.calls with (security_invoker = true) as
+  select tenant_id, started_at, call_id, user_id, agent_id, session_id, execution_id, call_source, provider, model,
+    first_model, status, from_cache, input_tokens, output_tokens, cached_tokens, cache_creation_tokens,
+    response_time_ms, input_preview, output_preview
+  from calls;
+create view reports.call_hours with (security_invoker = true) as
+  select tenant_id, hour, agent_id, provider, model, call_source, status, calls, vendor_calls, input_tokens,
+    output_tokens, response_time_ms, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
+  from call_hours;
+grant select on reports.calls, reports.call_hours to troupe_app;

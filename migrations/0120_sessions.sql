@@ -165,3 +165,21 @@ grant select on executions to troupe_directory;
 create policy directory on executions for select to troupe_directory using (outcome is null);
 grant select on sessions to troupe_directory;
 create policy directory on sessions for select to troupe_directory using (control_expires_at is not null);
+
+-- Published for telemetry.
+create view reports.executions with (security_invoker = true) as
+  select tenant_id, id, session_id, agent_id, trigger_id, created_at from executions;
+create view reports.execution_steps with (security_invoker = true) as
+  select tenant_id, execution_id, number, kind, name, state, started_at, finished_at from execution_steps;
+grant select on reports.executions, reports.execution_steps to troupe_app;
+
+-- Published for accepting and sending messages, in whose statements it is joined: the sessions whose agent is silent,
+-- since people took them over or suspended them.
+create view taken_over_sessions with (security_invoker = true) as
+  select tenant_id, id from sessions
+  where control_mode <> 'engaged' and (control_expires_at is null or control_expires_at > clock_timestamp());
+grant select on taken_over_sessions to troupe_app, troupe_writer;
+
+-- Published for lists of accepted messages, which leave out those that a session has received.
+create view known_executions with (security_invoker = true) as select tenant_id, id from executions;
+grant select on known_executions to troupe_app;

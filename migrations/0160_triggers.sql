@@ -37,3 +37,7 @@ create policy tenant on triggers to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 grant select on triggers to troupe_directory;
 create policy directory on triggers for select to troupe_directory using (true);
+
+-- Published for telemetry.
+create view reports.triggers with (security_invoker = true) as select tenant_id, id, name from triggers;
+grant select on reports.triggers to troupe_app;

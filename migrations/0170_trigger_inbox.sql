@@ -81,3 +81,8 @@ grant select on trigger_windows to troupe_directory;
 create policy directory on trigger_windows for select to troupe_directory using (true);
 grant update (look_at) on trigger_windows to troupe_directory;
 create policy directory_looks on trigger_windows for update to troupe_directory using (true) with check (true);
+
+-- Published for the outbox, which sends the answers of a session in the order of its messages.
+create view running_messages with (security_invoker = true) as
+  select tenant_id, session_id, seq from trigger_inbox where state = 'running';
+grant select on running_messages to troupe_writer;

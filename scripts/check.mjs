@@ -13,7 +13,7 @@ const steps = [
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
 ];
-const fastTests = ['dist/test/tidy.test.js', 'dist/test/unit/**/*.test.js'];
+const fastTests = ['dist/test/tidy.test.js', 'dist/test/tables.test.js', 'dist/test/unit/**/*.test.js'];
 if (process.argv.includes('--fast'))
   steps.push(['tests', process.execPath, ['scripts/test.mjs', ...fastTests]]);
 else if (!process.argv.includes('--without-tests'))

@@ -32,7 +32,7 @@ process.exit(interrupted ? 130 : status);
 
 /** Unit tests get no database, so that one that needs it fails; every other test does. */
 async function databaseFor(patterns) {
-  const isUnit = (pattern) => /^dist\/test\/(?:unit\/|tidy\.)/.test(pattern);
+  const isUnit = (pattern) => /^dist\/test\/(?:unit\/|tidy\.|tables\.)/.test(pattern);
   if (patterns.length > 0 && patterns.every(isUnit)) return { environment: {}, stop: async () => undefined };
   const { provideDatabase } = await import('./test-database.mjs');
   return provideDatabase(run);

@@ -1,7 +1,7 @@
--- Ends many inbox messages of many tenants in one call: marks each as done, stores the reply route of its session and
--- puts its answer into the outbox. When the answer is the first of its session and may be sent now, its first attempt
--- begins in the same call, for this caller alone. The caller fixes the ids of the answers: a repeated call, after a lost
--- outcome, returns the caller's answers again.
+-- Ends many inbox messages of many tenants in one call (src/automation/outbox): marks each as done, stores the reply
+-- route of its session and puts its answer into the outbox. When the answer is the first of its session and may be sent
+-- now, its first attempt begins in the same call, for this caller alone. The caller fixes the ids of the answers: a
+-- repeated call, after a lost outcome, returns the caller's answers again.
 --
 -- Returns `begun` for each new answer, and `waits` for a message without an answer whose session has others to send.
 create or replace function finish_trigger_messages(
@@ -15,21 +15,9 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off s
 #variable_conflict use_column
 declare told bigint;
 begin
-  -- Locks in the order of the keys, as every batch does. The state is compared in a form that no partial index answers.
-  update trigger_inbox i set state = 'done', answer = coalesce(g.kept, i.answer)
-  from (
-    select * from unnest(tenants, triggers, keys, kept) as given (tenant_id, trigger_id, key, kept)
-    where key is not null order by tenant_id, trigger_id, key
-  ) as g
-  where i.tenant_id = g.tenant_id and i.trigger_id = g.trigger_id and i.key = g.key
-    and coalesce(i.state, '') = 'running';
-
+  perform mark_messages_done(tenants, triggers, keys, kept);
   if array_remove(mails, null) <> '{}' then
-    insert into trigger_mails (tenant_id, trigger_id, message_id, thread)
-    select tenant_id, trigger_id, message_id, thread
-    from unnest(tenants, triggers, mails, threads) as g (tenant_id, trigger_id, message_id, thread)
-    where message_id is not null order by tenant_id, trigger_id, message_id
-    on conflict do nothing;
+    perform note_trigger_mails(tenants, triggers, mails, threads);
   end if;
 
   -- Sees the changes above and all that others committed before this statement began.
@@ -55,7 +43,7 @@ begin
       select *, may_begin and not meets_others
           and row_number() over (partition by tenant_id, session_id order by place) = 1
           and (
-            select i.seq from trigger_inbox i where i.session_id = given.session_id and i.state = 'running'
+            select i.seq from running_messages i where i.session_id = given.session_id
               and i.seq < given.place and (i.tenant_id = given.tenant_id) is true
             order by i.seq limit 1) is null as begins
       from given where id is not null
@@ -73,12 +61,15 @@ begin
       insert into delivery_attempts (tenant_id, delivery_id, chunk, attempt, claim)
       select tenant_id, id, 1, 1, id from put where attempts = 1
     ), shown as (
-      update executions e set delivery_status = 'pending' from put p
-      where e.tenant_id = p.tenant_id and e.id = p.execution_id
+      select set_delivery_statuses(array_agg(tenant_id), array_agg(execution_id), array_agg('pending'::text)) as changed
+      from put having count(*) > 0
     )
     select id, attempts = 1, created_at, null::bigint from put
     union all
-    select null, null, null, case when meets_others then position end from given where id is null;
+    select null, null, null, case when meets_others then position end from given where id is null
+    union all
+    -- No row: PostgreSQL calls the function only if the outer query reads its result.
+    select null, null, null, null from shown where changed < 0;
   get diagnostics told = row_count;
 
   if told < cardinality(tenants) then

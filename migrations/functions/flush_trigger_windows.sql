@@ -1,7 +1,8 @@
--- Flushes many buffers of many tenants in one call: deletes the windows that are over, full or forced, merges the buffered
--- messages of each into one execution, and adds the inbox row that runs it. That row carries no payload: its parts do.
--- An execution takes at most `most` messages (all, when forced); the rest begin the next window. The caller fixes the
--- execution ids: a repeated call, after a lost outcome, takes nothing more and returns the same.
+-- Flushes many buffers of many tenants in one call (src/automation/inbox): deletes the windows that are over, full or
+-- forced, merges the buffered messages of each into one execution, and adds the inbox row that runs it. That row
+-- carries no payload: its parts do. An execution takes at most `most` messages (all, when forced); the rest begin the
+-- next window. The caller fixes the execution ids: a repeated call, after a lost outcome, takes nothing more and
+-- returns the same.
 --
 -- A plpgsql function, since each statement sees what was committed before it began. A single statement would miss a
 -- message that was accepted while it waited for the window's row.

@@ -1,5 +1,5 @@
--- Deletes the inbox messages and windows of a deleted tenant. A trigger instead of foreign keys: a key would be checked
--- for each accepted message.
+-- Deletes the inbox messages and windows of a deleted tenant (src/automation/inbox). A trigger instead of foreign keys:
+-- a key would be checked for each accepted message.
 create or replace function forget_trigger_messages() returns trigger language plpgsql as $$
 declare before text := coalesce(current_setting('troupe.tenant_id', true), '');
 begin

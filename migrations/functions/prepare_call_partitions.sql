@@ -1,5 +1,6 @@
--- Creates the partitions of `calls` for the month of `moment` and the next three. Nodes call it at start and then daily;
--- a row of a month without a partition goes to the default partition. Concurrent calls wait for each other.
+-- Creates the partitions of `calls` for the month of `moment` and the next three (src/models/usage). Nodes call it at
+-- start and then daily; a row of a month without a partition goes to the default partition. Concurrent calls wait for
+-- each other.
 create or replace function prepare_call_partitions(moment timestamptz) returns void
   language plpgsql security definer set search_path = public, pg_temp as $$
 declare

@@ -1,5 +1,6 @@
--- Records a change to what nodes cache and returns its number. The counter's row stays locked until the caller commits:
--- numbers become visible in order, and an aborted caller leaves no gap. The commit sends the notice, which is only a hint.
+-- Records a change to what nodes cache and returns its number (src/infra/storage). The counter's row stays locked until
+-- the caller commits: numbers become visible in order, and an aborted caller leaves no gap. The commit sends the
+-- notice, which is only a hint.
 create or replace function record_change(topic text, about_tenant uuid, subject text) returns bigint
   language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 as $$

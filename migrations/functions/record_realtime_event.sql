@@ -1,5 +1,5 @@
--- Records an event for the users of a tenant, together with the change that announces it. From here to the commit other
--- recorders of changes wait, so a transaction calls this last.
+-- Records an event for the users of a tenant (src/conversations/realtime), together with the change that announces it.
+-- From here to the commit other recorders of changes wait, so a transaction calls this last.
 create or replace function record_realtime_event(about uuid, event_id uuid, event_type text, event_data jsonb) returns bigint
   language plpgsql
 as $$

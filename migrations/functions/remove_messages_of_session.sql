@@ -1,5 +1,5 @@
--- Deletes the messages of a deleted session, by the primary key whatever the tables' statistics say. A trigger instead of
--- a foreign key: see messages.
+-- Deletes the messages of a deleted session (src/conversations/sessions), by the primary key whatever the tables'
+-- statistics say. A trigger instead of a foreign key: see messages.
 create or replace function remove_messages_of_session() returns trigger
   language plpgsql
 as $$

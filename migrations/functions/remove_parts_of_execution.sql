@@ -1,5 +1,5 @@
--- Deletes the steps and the log of a deleted execution, by the primary keys whatever the tables' statistics say. A trigger
--- instead of foreign keys: see messages.
+-- Deletes the steps and the log of a deleted execution (src/conversations/sessions), by the primary keys whatever the
+-- tables' statistics say. A trigger instead of foreign keys: see messages.
 create or replace function remove_parts_of_execution() returns trigger
   language plpgsql
 as $$

@@ -1,7 +1,7 @@
--- Ends attempts to send answers of many sessions in one call, and begins the next answer of each session. The first
--- unfinished answer of a session begins for the caller when it is due and no older message of the session runs. An answer
--- that has used all its attempts, the last without a known end, ends as failed, and the session is due to be looked at
--- again. A row that names no attempt only looks at its session.
+-- Ends attempts to send answers of many sessions in one call (src/automation/outbox), and begins the next answer of
+-- each session. The first unfinished answer of a session begins for the caller when it is due and no older message of
+-- the session runs. An answer that has used all its attempts, the last without a known end, ends as failed, and the
+-- session is due to be looked at again. A row that names no attempt only looks at its session.
 --
 -- Returns `age_ms` for an attempt whose end moved its answer on (not when another process had taken the answer up),
 -- `due_in_ms` for the first unfinished answer of a session, and that answer itself when it began.
@@ -45,13 +45,16 @@ begin
           and d.chunk = g.chunk and d.attempts = g.attempt
         returning g.position, d.tenant_id, d.execution_id, d.status, d.created_at
       ), shown as (
-        update executions e set delivery_status = m.status from moved m
-        where e.tenant_id = m.tenant_id and e.id = m.execution_id and m.status <> 'pending'
+        select set_delivery_statuses(array_agg(tenant_id), array_agg(execution_id), array_agg(status)) as changed
+        from moved where status <> 'pending' having count(*) > 0
       )
       select position, (extract(epoch from clock_timestamp() - created_at) * 1000)::double precision,
         null::double precision, null::uuid, null::uuid, null::uuid, null::text, null::int, null::int, null::int,
         null::bytea, null::timestamptz
-      from moved;
+      from moved
+      union all
+      -- No row: PostgreSQL calls the function only if the outer query reads its result.
+      select null, null, null, null, null, null, null, null, null, null, null, null from shown where changed < 0;
   end if;
 
   -- Sees the changes above.
@@ -78,7 +81,7 @@ begin
       from (
         select * from first
         where due_at <= clock_timestamp() and (
-          select i.seq from trigger_inbox i where i.session_id = first.session_id and i.state = 'running'
+          select i.seq from running_messages i where i.session_id = first.session_id
             and i.seq < first.inbox_seq and (i.tenant_id = first.tenant_id) is true
           order by i.seq limit 1) is null
         order by tenant_id, id
@@ -91,8 +94,8 @@ begin
       insert into delivery_attempts (tenant_id, delivery_id, chunk, attempt, claim)
       select tenant_id, id, chunk, attempts, claim from begun where status = 'pending'
     ), given_up as (
-      update executions e set delivery_status = b.status from begun b
-      where e.tenant_id = b.tenant_id and e.id = b.execution_id and b.status <> 'pending'
+      select set_delivery_statuses(array_agg(tenant_id), array_agg(execution_id), array_agg(status)) as changed
+      from begun where status <> 'pending' having count(*) > 0
     )
     select position, null::double precision, null::double precision, id, trigger_id, execution_id, key, chunk,
       chunk_total, attempts, sealed, created_at
@@ -109,5 +112,7 @@ begin
     union all
     select position, null, (extract(epoch from due_at - clock_timestamp()) * 1000)::double precision, null, null, null,
       null, null, null, null, null, null
-    from first;
+    from first
+    union all
+    select null, null, null, null, null, null, null, null, null, null, null, null from given_up where changed < 0;
 end $$;

@@ -1,5 +1,6 @@
--- Whether a user's token family has not ended. A transaction that makes something which outlives the sign-in, such as a
--- key, asks this after writing the row. A definer's function: the application's role cannot read token families.
+-- Whether a user's token family has not ended (src/tenancy/identity). A transaction that makes something which outlives
+-- the sign-in, such as a key, asks this after writing the row. A definer's function: the application's role cannot read
+-- token families.
 create or replace function sign_in_is_live(family uuid, signed_in uuid) returns boolean
   language sql stable security definer set search_path = pg_catalog, public, pg_temp
 as $$

@@ -1,6 +1,6 @@
--- Records the consumers of turns, in the turns' transaction. `touches` is a list of {tenant_id, consumer_key,
--- display_name, declared, channel, at}. A repeated call changes nothing more. Rows are locked in the order of their keys,
--- so that batches do not deadlock, and a row is written only when it would change.
+-- Records the consumers of turns (src/conversations/consumers), in the turns' transaction. `touches` is a list of
+-- {tenant_id, consumer_key, display_name, declared, channel, at}. A repeated call changes nothing more. Rows are locked
+-- in the order of their keys, so that batches do not deadlock, and a row is written only when it would change.
 create or replace function touch_consumers(touches jsonb) returns void
   language sql
 as $$

@@ -1,5 +1,6 @@
--- Returns the active master key and locks it until the caller commits. A rotation that begins now waits for the caller's
--- new data key and then wraps it too; without the lock that key could stay under the former master key.
+-- Returns the active master key and locks it until the caller commits (src/tenancy/vault). A rotation that begins now
+-- waits for the caller's new data key and then wraps it too; without the lock that key could stay under the former
+-- master key.
 create or replace function vault_active_master_key() returns text
   language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 as $$

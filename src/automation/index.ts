@@ -54,6 +54,7 @@ import { Triggers } from './management/triggers.js';
 import { webhookOperations } from './management/webhook-operations.js';
 
 export type { ChannelAddresses } from './triggers/config/trigger-config.js';
+export { findPromised } from './inbox/promised.store.js';
 export { resealTriggers } from './management/reseal.js';
 export { SessionTurns } from './inbox/session-turns.js';
 export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './triggers/ports.js';

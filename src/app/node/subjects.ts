@@ -6,6 +6,7 @@ import { createAgents } from '../../agents/index.js';
 import { createCalls, vendorAccess } from '../../models/calls/index.js';
 import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
+import { findPromised } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity } from '../../tenancy/identity/index.js';
@@ -17,7 +18,7 @@ import { outsideIssuerOf, vendorSettings } from './outside-services.js';
 import { createQuota, FailedCredentials } from '../../tenancy/quota/index.js';
 import { createSandbox } from '../../infra/sandbox/index.js';
 import { createSealer } from '../../infra/sealing/index.js';
-import { createSessions } from '../../conversations/sessions/index.js';
+import { createSessions, figuresOfConsumers } from '../../conversations/sessions/index.js';
 import { createTurns } from '../../conversations/turns/index.js';
 import { makeTriggers } from './triggers.js';
 import { Ledger, openAttempts, openProcesses } from '../../models/usage/index.js';
@@ -154,7 +155,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     note: environment.note,
     report,
   });
-  const consumers = createConsumers({ store, reads, feed, time });
+  const consumers = createConsumers({ store, reads, feed, figuresOf: figuresOfConsumers, time });
   atEnd(() => consumers.stop());
   const sessions = createSessions({
     store,
@@ -169,6 +170,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     factsOf: consumers.factsOf,
     nameOf: consumers.nameOf,
     isKnownConsumer: consumers.isKnown,
+    findPromised,
     time,
     newId: randomUUID,
     report,

@@ -50,10 +50,7 @@ const many = `
       select g.position
       from unnest($1::uuid[], $4::uuid[], $14::bool[]) with ordinality as g (tenant_id, session_id, asks, position)
       cross join lateral (
-        select from sessions s
-        where s.tenant_id = g.tenant_id and s.id = g.session_id and s.control_mode <> 'engaged'
-          and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
-        limit 1) s
+        select from taken_over_sessions s where s.tenant_id = g.tenant_id and s.id = g.session_id limit 1) s
       where g.asks
     ), inserted as (
       insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
@@ -90,9 +87,8 @@ const many = `
 function single(parts: string, more: string): string {
   return `
     with taken as (
-      select 1 as position from sessions s
-      where $12::bool and s.tenant_id = $1::uuid and s.id = $4::uuid and s.control_mode <> 'engaged'
-        and (s.control_expires_at is null or s.control_expires_at > clock_timestamp())
+      select 1 as position from taken_over_sessions s
+      where $12::bool and s.tenant_id = $1::uuid and s.id = $4::uuid
     ), inserted as (
       insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
         answer, attempts, due_at, expires_at)

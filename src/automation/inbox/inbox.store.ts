@@ -147,15 +147,15 @@ export function claimLeftBehind(
   rowsMax: number,
 ): Promise<readonly ClaimedRow[]> {
   return tx.any(sql.type(claimedRow)`
-    with recursive tenants as (
+    with recursive waiting as (
       (select tenant_id from trigger_inbox where state = 'running' order by tenant_id limit 1)
       union all
       -- Step from tenant to tenant: the index is read once per tenant, however many rows the tenants have.
       select (select i.tenant_id from trigger_inbox i where i.state = 'running' and i.tenant_id > t.tenant_id
         order by i.tenant_id limit 1)
-      from tenants t where t.tenant_id is not null
+      from waiting t where t.tenant_id is not null
     ), due as (
-      select d.* from tenants t cross join lateral (
+      select d.* from waiting t cross join lateral (
         select i.tenant_id, i.trigger_id, i.key, i.due_at, row_number() over (order by i.due_at) as turn
         from trigger_inbox i
         where i.tenant_id = t.tenant_id and i.state = 'running' and i.due_at <= clock_timestamp()

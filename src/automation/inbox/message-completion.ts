@@ -7,7 +7,7 @@ import type { TextWay } from '../outbox/replies/transform.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
 import { repliesOutOfBand, hasReplyRoute, prepareAnswer } from '../outbox/delivery-content.js';
 import type { Sender } from '../outbox/sender.js';
-import { insertEnded, setAnswerCut } from '../triggers/executions.store.js';
+import { recordRefused, setAnswerCut } from '../../conversations/sessions/index.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
 import { answerNote } from '../outbox/mail-reply.js';
 import type { TurnOutcome } from '../triggers/ports.js';
@@ -45,7 +45,7 @@ export class MessageCompletion {
   async finish(item: InboxMessage, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, triggerId } = item;
     if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
-      await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(scope, tx, item.executionId));
+      await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(tx, item.executionId));
     }
     const hasReply = trigger !== undefined && hasReplyRoute(trigger.parsed, item.work);
     if (row === undefined && !hasReply) return;
@@ -145,7 +145,7 @@ function recordEnd(
   { agentId, parsed }: LiveTrigger,
   { status, error }: UnknownEnd,
 ): Promise<void> {
-  return insertEnded(item.scope, tx, {
+  return recordRefused(tx, {
     id: item.executionId,
     agentId,
     sessionId: item.sessionId,

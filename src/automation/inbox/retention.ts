@@ -1,6 +1,10 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { forgetting } from './retention.store.js';
+import { forgetMails } from '../messages/mail-threads.store.js';
+import { forgetDeliveries, forgetReplies } from '../outbox/retention.store.js';
+
+/** Each deletes a batch of rows that are no longer needed, and returns how many there were. */
+const forgetting = [forgetDeliveries, forgetMails, forgetReplies];
 
 const everyMs = 600_000;
 /** Small batches, so that other transactions do not wait long for locks or disk space. */

@@ -12,7 +12,7 @@ import { emptyTwiml, json, type Rendered } from '../outbox/replies/formats.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
-import { insertEnded } from '../triggers/executions.store.js';
+import { recordRefused } from '../../conversations/sessions/index.js';
 import type { Acceptance, AcceptedRow, Fate } from '../inbox/accept-target.js';
 import type { Buffers } from '../inbox/buffers.js';
 import { findByKey, forgetRefused, putOff } from '../inbox/inbox.store.js';
@@ -292,7 +292,7 @@ export class WebhookIntake {
     // Expressions are not evaluated for a refused sender.
     const message = config.query_extraction?.mode === 'jmespath' ? '' : await this.#queryOrNothing(incoming);
     await store.inTenant(trigger.scope, (tx) =>
-      insertEnded(trigger.scope, tx, {
+      recordRefused(tx, {
         id: executionId,
         agentId: trigger.agentId,
         sessionId: read.sessionId ?? null,

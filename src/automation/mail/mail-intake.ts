@@ -4,7 +4,7 @@ import type { Quota } from '../../tenancy/quota/index.js';
 import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { EmailConfig } from '../triggers/config/source-configs.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
-import { insertEnded } from '../triggers/executions.store.js';
+import { recordRefused } from '../../conversations/sessions/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import { holdMs, type InboxRunner } from '../inbox/inbox-runner.js';
 import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
@@ -181,7 +181,7 @@ export class MailIntake {
     { trigger, messageId, thread, sessionId, message, refusal }: RefusedMail,
   ): Promise<void> {
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return;
-    await insertEnded(scope, tx, {
+    await recordRefused(tx, {
       id: randomUUID(),
       agentId: trigger.agentId,
       sessionId,

@@ -1,5 +1,7 @@
 import type { BatchTarget } from '../../infra/storage/index.js';
 import { StoreError } from '../../infra/storage/index.js';
+import { messagesFoundFrom } from '../inbox/found-messages.store.js';
+import { mailsNotedFrom } from '../messages/mail-threads.store.js';
 
 /** A mail to accept: recorded by its id, and put into the inbox. */
 export interface AcceptedMail {
@@ -27,21 +29,8 @@ export const mailTarget: BatchTarget<AcceptedMail, MailAcceptance> = {
         $8::bytea[], $9::int8[], $10::int8[]) with ordinality
         as g (tenant_id, trigger_id, message_id, thread, key, session_id, execution_id, sealed, hold_ms, keep_ms,
           position)
-    ), noted as (
-      insert into trigger_mails (tenant_id, trigger_id, message_id, thread)
-      select tenant_id, trigger_id, message_id, thread from given
-      order by tenant_id, trigger_id, message_id, position
-      on conflict (tenant_id, trigger_id, message_id) do nothing
-      returning tenant_id, trigger_id, message_id
-    )
-    insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
-      attempts, due_at, expires_at)
-    select tenant_id, trigger_id, key, session_id, execution_id, 'running', '', sealed, 1,
-      clock_timestamp() + hold_ms * interval '1 millisecond',
-      clock_timestamp() + keep_ms * interval '1 millisecond'
-    from given join noted using (tenant_id, trigger_id, message_id) order by position
-    on conflict (tenant_id, trigger_id, key) do nothing
-    returning execution_id::text, seq`,
+    ), noted as (${mailsNotedFrom('given')})
+    ${messagesFoundFrom('given join noted using (tenant_id, trigger_id, message_id)')}`,
   shareOf: ({ tenant_id }) => tenant_id,
   bytesOf: ({ sealed, key }) => sealed.byteLength + 2 * key.length + 256,
   values: (rows) => [

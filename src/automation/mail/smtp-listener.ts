@@ -12,7 +12,7 @@ import type { MailAddresses } from '../messages/mail-addresses.js';
 import { IncomingBytes } from './incoming-bytes.js';
 import { type EvaluatedMail, type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 import { mailBytesMax } from './mail-limits.js';
-import { triggerForAddress } from '../messages/mail-threads.store.js';
+import { triggerForAddress } from '../triggers/mail-triggers.store.js';
 import { shareOf, SmtpConnections } from './smtp-connections.js';
 
 const connectionsMax = 100;

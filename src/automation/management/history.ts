@@ -10,17 +10,10 @@ import { attemptsOf } from '../outbox/deliveries.store.js';
 import { work as workShape, type MessageSealer } from '../messages/message-payload.js';
 import { present } from './triggers.js';
 import { findTrigger, type TriggerRow } from '../triggers/triggers.store.js';
-import {
-  bufferedMessagesOf,
-  countByType,
-  countExecutions,
-  type ExecutionRow,
-  findExecution,
-  listExecutions,
-  promisedExecutions,
-  type PromisedRow,
-  stepsOf,
-} from './history.store.js';
+import { countTriggered, listSteps } from '../../conversations/sessions/index.js';
+import { bufferedMessagesOf, listPromised, type PromisedRow } from '../inbox/promised.store.js';
+import { countByType } from '../triggers/triggers.store.js';
+import { type ExecutionRow, findExecution, listExecutions } from './history-rows.js';
 
 const previewCharsMax = 200;
 const moment = z.iso.datetime();
@@ -105,8 +98,8 @@ export class History {
       const trigger = present(await findTrigger(scope, tx, triggerId));
       const mayWait = page.status === undefined || page.status === 'queued';
       // Read before the others, so that a message that a session takes meanwhile is among them.
-      const promised = mayWait ? await promisedExecutions(scope, tx, triggerId, page) : [];
-      const begun = await listExecutions(scope, tx, triggerId, page);
+      const promised = mayWait ? await listPromised(scope, tx, triggerId, page) : [];
+      const begun = await listExecutions(tx, triggerId, page);
       const taken = new Set(begun.map(({ id }) => id));
       const waiting = promised.filter(({ id }) => !taken.has(id));
       if (waiting.length === 0) return begun;
@@ -120,12 +113,12 @@ export class History {
     return this.#store.inTenant(scope, async (tx) => {
       const trigger = present(await findTrigger(scope, tx, triggerId));
       const row =
-        (await findExecution(scope, tx, triggerId, id)) ??
+        (await findExecution(tx, triggerId, id)) ??
         (await this.#promised(scope, tx, trigger, id)) ??
         // A session took the message between the two reads.
-        (await findExecution(scope, tx, triggerId, id));
+        (await findExecution(tx, triggerId, id));
       if (row === null) throw new PlatformError('not_found', { message: 'The execution was not found.' });
-      const steps = await stepsOf(scope, tx, id);
+      const steps = await listSteps(scope, tx, id);
       const attempts = await attemptsOf(scope, tx, id);
       const buffered = await bufferedMessagesOf(scope, tx, id);
       return {
@@ -133,10 +126,13 @@ export class History {
         model: row.model,
         provider: row.provider,
         cost: row.cost,
-        steps: steps.map((step) => ({
-          ...step,
-          started_at: step.started_at.toISOString(),
-          finished_at: step.finished_at?.toISOString() ?? null,
+        steps: steps.map(({ number, kind, name, state, started_at, finished_at }) => ({
+          number,
+          kind,
+          name,
+          state,
+          started_at: started_at.toISOString(),
+          finished_at: finished_at?.toISOString() ?? null,
         })),
         context: redactDeep(row.input.declared_context ?? {}) as Record<string, unknown>,
         deliveries: attempts.map(({ chunk, attempt, status_code, error, started_at }) => ({
@@ -160,7 +156,7 @@ export class History {
     trigger: TriggerRow,
     id: string,
   ): Promise<ExecutionRow | null> {
-    const [row] = await promisedExecutions(scope, tx, trigger.id, { id, limit: 1 });
+    const [row] = await listPromised(scope, tx, trigger.id, { id, limit: 1 });
     return row === undefined ? null : this.#queued(scope, trigger, row);
   }
 
@@ -197,10 +193,7 @@ export class History {
   stats(scope: TenantScope): Promise<z.input<typeof statsAnswer>> {
     return this.#store.inTenant(scope, async (tx) => {
       const types = await countByType(scope, tx);
-      const { total, completed, failed, timeout, last_24h, avg_latency_ms } = await countExecutions(
-        scope,
-        tx,
-      );
+      const { total, completed, failed, timeout, last_24h, avg_latency_ms } = await countTriggered(tx);
       const countOf = (type: TriggerType): number =>
         types.find(({ trigger_type }) => trigger_type === type)?.total ?? 0;
       return {

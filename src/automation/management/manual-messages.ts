@@ -2,10 +2,9 @@ import { createHash, randomUUID } from 'node:crypto';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import { authorFrom } from '../../conversations/invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import type { Sessions } from '../../conversations/sessions/index.js';
+import { hasMessage, type Sessions } from '../../conversations/sessions/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { Outbox } from '../outbox/outbox.js';
-import { hasMessage } from './history.store.js';
 
 export interface ManualMessagesParts {
   readonly store: Store;
@@ -48,7 +47,7 @@ export class ManualMessages {
     }
     const { deliveredAt } = await outbox.sendManual(scope, { sessionId, messageId, text });
     // For a late repeat: the session remembers only its last messages.
-    if (isRepeat && (await store.inTenant(scope, (tx) => hasMessage(scope, tx, sessionId, messageId)))) {
+    if (isRepeat && (await store.inTenant(scope, (tx) => hasMessage(tx, sessionId, messageId)))) {
       return { messageId, deliveredAt };
     }
     await sessions.append(scope, sessionId, {

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type DirectoryTransaction,
+  type HotReads,
+  type HotStatement,
+  sql,
+  type TenantTransaction,
+} from '../../infra/storage/index.js';
 
 const threadRow = z.object({ message_id: z.string(), thread: z.string() });
 
@@ -34,29 +40,23 @@ export async function noteMail(
   return rowCount === 1;
 }
 
-const claimRow = z.object({ id: z.uuid(), tenant_id: z.uuid(), enabled: z.boolean() });
-
-const byAddress: HotStatement<z.output<typeof claimRow>> = {
-  name: 'trigger_by_mail_address',
-  text: `select id, tenant_id, enabled from triggers
-    where trigger_type = 'email' and lower(config ->> 'address') = $1 and not config ? 'imap'
-      and ($2::uuid is null or tenant_id = $2)
-    order by created_at, id limit 100`,
-  row: claimRow,
-};
+/** A mail that refers to a deleted one starts a new thread. */
+export async function forgetMails(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_mails where (tenant_id, trigger_id, message_id) in (
+      select tenant_id, trigger_id, message_id from trigger_mails where created_at < now() - interval '365 days'
+      order by created_at limit ${rowsMax})`);
+  return rowCount;
+}
 
 /**
- * The trigger that receives mail for this address, of the tenant that may claim it. Without proved domains (`claimant`
- * undefined) that is the first tenant that claimed it, even while its trigger is disabled: nobody can take over mail by
- * configuring another's address.
+ * A part of a statement that records mails of many tenants: `rows` names a relation with `tenant_id`, `trigger_id`,
+ * `message_id`, `thread` and `position`. Returns the keys of the mails that were not recorded before.
  */
-export async function triggerForAddress(
-  reads: HotReads,
-  address: string,
-  claimant: { readonly tenantId: string | undefined } | undefined,
-): Promise<string | undefined> {
-  if (claimant !== undefined && claimant.tenantId === undefined) return undefined;
-  const claims = await reads.directory(byAddress, [address, claimant?.tenantId ?? null]);
-  const own = claims.filter(({ tenant_id }) => tenant_id === claims[0]?.tenant_id);
-  return own.find(({ enabled }) => enabled)?.id;
+export function mailsNotedFrom(rows: string): string {
+  return `insert into trigger_mails (tenant_id, trigger_id, message_id, thread)
+      select tenant_id, trigger_id, message_id, thread from ${rows}
+      order by tenant_id, trigger_id, message_id, position
+      on conflict (tenant_id, trigger_id, message_id) do nothing
+      returning tenant_id, trigger_id, message_id`;
 }

@@ -9,8 +9,7 @@ export type SenderBlock = 'denylist' | 'session';
 const takenRow = z.object({ id: z.uuid() });
 const takenOver: HotStatement<z.output<typeof takenRow>> = {
   name: 'trigger_sessions_taken_over',
-  text: `select id from sessions where tenant_id = $1 and id = any($2::uuid[]) and control_mode <> 'engaged'
-    and (control_expires_at is null or control_expires_at > clock_timestamp())`,
+  text: 'select id from taken_over_sessions where tenant_id = $1 and id = any($2::uuid[])',
   row: takenRow,
 };
 

@@ -118,14 +118,14 @@ export function dueSessions(
   rowsMax: number,
 ): Promise<readonly z.output<typeof dueLine>[]> {
   return tx.any(sql.type(dueLine)`
-    with recursive tenants as (
+    with recursive waiting as (
       (select tenant_id from deliveries where status = 'pending' order by tenant_id limit 1)
       union all
       select (select d.tenant_id from deliveries d where d.status = 'pending' and d.tenant_id > t.tenant_id
         order by d.tenant_id limit 1)
-      from tenants t where t.tenant_id is not null
+      from waiting t where t.tenant_id is not null
     )
-    select l.tenant_id, l.session_id from tenants t cross join lateral (
+    select l.tenant_id, l.session_id from waiting t cross join lateral (
       select o.tenant_id, o.session_id, min(o.due_at) as due_at, row_number() over (order by min(o.due_at)) as turn
       from (
         select d.tenant_id, d.session_id, d.due_at from deliveries d
@@ -219,6 +219,20 @@ export function findDelivery(
 export function contentOf({ tenantId }: TenantScope, tx: TenantTransaction, id: string): Promise<Buffer> {
   return tx.oneFirst(sql.type(z.object({ sealed: z.instanceof(Buffer) }))`
     select sealed from deliveries where tenant_id = ${tenantId} and id = ${id}`);
+}
+
+const truncatedRow = z.object({ execution_id: z.uuid(), truncated: z.boolean() });
+
+/** Whether text of the executions' answers was dropped; an execution without a delivery is left out. */
+export async function truncatedAnswers(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  executionIds: readonly string[],
+): Promise<ReadonlyMap<string, boolean>> {
+  const rows = await tx.any(sql.type(truncatedRow)`
+    select execution_id, truncated from deliveries
+    where tenant_id = ${tenantId} and execution_id = any(${sql.array([...executionIds], 'uuid')})`);
+  return new Map(rows.map(({ execution_id, truncated }) => [execution_id, truncated]));
 }
 
 const attemptRow = z.object({

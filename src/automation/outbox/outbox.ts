@@ -4,7 +4,7 @@ import type { Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { PlainTexts } from './replies/plain-texts.js';
-import { lastTriggerOf, setDeliveryStatus } from '../triggers/executions.store.js';
+import { lastTriggerOf, setDelivery } from '../../conversations/sessions/index.js';
 import { findReply } from './reply-routes.store.js';
 import { mailPlace, type MessageSealer } from '../messages/message-payload.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
@@ -72,8 +72,7 @@ export class Outbox {
     const row = await store.inTenant(scope, async (tx) => {
       const revived = await reviveDelivery(scope, tx, id);
       if (revived !== null) {
-        if (revived.execution_id !== null)
-          await setDeliveryStatus(scope, tx, revived.execution_id, 'pending');
+        if (revived.execution_id !== null) await setDelivery(tx, revived.execution_id, 'pending');
         return revived;
       }
       const present = await findDelivery(scope, tx, id);
@@ -145,7 +144,7 @@ export class Outbox {
     const { store, seal } = this.#parts;
     const { last, triggerId } = await store.inTenant(scope, async (tx) => ({
       last: await findReply(scope, tx, sessionId),
-      triggerId: await lastTriggerOf(scope, tx, sessionId),
+      triggerId: await lastTriggerOf(tx, sessionId),
     }));
     if (last !== null) return { triggerId: last.trigger_id, way: seal.open(scope, last.sealed, reply) };
     if (triggerId === null) throw new PlatformError('NO_TRIGGER_HISTORY');

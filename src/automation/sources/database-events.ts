@@ -24,7 +24,8 @@ import {
 } from './database-rows.js';
 import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
 import { putIntoInbox } from './found-messages.js';
-import { moveOn, noteSeen, type SourceRow, takeDue } from './sources.store.js';
+import { noteSeen } from '../inbox/found-messages.store.js';
+import { moveOn, type SourceRow, takeDue } from './sources.store.js';
 
 const rowsMax = 500;
 /** The limit for rows that share one cursor in a table without a primary key. */

@@ -4,7 +4,7 @@ import type { TenantTransaction } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import { holdMs } from '../inbox/inbox-runner.js';
 import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
-import { insertFound } from './sources.store.js';
+import { insertFound } from '../inbox/found-messages.store.js';
 
 export interface Found {
   readonly triggerId: string;

@@ -9,7 +9,8 @@ import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import { Schedule } from '../triggers/schedule/schedule.js';
 import { putIntoInbox } from './found-messages.js';
-import { isRunning, lockDue, moveOn } from './sources.store.js';
+import { isRunning } from '../inbox/found-messages.store.js';
+import { lockDue, moveOn } from './sources.store.js';
 
 /**
  * A firing noticed within this time is on time. Later ones count as missed, and the trigger's `missed` policy applies.

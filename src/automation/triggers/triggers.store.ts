@@ -109,6 +109,17 @@ export function countTriggers({ tenantId }: TenantScope, tx: TenantTransaction):
     select count(*) as count from triggers where tenant_id = ${tenantId}`);
 }
 
+const typeCount = z.object({ trigger_type: z.enum(triggerTypes), total: z.number(), enabled: z.number() });
+
+export function countByType(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+): Promise<readonly z.output<typeof typeCount>[]> {
+  return tx.any(sql.type(typeCount)`
+    select trigger_type, count(*) as total, count(*) filter (where enabled) as enabled
+    from triggers where tenant_id = ${tenantId} group by trigger_type`);
+}
+
 export type TriggerChange = Pick<NewTrigger, 'agentId' | 'name' | 'config' | 'approved' | 'secrets'> & {
   readonly enabled: boolean;
 };

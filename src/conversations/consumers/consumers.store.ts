@@ -6,8 +6,6 @@ const consumerRow = z.object({
   consumer_key: z.string(),
   display_name: z.string().nullable(),
   channels: z.array(z.string()),
-  total_sessions: z.number(),
-  total_turns: z.number(),
   first_seen: z.date().nullable(),
   last_seen: z.date().nullable(),
   latest_at: z.date(),
@@ -19,16 +17,8 @@ const consumerRow = z.object({
 export type ConsumerRow = z.output<typeof consumerRow>;
 
 const columns = sql.fragment`
-  c.consumer_key, c.display_name, c.channels, c.first_seen, greatest(c.last_seen, s.last_seen) as last_seen,
-  c.latest_at, c.blocked, c.blocked_reason, c.blocked_by, c.blocked_at, s.total_sessions, s.total_turns`;
-
-/** Counted from the sessions, so that repeated writes and erased sessions cannot make the figures wrong. */
-const counted = sql.fragment`
-  cross join lateral (
-    select count(*)::int as total_sessions, coalesce(sum(t.total_turns), 0)::float8 as total_turns,
-      max(t.last_interaction) as last_seen
-    from sessions t where t.tenant_id = c.tenant_id and t.consumer_key = c.consumer_key
-  ) s`;
+  c.consumer_key, c.display_name, c.channels, c.first_seen, c.last_seen, c.latest_at, c.blocked, c.blocked_reason,
+  c.blocked_by, c.blocked_at`;
 
 export interface ConsumerFilter {
   /** Matches the key or the name, regardless of case. */
@@ -66,16 +56,13 @@ export function listConsumers(
         ]),
   ];
   return tx.any(sql.type(consumerRow)`
-    select ${columns} from (
-      select * from consumers c where ${sql.join(conditions, sql.fragment` and `)}
-      order by c.latest_at desc, c.consumer_key limit ${limit}
-    ) c ${counted}
-    order by c.latest_at desc, c.consumer_key`);
+    select ${columns} from consumers c where ${sql.join(conditions, sql.fragment` and `)}
+    order by c.latest_at desc, c.consumer_key limit ${limit}`);
 }
 
 export function findConsumer(tx: TenantTransaction, key: string): Promise<ConsumerRow | null> {
   return tx.maybeOne(sql.type(consumerRow)`
-    select ${columns} from consumers c ${counted}
+    select ${columns} from consumers c
     where c.tenant_id = ${tx.scope.tenantId} and c.consumer_key = ${key}`);
 }
 

@@ -12,8 +12,8 @@ import {
   type ConsumerFilter,
   type ConsumerPosition,
   type ConsumerRow,
-  findConsumer,
-  listConsumers,
+  findConsumer as findRow,
+  listConsumers as listRows,
   markAllowed,
   markDenied,
 } from './consumers.store.js';
@@ -22,9 +22,25 @@ import { denylistTopic } from './denylist.js';
 /** Longer than the feed counts as fresh without a read. */
 const settledWithinMs = 2_500;
 
+/** What sessions count of a consumer. */
+export interface SessionFigures {
+  readonly total_sessions: number;
+  readonly total_turns: number;
+  readonly last_seen: Date;
+}
+
+/** The figures of these consumers, without those that have no session. */
+export type FiguresOf = (
+  tx: TenantTransaction,
+  keys: readonly string[],
+) => Promise<ReadonlyMap<string, SessionFigures>>;
+
+export type Consumer = ConsumerRow & Pick<SessionFigures, 'total_sessions' | 'total_turns'>;
+
 export interface ConsumersParts {
   readonly store: Store;
   readonly feed: ChangeFeed;
+  readonly figuresOf: FiguresOf;
   readonly time: Time;
 }
 
@@ -41,22 +57,40 @@ export class Consumers {
     filter: ConsumerFilter,
     after: ConsumerPosition | undefined,
     limit: number,
-  ): Promise<readonly ConsumerRow[]> {
-    return this.#parts.store.inTenant(scope, (tx) => listConsumers(tx, filter, after, limit));
+  ): Promise<readonly Consumer[]> {
+    return this.#parts.store.inTenant(scope, async (tx) =>
+      this.#withFigures(tx, await listRows(tx, filter, after, limit)),
+    );
   }
 
-  find({ scope }: TenantCaller, key: string): Promise<ConsumerRow | null> {
-    return this.#parts.store.inTenant(scope, (tx) => findConsumer(tx, key));
+  find({ scope }: TenantCaller, key: string): Promise<Consumer | null> {
+    return this.#parts.store.inTenant(scope, (tx) => this.#find(tx, key));
   }
 
   /** Accepts keys that were never seen, so that a consumer can be denied before the first message. */
-  deny(caller: TenantCaller, key: string, reason: string | undefined): Promise<ConsumerRow> {
+  deny(caller: TenantCaller, key: string, reason: string | undefined): Promise<Consumer> {
     const at = new Date(this.#parts.time.wallMs());
     return this.#change(caller, key, true, (tx) => markDenied(tx, { key, reason, by: actorOf(caller), at }));
   }
 
-  allow(caller: TenantCaller, key: string): Promise<ConsumerRow> {
+  allow(caller: TenantCaller, key: string): Promise<Consumer> {
     return this.#change(caller, key, false, (tx) => markAllowed(tx, key));
+  }
+
+  async #find(tx: TenantTransaction, key: string): Promise<Consumer | null> {
+    const row = await findRow(tx, key);
+    const [found] = row === null ? [] : await this.#withFigures(tx, [row]);
+    return found ?? null;
+  }
+
+  /** Counted from the sessions, so that repeated writes and erased sessions cannot make the figures wrong. */
+  async #withFigures(tx: TenantTransaction, rows: readonly ConsumerRow[]): Promise<readonly Consumer[]> {
+    const keys = rows.map(({ consumer_key: key }) => key);
+    const figures = await this.#parts.figuresOf(tx, keys);
+    return rows.map((row) => {
+      const { total_sessions = 0, total_turns = 0, last_seen = null } = figures.get(row.consumer_key) ?? {};
+      return { ...row, total_sessions, total_turns, last_seen: later(row.last_seen, last_seen) };
+    });
   }
 
   async #change(
@@ -64,12 +98,12 @@ export class Consumers {
     key: string,
     blocked: boolean,
     mark: (tx: TenantTransaction) => Promise<boolean>,
-  ): Promise<ConsumerRow> {
+  ): Promise<Consumer> {
     const { store, feed, time } = this.#parts;
     const { scope } = caller;
     const { consumer, change } = await store.inTenant(scope, async (tx) => {
       const changed = await mark(tx);
-      const found = (await findConsumer(tx, key)) ?? neverSeen(key, new Date(time.wallMs()));
+      const found = (await this.#find(tx, key)) ?? neverSeen(key, new Date(time.wallMs()));
       if (!changed) return { consumer: found, change: undefined };
       const by = actorOf(caller);
       await recordAudit(tx, {
@@ -94,7 +128,11 @@ export class Consumers {
   }
 }
 
-function neverSeen(key: string, at: Date): ConsumerRow {
+function later(one: Date | null, other: Date | null): Date | null {
+  return one === null || (other !== null && other > one) ? other : one;
+}
+
+function neverSeen(key: string, at: Date): Consumer {
   return {
     consumer_key: key,
     display_name: null,

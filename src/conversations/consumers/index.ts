@@ -4,7 +4,7 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
-import { Consumers } from './consumers.js';
+import { Consumers, type FiguresOf } from './consumers.js';
 import { nameStatement } from './consumers.store.js';
 import { Denylist } from './denylist.js';
 import { findFacts } from './facts.store.js';
@@ -33,12 +33,16 @@ export function createConsumers(parts: {
   readonly store: Store;
   readonly reads: HotReads;
   readonly feed: ChangeFeed;
+  readonly figuresOf: FiguresOf;
   readonly time: Time;
 }): ConsumersSubject {
-  const { store, reads, feed, time } = parts;
+  const { store, reads, feed, figuresOf, time } = parts;
   const denylist = new Denylist(reads, feed);
   return {
-    operations: [...consumerOperations(new Consumers({ store, feed, time })), ...memoryOperations(store)],
+    operations: [
+      ...consumerOperations(new Consumers({ store, feed, figuresOf, time })),
+      ...memoryOperations(store),
+    ],
     isKnown: async (scope, consumerKey) =>
       (await reads.inTenant(scope, nameStatement, [scope.tenantId, consumerKey])).length > 0,
     nameOf: async (scope, consumerKey) => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Role } from '../../kernel/caller.js';
 import { invalidField } from '../../kernel/errors.js';
 import { allows } from '../../http/operations/index.js';
+import type { Consumer } from './consumers.js';
 import type { ConsumerPosition, ConsumerRow } from './consumers.store.js';
 
 const moment = z.iso.datetime();
@@ -18,7 +19,7 @@ export const consumerShape = z.object({
   blocked_reason: z.string().nullable().optional().describe('Only for roles that may change the denylist.'),
 });
 
-export function consumerAnswer(row: ConsumerRow, role: Role): z.input<typeof consumerShape> {
+export function consumerAnswer(row: Consumer, role: Role): z.input<typeof consumerShape> {
   return {
     consumer_key: row.consumer_key,
     display_name: row.display_name,

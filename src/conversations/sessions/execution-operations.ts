@@ -11,14 +11,28 @@ import {
   pageShape,
   tenantCaller,
 } from '../../http/operations/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { executionAnswer, executionDetail, executionDetailShape, executionShape } from './responses.js';
-import { findExecution, findPromisedExecution, listExecutions, listSteps } from './reads.store.js';
+import { findExecution, listExecutions, listSteps, type ReadExecution } from './reads.store.js';
 
 const statuses = ['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked'] as const;
 
-export function executionOperations(store: Store): readonly Operation[] {
+/** A message that a trigger has accepted to run and that no session has received yet. */
+export interface PromisedExecution {
+  readonly agentId: string;
+  readonly sessionId: string;
+  readonly triggerId: string;
+  readonly createdAt: Date;
+}
+
+/** Asks the inbox of triggers, which sessions do not know. */
+export type FindPromised = (
+  tx: TenantTransaction,
+  executionId: string,
+) => Promise<PromisedExecution | undefined>;
+
+export function executionOperations(store: Store, findPromised: FindPromised): readonly Operation[] {
   return [
     declare({
       name: 'executions.list',
@@ -65,7 +79,7 @@ export function executionOperations(store: Store): readonly Operation[] {
           // The last query finds an execution that moved to its session between the first two.
           const execution =
             (await findExecution(scope, tx, params.id)) ??
-            (await findPromisedExecution(scope, tx, params.id)) ??
+            queued(params.id, await findPromised(tx, params.id)) ??
             (await findExecution(scope, tx, params.id));
           if (execution === null) throw new PlatformError('not_found');
           return one(executionDetail(execution, await listSteps(scope, tx, params.id)));
@@ -73,4 +87,35 @@ export function executionOperations(store: Store): readonly Operation[] {
       },
     }),
   ];
+}
+
+function queued(id: string, promised: PromisedExecution | undefined): ReadExecution | null {
+  if (promised === undefined) return null;
+  return {
+    id,
+    agent_id: promised.agentId,
+    session_id: promised.sessionId,
+    trigger_id: promised.triggerId,
+    key_id: null,
+    user_id: null,
+    status: 'queued',
+    outcome: null,
+    metadata: {},
+    model: null,
+    provider: null,
+    usage: null,
+    cost: 0,
+    latency_ms: null,
+    first_token_ms: null,
+    tool_calls: 0,
+    timeout_clock: null,
+    error: null,
+    delivery_status: 'none',
+    output: null,
+    blocks: [],
+    input: { accepted_fields: [], ignored_fields: [] },
+    created_at: promised.createdAt,
+    started_at: null,
+    finished_at: null,
+  };
 }

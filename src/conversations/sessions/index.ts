@@ -10,7 +10,7 @@ import type { HotReads, Store } from '../../infra/storage/index.js';
 import { AgentAdmission } from './agent-admission.js';
 import { agentWindowActor } from './agent-window.actor.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
-import { executionOperations } from './execution-operations.js';
+import { executionOperations, type FindPromised } from './execution-operations.js';
 import type { SessionActorParts, SessionService } from './parts.js';
 import { listMessagesBefore } from './reads.store.js';
 import { controlExpiries, turnRecovery } from './recovery.js';
@@ -24,6 +24,19 @@ import { streamOperations } from './stream-operations.js';
 
 export type { Sessions, WantedTurn } from './sessions.js';
 export type { AgentAdmission } from './agent-admission.js';
+export { figuresOfConsumers } from './consumer-figures.store.js';
+export { listSteps } from './reads.store.js';
+export {
+  countTriggered,
+  findTriggered,
+  hasMessage,
+  lastTriggerOf,
+  listTriggered,
+  recordRefused,
+  setAnswerCut,
+  setDelivery,
+  type TriggeredExecution,
+} from './triggered.store.js';
 
 export interface SessionsDependencies {
   readonly store: Store;
@@ -38,6 +51,7 @@ export interface SessionsDependencies {
   readonly factsOf: SessionActorParts['factsOf'];
   readonly nameOf: SessionActorParts['nameOf'];
   readonly isKnownConsumer: ConsumerSessionParts['isKnownConsumer'];
+  readonly findPromised: FindPromised;
   readonly time: Time;
   readonly newId: () => string;
   readonly report: (attempted: string, error: unknown) => void;
@@ -93,7 +107,7 @@ export function createSessions(dependencies: SessionsDependencies): SessionsSubj
     operations: [
       ...streamOperations({ sessions, admission, time, newId, report }),
       ...sessionOperations({ sessions, store, admission, time }),
-      ...executionOperations(store),
+      ...executionOperations(store, dependencies.findPromised),
       ...consumerSessionOperations({ store, isKnownConsumer: dependencies.isKnownConsumer }),
     ],
     sessions,

@@ -200,22 +200,6 @@ export async function findEnd(reads: HotReads, scope: TenantScope, id: string): 
   return found;
 }
 
-/** An execution that a trigger has accepted and that no session has received yet. */
-export function findPromisedExecution(
-  { tenantId }: TenantScope,
-  tx: TenantTransaction,
-  id: string,
-): Promise<ReadExecution | null> {
-  return tx.maybeOne(sql.type(executionRow)`
-    select i.execution_id as id, t.agent_id, i.session_id, i.trigger_id, null::uuid as key_id, null::uuid as user_id,
-      'queued' as status, null as outcome, '{}'::jsonb as metadata, null as model, null as provider,
-      null::jsonb as usage, 0 as cost, null as latency_ms, null as first_token_ms, 0 as tool_calls,
-      null as timeout_clock, null::jsonb as error, 'none' as delivery_status, null as output, '[]'::jsonb as blocks,
-      i.created_at, null::timestamptz as started_at, null::timestamptz as finished_at, '{}'::jsonb as input
-    from trigger_inbox i join triggers t on t.tenant_id = i.tenant_id and t.id = i.trigger_id
-    where i.tenant_id = ${tenantId} and i.execution_id = ${id} and i.state = 'running'`);
-}
-
 export function listExecutions(
   scope: TenantScope,
   tx: TenantTransaction,

@@ -67,13 +67,13 @@ export async function readLog(
 ): Promise<{ readonly rows: readonly LogRow[]; readonly total: number }> {
   const total = await tx.oneFirst(
     sql.type(z.object({ total: z.number() }))`
-      select count(*)::bigint as total from calls c where ${chosen(tx, range, filter)}`,
+      select count(*)::bigint as total from reports.calls c where ${chosen(tx, range, filter)}`,
   );
   const turned = direction === 'asc' ? sql.fragment`asc` : sql.fragment`desc`;
   const rows = await tx.any(sql.type(logRow)`
     select c.call_id, c.started_at, c.user_id, c.agent_id, c.provider, c.model, c.input_tokens, c.output_tokens,
       c.response_time_ms, c.call_source, c.from_cache, c.input_preview, c.output_preview
-    from calls c where ${chosen(tx, range, filter)}
+    from reports.calls c where ${chosen(tx, range, filter)}
     order by ${columns[order]} ${turned}, c.started_at ${turned}, c.call_id
     limit ${limit} offset ${(page - 1) * limit}`);
   return { rows, total };
@@ -100,14 +100,14 @@ export async function readSessions(
   const which = sql.fragment`${chosen(tx, range, { agentId })} and c.session_id is not null`;
   const total = await tx.oneFirst(
     sql.type(z.object({ total: z.number() }))`
-      select count(distinct c.session_id)::bigint as total from calls c where ${which}`,
+      select count(distinct c.session_id)::bigint as total from reports.calls c where ${which}`,
   );
   const rows = await tx.any(sql.type(sessionRow)`
     select c.session_id, (array_agg(c.agent_id order by c.started_at desc))[1] as agent_id,
       min(c.started_at) as first_interaction, max(c.started_at) as last_interaction, count(*)::bigint as total_calls,
       sum(c.input_tokens + c.output_tokens)::bigint as total_tokens, sum(c.response_time_ms)::float8 as total_latency_ms,
       count(*) filter (where c.status = 'error')::bigint as errors
-    from calls c where ${which}
+    from reports.calls c where ${which}
     group by c.session_id order by last_interaction desc, c.session_id limit ${limit}`);
   return { rows, total };
 }

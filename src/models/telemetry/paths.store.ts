@@ -24,13 +24,13 @@ function steps(tx: TenantTransaction, { from, to }: Range, agentId: string | und
   return sql.fragment`steps as (
     select c.call_source as node, c.execution_id, c.session_id, c.agent_id, c.started_at, 0 as number,
       c.input_tokens + c.output_tokens as tokens, c.response_time_ms as latency_ms, c.status = 'error' as failed
-    from calls c
+    from reports.calls c
     where c.tenant_id = ${tenantId} and c.started_at ${within} and c.started_at ${before}
       and (${agent}::uuid is null or c.agent_id = ${agent}::uuid)
     union all
     select 'tool:' || s.name, s.execution_id, x.session_id, x.agent_id, s.started_at, s.number, 0,
       coalesce(extract(epoch from s.finished_at - s.started_at) * 1000, 0)::float8, s.state in ('failed', 'timeout')
-    from execution_steps s join executions x on x.tenant_id = s.tenant_id and x.id = s.execution_id
+    from reports.execution_steps s join reports.executions x on x.tenant_id = s.tenant_id and x.id = s.execution_id
     where s.tenant_id = ${tenantId} and s.kind = 'tool' and s.started_at ${within} and s.started_at ${before}
       and (${agent}::uuid is null or x.agent_id = ${agent}::uuid)
   )`;
@@ -88,28 +88,28 @@ export async function readGraph(
   const from = sql.fragment`${range.from.toISOString()}::timestamptz`;
   const to = sql.fragment`${range.to.toISOString()}::timestamptz`;
   const all = sql.fragment`turns as (
-      select x.id, x.agent_id, x.trigger_id from executions x
+      select x.id, x.agent_id, x.trigger_id from reports.executions x
       where x.tenant_id = ${tenantId} and x.created_at >= ${from} and x.created_at < ${to}
         and (${agent}::uuid is null or x.agent_id = ${agent}::uuid)
     ),
     asked as (
-      select c.agent_id, c.model from calls c
+      select c.agent_id, c.model from reports.calls c
       where c.tenant_id = ${tenantId} and c.started_at >= ${from} and c.started_at < ${to} and c.agent_id is not null
         and (${agent}::uuid is null or c.agent_id = ${agent}::uuid)
     ),
     used as (
       select t.agent_id, 'tool:' || s.name as tool, s.name from turns t
-      join execution_steps s on s.tenant_id = ${tenantId} and s.execution_id = t.id and s.kind = 'tool'
+      join reports.execution_steps s on s.tenant_id = ${tenantId} and s.execution_id = t.id and s.kind = 'tool'
     )`;
   const nodes = await tx.any(sql.type(graphNode)`
     with ${all}
     select t.trigger_id::text as id, 'trigger' as type, coalesce(max(g.name), t.trigger_id::text) as label,
       count(*)::bigint as executions
-    from turns t left join triggers g on g.tenant_id = ${tenantId} and g.id = t.trigger_id
+    from turns t left join reports.triggers g on g.tenant_id = ${tenantId} and g.id = t.trigger_id
     where t.trigger_id is not null group by t.trigger_id
     union all
     select t.agent_id::text, 'agent', coalesce(max(a.name), t.agent_id::text), count(*)::bigint
-    from turns t left join agents a on a.tenant_id = ${tenantId} and a.id = t.agent_id group by t.agent_id
+    from turns t left join reports.agents a on a.tenant_id = ${tenantId} and a.id = t.agent_id group by t.agent_id
     union all
     select model, 'model', model, count(*)::bigint from asked group by model
     union all

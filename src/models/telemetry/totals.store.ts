@@ -48,14 +48,14 @@ function facts(tx: TenantTransaction, range: Range, filter: CallFilter) {
       select h.hour, nullif(h.agent_id, '00000000-0000-0000-0000-000000000000'::uuid) as agent_id, h.provider, h.model,
         h.call_source, h.status, h.calls, h.vendor_calls, h.input_tokens + h.output_tokens as tokens,
         h.response_time_ms, h.cache_hits, h.cached_tokens, h.cache_creation_tokens, h.fallbacks
-      from call_hours h
+      from reports.call_hours h
       where h.tenant_id = ${tenantId} and h.hour >= ${at(whole.from)} and h.hour < ${at(whole.to)}
       union all
       select date_trunc('hour', c.started_at, 'UTC'), c.agent_id, c.provider, c.model, c.call_source, c.status, 1,
         (not c.from_cache)::int, c.input_tokens + c.output_tokens, c.response_time_ms,
         (c.from_cache or c.cached_tokens > 0)::int, c.cached_tokens, c.cache_creation_tokens,
         (c.model <> c.first_model and c.status = 'success')::int
-      from calls c
+      from reports.calls c
       where c.tenant_id = ${tenantId}
         and ((c.started_at >= ${at(range.from)} and c.started_at < ${at(whole.from)})
           or (c.started_at >= ${at(whole.to)} and c.started_at < ${at(range.to)}))

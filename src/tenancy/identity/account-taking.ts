@@ -1,11 +1,6 @@
 import { recordAudit } from '../audit/index.js';
 import type { DirectoryTransaction } from '../../infra/storage/index.js';
-import {
-  announceAll,
-  leaveTenant,
-  lockTenantsOf,
-  removeOtherMembers,
-} from './account-taking.store.js';
+import { announceAll, leaveTenant, lockTenantsOf, removeOtherMembers } from './account-taking.store.js';
 import { announceUser, topics } from './changes.js';
 import { endFamiliesOfUser } from './token-families.store.js';
 import { markEmailVerified, removePassword } from './users.store.js';
@@ -52,7 +47,9 @@ export async function giveToOwnerOfAddress(
   });
   const changes: ChangesOfTenant[] = [];
   for (const { tenant_id: tenantId, has_other_owner: isShared } of await lockTenantsOf(tx, userId)) {
-    changes.push(isShared ? await leave(tx, tenantId, userId) : await clear(tx, tenantId, userId, { now, endAccess }));
+    changes.push(
+      isShared ? await leave(tx, tenantId, userId) : await clear(tx, tenantId, userId, { now, endAccess }),
+    );
   }
   // Last, since recording a change blocks all other transactions that record one until the commit.
   for (const { tenantId, membersGone, keysRevoked } of changes) {

@@ -3,8 +3,11 @@
 
 export interface SqlName {
   readonly name: string;
-  /** `row`: rows are read or written. `call`: a function. `reference`: a foreign key, or the table of a trigger. */
-  readonly use: 'row' | 'call' | 'reference';
+  /**
+   * `row`: rows are read or written. `call`: a function. `reference`: a foreign key, or the table of a trigger. `gap`: a
+   * relation that the text leaves open.
+   */
+  readonly use: 'row' | 'call' | 'reference' | 'gap';
 }
 
 const token = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"[^"]*"|\$\{\}|\$\w*\$|::|[a-z_]\w*|\S/gi;
@@ -34,6 +37,8 @@ const listEnds = new Set(
     ' ',
   ),
 );
+/** Words after which nothing but a relation follows. */
+const opensRelation = new Set(['from', 'join', 'into', 'update']);
 /** Words after which a name with a parenthesis is a relation with columns, not a function. */
 const withColumns = new Set(['into', 'table', 'references', 'on', 'copy']);
 
@@ -41,10 +46,14 @@ export function sqlNames(text: string): readonly SqlName[] {
   const tokens = tokensOf(text);
   const found: SqlName[] = [];
   const inList = [false];
+  // Error messages have gaps too.
+  const isStatement = ['select', 'insert', 'delete', 'set'].some((word) => tokens.includes(word));
   let isTrigger = false;
   const relationAt = (index: number, keyword: string): void => {
     let at = index;
     while (between.has(tokens[at] ?? '')) at += 1;
+    if (tokens[at] === '${}' && isStatement && opensRelation.has(keyword))
+      found.push({ name: '', use: 'gap' });
     const { name, next } = nameAt(tokens, at);
     if (name === undefined || (tokens[next] === '(' && !withColumns.has(keyword))) return;
     // `on calls.id = …` is the condition of a join.
@@ -60,7 +69,8 @@ export function sqlNames(text: string): readonly SqlName[] {
     if (word === ';') isTrigger = false;
     if (word === 'trigger') isTrigger = true;
     if (listEnds.has(word)) inList[inList.length - 1] = false;
-    if (tokens[index + 1] === '(' && isName(word) && previous !== '.') found.push({ name: word, use: 'call' });
+    if (tokens[index + 1] === '(' && isName(word) && previous !== '.' && !withColumns.has(previous ?? ''))
+      found.push({ name: word, use: 'call' });
     if (word === ',' && inList.at(-1) === true) relationAt(index + 1, ',');
     if (word === 'of' && previous === 'partition') relationAt(index + 1, word);
     if (!before.has(word) || (word === 'from' && previous === 'distinct')) continue;

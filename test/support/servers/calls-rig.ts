@@ -14,7 +14,7 @@ import { LeaveController, type LlmRequest } from '../../../src/llm/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { createQuota } from '../../../src/tenancy/quota/index.js';
 import { openBatchWriters, openHotReads, openStore, type Store } from '../../../src/infra/storage/index.js';
-import { Ledger } from '../../../src/models/usage/index.js';
+import { Ledger, openAttempts } from '../../../src/models/usage/index.js';
 
 export interface CallsRig {
   readonly store: Store;
@@ -36,7 +36,13 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl, time: systemTime });
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
-  const quota = createQuota({ store, openAttempts: (scope) => openAttempts(store, scope), time, dailyLimits: true, report });
+  const quota = createQuota({
+    store,
+    openAttempts: (scope) => openAttempts(store, scope),
+    time,
+    dailyLimits: true,
+    report,
+  });
   const ledger = new Ledger({ writers, store, time, report });
   const calls = createCalls({
     access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),

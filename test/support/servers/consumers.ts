@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type ConsumersSubject, createConsumers } from '../../../src/conversations/consumers/index.js';
 import type { Role, TenantCaller } from '../../../src/kernel/caller.js';
+import { figuresOfConsumers } from '../../../src/conversations/sessions/index.js';
 import { consumerSessionOperations } from '../../../src/conversations/sessions/consumer-operations.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import {
@@ -53,7 +54,7 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const subject = createConsumers({ store, reads, feed, time: systemTime });
+  const subject = createConsumers({ store, reads, feed, figuresOf: figuresOfConsumers, time: systemTime });
   const callers = new Map<string, TenantCaller>();
   const sessions = consumerSessionOperations({
     store,

@@ -10,6 +10,8 @@ import {
 import type { Operation } from '../../../src/http/operations/index.js';
 import { createSealer, type Sealer } from '../../../src/infra/sealing/index.js';
 import { type ChangeFeed, openChangeFeed, openStore, type Store } from '../../../src/infra/storage/index.js';
+import { cancelAllInvites } from '../../../src/tenancy/invites/index.js';
+import { revokeAllKeys } from '../../../src/tenancy/keys/index.js';
 import { type Api, apiAt } from '../clients/api.js';
 import { startEdge } from './edge.js';
 

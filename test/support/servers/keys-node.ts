@@ -9,6 +9,7 @@ import { PlatformError } from '../../../src/kernel/errors.js';
 import { createKeys } from '../../../src/tenancy/keys/index.js';
 import { tenantCaller, declare, type Operation } from '../../../src/http/operations/index.js';
 import { limitsOf, plans, tenantSettings } from '../../../src/kernel/plans/index.js';
+import { openAttempts } from '../../../src/models/usage/index.js';
 import { createQuota } from '../../../src/tenancy/quota/index.js';
 import {
   openChangeFeed,
@@ -56,7 +57,13 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
     onProblem: (error) => report('read changes', error),
   });
   const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
-  const quota = createQuota({ store, openAttempts: (scope) => openAttempts(store, scope), time, dailyLimits: true, report });
+  const quota = createQuota({
+    store,
+    openAttempts: (scope) => openAttempts(store, scope),
+    time,
+    dailyLimits: true,
+    report,
+  });
   const authenticator = createAuthenticator({
     verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),
     membershipOf: (userId, tenantId) => membership(store, userId, tenantId),

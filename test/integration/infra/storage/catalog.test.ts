@@ -88,3 +88,27 @@ test("a function that runs with its owner's rights names its schemas", async (t)
   );
   t.deepEqual(loose, []);
 });
+
+test('a view applies the row-level security of its reader, not of its owner', async (t) => {
+  const views = await query<{ name: string; as_reader: boolean }>(
+    database.url,
+    `select oid::regclass::text as name, coalesce('security_invoker=true' = any(reloptions), false) as as_reader
+     from pg_class where relkind in ('v', 'm') and relnamespace in ('public'::regnamespace, 'reports'::regnamespace)`,
+  );
+  t.true(views.length > 0);
+  t.deepEqual(
+    views.filter(({ as_reader: asReader }) => !asReader),
+    [],
+  );
+});
+
+test('nobody writes through a view', async (t) => {
+  const writable = await query(
+    database.url,
+    `select c.oid::regclass::text as name, role
+     from pg_class c, unnest(array['troupe_app', 'troupe_directory', 'troupe_writer']) as role
+     where relkind in ('v', 'm') and relnamespace in ('public'::regnamespace, 'reports'::regnamespace)
+       and has_any_column_privilege(role, c.oid, 'insert, update')`,
+  );
+  t.deepEqual(writable, []);
+});

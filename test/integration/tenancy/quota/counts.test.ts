@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { TenantCaller } from '../../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
+import { openAttempts } from '../../../../src/models/usage/index.js';
 import { createQuota, type Quota } from '../../../../src/tenancy/quota/index.js';
 import { openStore, sql, type Store } from '../../../../src/infra/storage/index.js';
 import { insertTenant, keyOf, userOf } from '../../../support/builders/callers.js';

@@ -8,6 +8,7 @@ import type { TenantCaller } from '../../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { createLog } from '../../../../src/infra/diagnostics/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
+import { openAttempts } from '../../../../src/models/usage/index.js';
 import { createQuota, type Quota } from '../../../../src/tenancy/quota/index.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
 import { openStore, sql, type Store } from '../../../../src/infra/storage/index.js';
@@ -42,7 +43,14 @@ async function startNode(t: ExecutionContext, databaseUrl = database.url): Promi
     onLost: () => undefined,
   });
   const report = (attempted: string, error: unknown): void => t.log(attempted, error);
-  const quota = createQuota({ store, openAttempts: (scope) => openAttempts(store, scope), time, dailyLimits: true, actors, report });
+  const quota = createQuota({
+    store,
+    openAttempts: (scope) => openAttempts(store, scope),
+    time,
+    dailyLimits: true,
+    actors,
+    report,
+  });
   await actors.start();
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> =>

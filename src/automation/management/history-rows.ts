@@ -1,0 +1,40 @@
+import type { Position } from '../../http/operations/index.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
+import { findTriggered, listTriggered, type TriggeredExecution } from '../../conversations/sessions/index.js';
+import { truncatedAnswers } from '../outbox/deliveries.store.js';
+
+/** An execution of a trigger. `truncated`: text beyond the last chunk of its answer was dropped. */
+export type ExecutionRow = Omit<TriggeredExecution, 'answer_cut'> & { readonly truncated: boolean };
+
+/** Newest first. */
+export async function listExecutions(
+  tx: TenantTransaction,
+  triggerId: string,
+  page: {
+    readonly status?: string | undefined;
+    readonly after?: Position | undefined;
+    readonly limit: number;
+  },
+): Promise<readonly ExecutionRow[]> {
+  return withDeliveries(tx, await listTriggered(tx, triggerId, page));
+}
+
+export async function findExecution(
+  tx: TenantTransaction,
+  triggerId: string,
+  id: string,
+): Promise<ExecutionRow | null> {
+  const row = await findTriggered(tx, triggerId, id);
+  const [found] = row === null ? [] : await withDeliveries(tx, [row]);
+  return found ?? null;
+}
+
+async function withDeliveries(
+  tx: TenantTransaction,
+  rows: readonly TriggeredExecution[],
+): Promise<readonly ExecutionRow[]> {
+  const ids = rows.map(({ id }) => id);
+  const truncated = await truncatedAnswers(tx.scope, tx, ids);
+  // Of an answer that its sender waited for, which has no delivery, the execution knows.
+  return rows.map(({ answer_cut: cut, ...row }) => ({ ...row, truncated: truncated.get(row.id) ?? cut }));
+}

@@ -1,0 +1,162 @@
+/**
+ * The executions of triggers, and what their senders and readers ask of sessions: statements for transactions of the
+ * callers.
+ */
+import { z } from 'zod';
+import type { Position } from '../../http/operations/index.js';
+import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+
+export interface RefusedExecution {
+  readonly id: string;
+  readonly agentId: string;
+  readonly sessionId: string | null;
+  readonly triggerId: string;
+  readonly channel: string;
+  readonly userId: string | null;
+  readonly message: string;
+  readonly status: 'blocked' | 'failed';
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/**
+ * Records an execution that ended before a session had it: a sender block applied, or no session accepted it. No actor
+ * knows it, so no fence is needed. An execution that a session already knows stays unchanged.
+ */
+export async function recordRefused(tx: TenantTransaction, execution: RefusedExecution): Promise<void> {
+  const input = {
+    message: execution.message,
+    declared_context: null,
+    accepted_fields: [],
+    ignored_fields: [],
+    quick_replies: false,
+    role: 'owner',
+    needs_bindings: false,
+  };
+  await tx.query(sql.typeAlias('nothing')`
+    insert into executions (tenant_id, id, session_id, agent_id, trigger_id, slot, arrival, channel, user_id, status,
+      outcome, due_at, input, error, latency_ms, created_at, finished_at)
+    values (${tx.scope.tenantId}, ${execution.id}, ${execution.sessionId}, ${execution.agentId}, ${execution.triggerId},
+      0, 0, ${execution.channel}, ${execution.userId}, ${execution.status},
+      ${execution.status === 'blocked' ? 'BLOCKED' : 'FAILED'}, clock_timestamp(), ${JSON.stringify(input)}::jsonb,
+      ${execution.error === null ? null : JSON.stringify(execution.error)}::jsonb, 0, clock_timestamp(),
+      clock_timestamp())
+    on conflict (tenant_id, id) do nothing`);
+}
+
+/** The columns of a delivery are none of the actor's: the outbox sets them, also by set_delivery_statuses(). */
+export async function setDelivery(
+  tx: TenantTransaction,
+  executionId: string,
+  status: 'pending' | 'delivered' | 'delivery_failed',
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update executions set delivery_status = ${status}
+    where tenant_id = ${tx.scope.tenantId} and id = ${executionId}`);
+}
+
+export async function setAnswerCut(tx: TenantTransaction, executionId: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update executions set answer_cut = true where tenant_id = ${tx.scope.tenantId} and id = ${executionId}`);
+}
+
+/** The trigger of the session's last triggered message; null if there is none. */
+export function lastTriggerOf(tx: TenantTransaction, sessionId: string): Promise<string | null> {
+  return tx.maybeOneFirst(sql.type(z.object({ trigger_id: z.uuid() }))`
+    select trigger_id from executions
+    where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and trigger_id is not null
+    order by created_at desc limit 1`);
+}
+
+/** Whether the message is part of the conversation. */
+export function hasMessage(tx: TenantTransaction, sessionId: string, id: string): Promise<boolean> {
+  return tx.exists(sql.typeAlias('nothing')`
+    select from messages where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and id = ${id}`);
+}
+
+const triggeredRow = z.object({
+  id: z.uuid(),
+  trigger_id: z.uuid(),
+  agent_id: z.uuid(),
+  session_id: z.uuid().nullable(),
+  status: z.string(),
+  outcome: z.string().nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  input: z.looseObject({
+    message: z.string(),
+    declared_context: z.record(z.string(), z.unknown()).nullish(),
+  }),
+  output: z.string().nullable(),
+  usage: z.record(z.string(), z.unknown()).nullable(),
+  cost: z.number(),
+  model: z.string().nullable(),
+  provider: z.string().nullable(),
+  latency_ms: z.number().nullable(),
+  delivery_status: z.enum(['none', 'pending', 'delivered', 'delivery_failed']),
+  answer_cut: z.boolean(),
+  created_at: z.date(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+});
+export type TriggeredExecution = z.output<typeof triggeredRow>;
+
+const columns = sql.fragment`
+  id, trigger_id, agent_id, session_id, status, outcome, error, input, output, usage, cost, model, provider,
+  latency_ms, delivery_status, answer_cut, created_at, started_at, finished_at`;
+
+/** Newest first. */
+export function listTriggered(
+  tx: TenantTransaction,
+  triggerId: string,
+  {
+    status,
+    after,
+    limit,
+  }: {
+    readonly status?: string | undefined;
+    readonly after?: Position | undefined;
+    readonly limit: number;
+  },
+): Promise<readonly TriggeredExecution[]> {
+  const conditions = [
+    sql.fragment`tenant_id = ${tx.scope.tenantId} and trigger_id = ${triggerId}`,
+    ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(date_trunc('milliseconds', created_at), id) < (${sql.timestamp(after.at)}, ${after.id}::uuid)`,
+        ]),
+  ];
+  return tx.any(sql.type(triggeredRow)`
+    select ${columns} from executions where ${sql.join(conditions, sql.fragment` and `)}
+    order by date_trunc('milliseconds', created_at) desc, id desc limit ${limit}`);
+}
+
+export function findTriggered(
+  tx: TenantTransaction,
+  triggerId: string,
+  id: string,
+): Promise<TriggeredExecution | null> {
+  return tx.maybeOne(sql.type(triggeredRow)`
+    select ${columns} from executions
+    where tenant_id = ${tx.scope.tenantId} and trigger_id = ${triggerId} and id = ${id}`);
+}
+
+const counts = z.object({
+  total: z.number(),
+  completed: z.number(),
+  failed: z.number(),
+  timeout: z.number(),
+  last_24h: z.number(),
+  avg_latency_ms: z.number().nullable(),
+});
+
+export function countTriggered(tx: TenantTransaction): Promise<z.output<typeof counts>> {
+  return tx.one(sql.type(counts)`
+    select count(*) as total,
+      count(*) filter (where status = 'completed') as completed,
+      count(*) filter (where status = 'failed') as failed,
+      count(*) filter (where status = 'timeout') as timeout,
+      count(*) filter (where created_at > now() - interval '24 hours') as last_24h,
+      avg(latency_ms) filter (where status in ('completed', 'timeout'))::float8 as avg_latency_ms
+    from executions where tenant_id = ${tx.scope.tenantId} and trigger_id is not null`);
+}
