@@ -6,7 +6,7 @@ import type { FindMember, Member } from './sender-access.js';
 const memberRow = z.object({ user_id: z.uuid() });
 
 /** Finds members of the tenant's team by a sender's identity. */
-export function memberFinder(store: Store, scope: TenantScope): FindMember {
+export function memberFinder(store: Pick<Store, 'inTenant'>, scope: TenantScope): FindMember {
   return async (column, value): Promise<Member | undefined> => {
     const matches = {
       email: sql.fragment`lower(u.email) = ${value}`,
