@@ -43,12 +43,12 @@ export class MessageAcceptance {
     this.#parts = parts;
   }
 
-  async accept(message: CheckedMessage): Promise<Rendered> {
+  accept(message: CheckedMessage): Promise<Rendered> {
     const { trigger, config, sessionId } = message;
     if (config.execution.message_buffer.enabled) return this.#buffer(message);
-    const flushing = this.#parts.buffers.flushOpen(trigger.scope, trigger.id, sessionId);
-    if (flushing !== undefined) await flushing;
-    return repliesOutOfBand(config) ? this.#acceptToRun(message) : this.#answerNow(message);
+    const run = (): Promise<Rendered> =>
+      repliesOutOfBand(config) ? this.#acceptToRun(message) : this.#answerNow(message);
+    return this.#parts.buffers.flushOpen(trigger.scope, trigger.id, sessionId)?.then(run) ?? run();
   }
 
   /** Async mode: the row is committed first, then the acknowledgement is sent. */

@@ -8,7 +8,7 @@ import type { BlockedMessages } from './blocked-messages.js';
 import type { ChannelMessage } from './channels.js';
 import type { Admitted, ArrivedMessage } from './incoming-request.js';
 import type { MessageAcceptance } from './message-acceptance.js';
-import type { RequestMessages } from './pipeline/request-checks.js';
+import type { RequestChecks, RequestMessages } from './pipeline/request-checks.js';
 import type { StopReason } from './pipeline/stop.js';
 import type { WebhookChecks } from './pipeline/webhook-checks.js';
 import { answerOf } from './repeated-messages.js';
@@ -26,6 +26,7 @@ export interface TakenWebhook extends Rendered {
 }
 
 type CheckedRequest = Admitted & RequestMessages & { readonly payload: unknown };
+type RequestVerdict = Awaited<ReturnType<RequestChecks['take']>>;
 
 /** Takes webhook requests: runs the checks on the request and on each message, and accepts what they let pass. */
 export class WebhookIntake {
@@ -38,18 +39,27 @@ export class WebhookIntake {
   async take(triggerId: string, request: WebhookRequest): Promise<TakenWebhook> {
     try {
       const checking = this.#parts.checks.request.take({ triggerId, request });
-      return await whenReady(checking, async ({ stopped, known }) => {
-        const answering = stopped === undefined ? this.#takeAll(known) : this.#answerTo(stopped.stop.reason);
-        const { status, contentType, body } = await answering;
-        return { status, contentType, body, figures: known.window?.figures };
-      });
+      return await whenReady(checking, (verdict) => this.#answer(verdict));
     } catch (error) {
       this.#parts.measures.refused(error instanceof PlatformError ? error.code : 'internal_error');
       throw error;
     }
   }
 
-  async #takeAll(request: CheckedRequest): Promise<Rendered> {
+  async #answer({ stopped, known }: RequestVerdict): Promise<TakenWebhook> {
+    const answer = await (stopped === undefined ? this.#takeAll(known) : this.#answerTo(stopped.stop.reason));
+    if (answer instanceof PlatformError) throw answer;
+    const { status, contentType, body } = answer;
+    return { status, contentType, body, figures: known.window?.figures };
+  }
+
+  #takeAll(request: CheckedRequest): Ready<Rendered | PlatformError> {
+    const { messages, more } = request;
+    const [first] = messages;
+    return messages.length === 1 && !more ? this.#takeMessage(request, first) : this.#takeEach(request);
+  }
+
+  async #takeEach(request: CheckedRequest): Promise<Rendered> {
     let answer: Rendered | undefined;
     let unread: PlatformError | undefined;
     // One after the other, to keep the order of messages within a session.
