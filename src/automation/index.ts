@@ -78,7 +78,7 @@ export interface TriggersDependencies {
   readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
   readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
   /** Counts requests with an unknown webhook or a wrong signature, by address. */
-  readonly failures?: Pick<FailedCredentials, 'note'>;
+  readonly failures: Pick<FailedCredentials, 'note'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
   readonly databases: Pick<Databases, 'connect'>;
   readonly mail: Pick<Mail, 'send'>;

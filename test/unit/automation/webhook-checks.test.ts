@@ -3,12 +3,12 @@ import test from 'ava';
 import fc from 'fast-check';
 import { systemTime } from '../../../cluster/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
-import { PlatformError } from '../../../src/kernel/errors.js';
+import { type ErrorCode, PlatformError } from '../../../src/kernel/errors.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { createIntake, type IntakeParts } from '../../../src/automation/intake/create-intake.js';
 import type { Admitted, CheckedMessage } from '../../../src/automation/intake/incoming-request.js';
 import { alike, CheckList } from '../../../src/automation/intake/pipeline/check-list.js';
-import { refused, type Stop } from '../../../src/automation/intake/pipeline/stop.js';
+import { refused, Stop, stopAtFault, unreadable } from '../../../src/automation/intake/pipeline/stop.js';
 import {
   type WebhookCheckName,
   type WebhookCheckParts,
@@ -364,4 +364,15 @@ test('a postponed guard is asked only if a later check stops the message, and th
   t.is(await taken(true), 'gate');
   t.deepEqual(asked, ['late', 'gate']);
   t.is((await list.look({ full: false })).stopped?.at, 'gate');
+});
+
+test('a message is unreadable by its own fault, not by an error that passes with time', async (t) => {
+  const stopAt = (code: ErrorCode) =>
+    stopAtFault(unreadable, async (): Promise<object> => {
+      throw new PlatformError(code);
+    });
+  t.true((await stopAt('VALIDATION_ERROR')) instanceof Stop);
+  for (const code of ['rate_limit_exceeded', 'service_unavailable'] as const) {
+    await t.throwsAsync(async () => stopAt(code), { instanceOf: PlatformError }, code);
+  }
 });

@@ -57,13 +57,16 @@ export function nothingToRun(channel: ChannelType | undefined): Stop {
   return new Stop({ kind: 'ignored', answer });
 }
 
-/** Turns an error of the sender into a stop. Errors of this side are thrown on: they decide nothing about a message. */
+/**
+ * Turns an error of the sender into a stop. An error that passes with time is thrown: it decides nothing about the
+ * message.
+ */
 export function stopAtFault<Found>(
   stopFor: (error: PlatformError) => Stop,
   work: () => Ready<Found>,
 ): Ready<Found | Stop> {
   const stopped = (error: unknown): Stop => {
-    if (error instanceof PlatformError && error.status < 500) return stopFor(error);
+    if (error instanceof PlatformError && error.retry === 'never') return stopFor(error);
     throw error;
   };
   try {
