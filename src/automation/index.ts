@@ -29,7 +29,8 @@ import { MessageSealer } from './messages/message-payload.js';
 import { WebhookAuthentication, type WebhookAuthenticationParts } from './intake/authentication.js';
 import { ownKeys } from './intake/message-key.js';
 import { RepeatedMessages } from './intake/repeated-messages.js';
-import { WebhookIntake } from './intake/webhook.js';
+import { createIntake } from './intake/create-intake.js';
+import { webhookChecks } from './intake/pipeline/webhook-checks.js';
 import { LiveTriggers } from './triggers/live-triggers.js';
 import { triggerOperations } from './management/operations.js';
 import type { ConsumerPort, TurnPort } from './triggers/ports.js';
@@ -40,6 +41,7 @@ import { mailTarget } from './mail/mail-target.js';
 import { Mailboxes } from './mail/mailboxes.js';
 import { SmtpListener, type SmtpListenerParts } from './mail/smtp-listener.js';
 import { manualOperations } from './management/manual-message-operations.js';
+import { ManualRuns } from './management/manual-runs.js';
 import { ManualMessages, type ManualMessagesParts } from './management/manual-messages.js';
 import { findSecretReferences } from './triggers/secret-references.js';
 import { armTrigger } from './sources/arming.js';
@@ -77,7 +79,7 @@ export interface TriggersDependencies {
   readonly quota: Pick<Quota, 'admitTenantWork' | 'admission' | 'monthlyRefusal'>;
   readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
   /** Counts requests with an unknown webhook or a wrong signature, by address. */
-  readonly failures?: Pick<FailedCredentials, 'note'>;
+  readonly failures: Pick<FailedCredentials, 'note'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
   readonly databases: Pick<Databases, 'connect'>;
   readonly mail: Pick<Mail, 'send'>;
@@ -211,30 +213,23 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
       time,
       report: dependencies.report,
     });
-  const intake = new WebhookIntake({
-    store,
-    reads,
-    live,
-    agents,
-    authentication,
-    quota,
-    turns: dependencies.turns,
-    gates,
-    expressions,
-    plainTexts,
-    inbox: dependencies.writers.writer(acceptTarget),
-    runner,
-    buffers,
-    repeats: new RepeatedMessages(store, reads, time),
-    seal,
-    ownKey: ownKeys(time, dependencies.random.id()),
-    measures,
+  const repeats = new RepeatedMessages(store, reads, time);
+  const checks = webhookChecks({ ...dependencies, live, authentication, repeats, gates });
+  const intake = createIntake({
+    checks,
+    rows: {
+      inbox: dependencies.writers.writer(acceptTarget),
+      seal,
+      ownKey: ownKeys(time, dependencies.random.id()),
+    },
+    handling: { store, quota, expressions, plainTexts, gates, repeats, runner, buffers, measures },
   });
   const retention = new Retention(dependencies);
-  const trials = new TriggerDryRun({ store, triggers, live, agents, gates, expressions, plainTexts, runner });
+  const dryRuns = new TriggerDryRun({ triggers, live, agents, expressions, checks });
+  const manualRuns = new ManualRuns({ triggers, live, agents, expressions, plainTexts, runner });
   return {
     operations: [
-      ...triggerOperations({ triggers, trials, publicUrl }),
+      ...triggerOperations({ triggers, dryRuns, manualRuns, publicUrl }),
       ...webhookOperations({ intake, live, authentication, publicUrl, failures: dependencies.failures }),
       ...historyOperations({ history: new History(store, seal), outbox }),
       ...manualOperations(new ManualMessages({ store, outbox, sessions: dependencies.sessions })),

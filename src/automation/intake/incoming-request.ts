@@ -7,13 +7,23 @@ import type { LiveTrigger } from '../triggers/live-triggers.js';
 import type { WebhookRequest } from './authentication.js';
 import type { ChannelMessage } from './channels.js';
 import type { MessageKey } from './message-key.js';
-import type { ReadMessage } from './read-message.js';
+import type { SenderVerdict } from './sender-access.js';
+import type { Sources } from './sender-identity.js';
 
-/** A webhook request whose sender is authenticated and whose agent is published. */
-export interface Admitted {
+/** A request to a webhook's address, of which nothing is known yet. */
+export interface Arrival {
+  readonly triggerId: string;
+  readonly request: WebhookRequest;
+}
+
+/** A request whose webhook exists. */
+export interface Addressed extends Arrival {
   readonly trigger: LiveTrigger;
   readonly config: WebhookConfig;
-  readonly request: WebhookRequest;
+}
+
+/** A request whose sender is authentic. */
+export interface Admitted extends Addressed {
   /** The API key of the request. */
   readonly sentWith: KeyCaller | undefined;
   readonly window: CountedWindow;
@@ -24,25 +34,48 @@ export interface CountedWindow {
   figures: RateFigures | undefined;
 }
 
-/** One message of an admitted webhook. */
-export interface Incoming extends Admitted {
+/** One message of a webhook request; undefined as channel message if the payload itself is the message. */
+export interface ArrivedMessage extends Admitted {
+  readonly payload: unknown;
   readonly message: ChannelMessage | undefined;
-  readonly read: ReadMessage;
-  readonly key: MessageKey | undefined;
-  readonly hash: string;
-  readonly executionId: string;
-  readonly sessionId: string;
 }
 
-export function payloadFrom(
-  { trigger, read, message, request, sentWith }: Incoming,
-  query: string,
-  userId: string | undefined,
-): MessagePayload {
-  const { consumerKey } = read;
+export interface KeyedMessage extends ArrivedMessage {
+  readonly key: MessageKey | undefined;
+  /** Empty if a repeat is not compared with the first message. */
+  readonly hash: string;
+}
+
+/** A message whose sender and session are read. */
+export interface Incoming extends KeyedMessage {
+  readonly sources: Sources;
+  readonly consumerKey: string | undefined;
+  /** Undefined if every message starts a session. */
+  readonly derivedSession: string | undefined;
+  /** The derived session, or a new one. */
+  readonly sessionId: string;
+  readonly executionId: string;
+}
+
+/** A message that passed all checks. */
+export interface CheckedMessage extends Incoming {
+  readonly sender: SenderVerdict;
+  readonly query: string;
+}
+
+export function payloadFrom({
+  trigger,
+  sources,
+  consumerKey,
+  message,
+  request,
+  sentWith,
+  query,
+  sender: { userId },
+}: CheckedMessage): MessagePayload {
   const work: MessagePayload = {
     message: query,
-    context: { ...read.sources.context },
+    context: { ...sources.context },
     requestId: request.requestId,
     agentId: trigger.agentId,
   };
@@ -63,9 +96,9 @@ export function inboxMessage(
   return { scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };
 }
 
-export function namesOf({ read, trigger, sessionId, executionId }: Incoming): Record<string, unknown> {
+export function namesOf({ sources, trigger, sessionId, executionId }: Incoming): Record<string, unknown> {
   return {
-    ...read.sources.context,
+    ...sources.context,
     trigger_id: trigger.id,
     session_id: sessionId,
     execution_id: executionId,

@@ -3,31 +3,18 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Expressions } from '../../infra/expressions/index.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import type { ChannelMessage } from './channels.js';
-import { consumerKeyOf, sessionOf, type Sources } from './sender-identity.js';
+import type { Sources } from './sender-identity.js';
 import { mappedContext } from '../triggers/mapped-context.js';
 import { queryOf } from './query.js';
 
-/** The sender and session that a payload names, read before the question is extracted. */
-export interface ReadMessage {
-  readonly sources: Sources;
-  readonly consumerKey: string | undefined;
-  /** Undefined if every message starts a session. */
-  readonly sessionId: string | undefined;
-}
-
-export function readMessage(
-  agentId: string,
+/** Where the names of a trigger's configuration are looked up in a message. */
+export function sourcesOf(
   config: WebhookConfig,
   payload: unknown,
   message: ChannelMessage | undefined,
-): ReadMessage {
+): Sources {
   const from = message?.payload ?? payload;
-  const sources = { context: mappedContext(config.context_mapping, from), payload: from, message };
-  return {
-    sources,
-    consumerKey: consumerKeyOf(config, sources),
-    sessionId: sessionOf(agentId, config, sources),
-  };
+  return { context: mappedContext(config.context_mapping, from), payload: from, message };
 }
 
 /** The question for the agent: a channel's own text, unless the trigger configures another source. */

@@ -4,12 +4,16 @@ import type { HotReads, Store } from '../../infra/storage/index.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
 import { syncDeadlineMs } from '../outbox/replies/deadlines.js';
 import type { Rendered } from '../outbox/replies/formats.js';
-import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import { findByKey, forgetExpired, type InboxRow, placeInBuffer } from '../inbox/inbox.store.js';
-import type { LiveTrigger } from '../triggers/live-triggers.js';
+import type { KeyedMessage } from './incoming-request.js';
 import type { MessageKey } from './message-key.js';
 
 const lookEveryMs = 250;
+
+export interface FirstAnswer {
+  /** Undefined while the first message has none. */
+  readonly answer: Rendered | undefined;
+}
 
 /** Answers repeated messages with the first response, without running them again. */
 export class RepeatedMessages {
@@ -23,33 +27,47 @@ export class RepeatedMessages {
     this.#time = time;
   }
 
-  /** Undefined if the first message is past its retention, so that this one counts as new. */
-  async answer(
-    trigger: LiveTrigger,
-    config: WebhookConfig,
-    row: InboxRow,
-    key: MessageKey,
-    hash: string,
-  ): Promise<Rendered | undefined> {
-    const { scope } = trigger;
-    if (row.expired && (row.state === 'done' || row.state === 'merged')) {
-      await this.#store.inTenant(scope, (tx) => forgetExpired(scope, tx, trigger.id, key.key));
+  /** The answer to the first message, which may still run here or on another node; undefined if this one is new. */
+  async answer(asked: KeyedMessage, key: MessageKey): Promise<FirstAnswer | undefined> {
+    const { scope, id } = asked.trigger;
+    const row = await this.#first(asked, key);
+    if (row === undefined) return undefined;
+    if (isForgotten(row)) {
+      await this.#store.inTenant(scope, (tx) => forgetExpired(scope, tx, id, key.key));
       return undefined;
     }
-    if (key.strict && row.payload_hash !== hash) {
+    const answer = await this.#answerIn(row, asked, key);
+    return { answer: answer ?? (await this.#whenAnswered(asked, key)) };
+  }
+
+  /** The same as it is now: does not wait for the first answer, and deletes nothing. */
+  async look(asked: KeyedMessage, key: MessageKey): Promise<FirstAnswer | undefined> {
+    const row = await this.#first(asked, key);
+    if (row === undefined || isForgotten(row)) return undefined;
+    return { answer: await this.#answerIn(row, asked, key) };
+  }
+
+  #first({ trigger: { scope, id } }: KeyedMessage, { key }: MessageKey): Promise<InboxRow | undefined> {
+    return findByKey(this.#reads, scope, id, key);
+  }
+
+  async #answerIn(
+    row: InboxRow,
+    { trigger: { scope, id }, config, hash }: KeyedMessage,
+    { strict }: MessageKey,
+  ): Promise<Rendered | undefined> {
+    if (strict && row.payload_hash !== hash) {
       throw new PlatformError('conflict', { message: 'The key was used before, with another payload.' });
     }
     if (row.answer !== null) return row.answer;
-    if (row.state === 'buffered' || row.state === 'merged') {
-      const buffered = await this.#store.inTenant(scope, (tx) => placeInBuffer(scope, tx, row));
-      const names = () => ({ trigger_id: trigger.id, session_id: row.session_id });
-      return acknowledgement(config.execution, names, { success: true, status: 'buffered', buffered });
-    }
-    return this.#whenAnswered(trigger, key);
+    if (row.state !== 'buffered' && row.state !== 'merged') return undefined;
+    const buffered = await this.#store.inTenant(scope, (tx) => placeInBuffer(scope, tx, row));
+    const names = () => ({ trigger_id: id, session_id: row.session_id });
+    return acknowledgement(config.execution, names, { success: true, status: 'buffered', buffered });
   }
 
-  /** Waits for the first message, which still runs here or on another node. */
-  async #whenAnswered(trigger: LiveTrigger, { key }: MessageKey): Promise<Rendered> {
+  /** Waits for the end of the first message. */
+  async #whenAnswered({ trigger }: KeyedMessage, { key }: MessageKey): Promise<Rendered | undefined> {
     const endsAt = this.#time.monotonicMs() + syncDeadlineMs;
     while (this.#time.monotonicMs() < endsAt) {
       const row = await findByKey(this.#reads, trigger.scope, trigger.id, key);
@@ -58,9 +76,20 @@ export class RepeatedMessages {
       if (row?.state !== 'running') break;
       await new Promise<void>((resolve) => void this.#time.after(lookEveryMs, resolve));
     }
-    throw new PlatformError('service_unavailable', {
-      message: 'The first request with this key has not been answered yet.',
-      retryAfterSeconds: 1,
-    });
+    return undefined;
   }
+}
+
+/** Throws if the first message has no answer yet: the sender tries again. */
+export function answerOf({ answer }: FirstAnswer): Rendered {
+  if (answer !== undefined) return answer;
+  throw new PlatformError('service_unavailable', {
+    message: 'The first request with this key has not been answered yet.',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Past its retention: a message with its key counts as new. */
+function isForgotten({ expired, state }: InboxRow): boolean {
+  return expired && (state === 'done' || state === 'merged');
 }

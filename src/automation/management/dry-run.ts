@@ -1,46 +1,63 @@
-import { randomUUID } from 'node:crypto';
 import type { AgentsSubject } from '../../agents/index.js';
-import type { TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import {
-  authorFrom,
-  continuesOwnSessionsOnly,
-  isReservedName,
-} from '../../conversations/invocation/index.js';
-import { redactDeep } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { redactDeep } from '../../infra/diagnostics/index.js';
 import type { Expressions } from '../../infra/expressions/index.js';
-import type { JsonObject } from '../../http/operations/index.js';
-import type { Store } from '../../infra/storage/index.js';
-import { emptyTwiml, type Rendered, renderSync } from '../outbox/replies/formats.js';
-import type { PlainTexts } from '../outbox/replies/plain-texts.js';
-import { syncAnswer } from '../outbox/replies/sync-answer.js';
-import { acknowledgement } from '../outbox/replies/acknowledgement.js';
-import { parseTriggerConfig, type TriggerConfig } from '../triggers/config/trigger-config.js';
-import { type WebhookConfig, webhookConfig } from '../triggers/config/webhook-config.js';
-import type { SenderBlocks } from '../messages/sender-blocks.js';
+import { isJsonObject } from '../../http/operations/index.js';
+import type { CheckedMessage, ArrivedMessage } from '../intake/incoming-request.js';
+import type { Stopped, Survey } from '../intake/pipeline/check-list.js';
+import { readinessChecks } from '../intake/pipeline/request-checks.js';
+import { errorOf, type StopReason } from '../intake/pipeline/stop.js';
+import type { WebhookCheckName, WebhookChecks } from '../intake/pipeline/webhook-checks.js';
 import { repliesOutOfBand } from '../outbox/delivery-content.js';
-import type { InboxRunner } from '../inbox/inbox-runner.js';
-import { messagesOf } from '../intake/channels.js';
-import { type MappedContext, mappedContext } from '../triggers/mapped-context.js';
-import { memberFinder } from '../intake/members.store.js';
-import { type ReadMessage, readMessage, readQuery } from '../intake/read-message.js';
-import { checkSender } from '../intake/sender-access.js';
-import type { LiveTriggers } from '../triggers/live-triggers.js';
-import { textOf } from '../../infra/expressions/index.js';
-import { fillText } from '../triggers/templates.js';
+import { acknowledgement } from '../outbox/replies/acknowledgement.js';
+import { emptyTwiml, type Rendered, renderSync } from '../outbox/replies/formats.js';
+import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
+import type { WebhookConfig } from '../triggers/config/webhook-config.js';
+import type { MappedContext } from '../triggers/mapped-context.js';
+import { givenContext, givenMessage } from './given-payload.js';
 import type { Triggers } from './triggers.js';
-import type { TriggerRow } from '../triggers/triggers.store.js';
 
-export interface TriggerDryRunParts {
-  readonly store: Store;
+export const blockReasons = [
+  'disabled',
+  'agent',
+  'payload',
+  'repeat',
+  'sender_access',
+  'denylist',
+  'session',
+  'quota',
+] as const;
+
+type BlockReason = (typeof blockReasons)[number];
+
+/** What a dry run calls the check that stops a message. The first two stop it with their own error. */
+const reasonAt: Record<Exclude<WebhookCheckName, 'trigger' | 'authentication'>, BlockReason> = {
+  enabled: 'disabled',
+  agent: 'agent',
+  payload: 'payload',
+  messages: 'payload',
+  key: 'payload',
+  repeat: 'repeat',
+  context: 'payload',
+  session: 'payload',
+  sender: 'sender_access',
+  sender_access: 'sender_access',
+  denylist: 'denylist',
+  text: 'payload',
+  session_control: 'session',
+  query: 'payload',
+  rate: 'quota',
+  tokens: 'quota',
+};
+
+export interface DryRunParts {
   readonly triggers: Pick<Triggers, 'get'>;
-  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly live: Pick<LiveTriggers, 'fresh'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent'>;
-  readonly gates: SenderBlocks;
   readonly expressions: Pick<Expressions, 'evaluate'>;
-  readonly plainTexts: PlainTexts;
-  readonly runner: Pick<InboxRunner, 'run'>;
+  /** The checks that webhooks take. */
+  readonly checks: WebhookChecks;
 }
 
 export interface DryRun {
@@ -49,200 +66,108 @@ export interface DryRun {
   /** Null if every message starts a session of its own. */
   readonly session_id: string | null;
   readonly would_run: boolean;
-  readonly blocked_by?: 'disabled' | 'agent' | 'payload' | 'sender_access' | 'denylist' | 'session';
+  readonly blocked_by?: BlockReason;
   /** The response the sender would get, with a placeholder for the agent's text. */
   readonly response_preview: unknown;
 }
 
+/** What the checks find in the first message of a request. */
+type Looked = Pick<Survey<CheckedMessage, WebhookCheckName>, 'stopped'> & {
+  readonly found: Partial<CheckedMessage>;
+};
+
 const previewText = '[the agent’s answer]';
-const valueCharsMax = 2_000;
 
-/** Runs of triggers by hand: a dry run, or a real one. */
+/** Shows what a payload would lead to: the checks of a message, without accepting it. */
 export class TriggerDryRun {
-  readonly #parts: TriggerDryRunParts;
+  readonly #parts: DryRunParts;
 
-  constructor(parts: TriggerDryRunParts) {
+  constructor(parts: DryRunParts) {
     this.#parts = parts;
   }
 
   /** Calls no model and writes nothing. */
   async test(scope: TenantScope, id: string, payload: unknown): Promise<DryRun> {
-    const row = await this.#parts.triggers.get(scope, id);
-    const parsed = parseTriggerConfig(row.trigger_type, row.config);
-    if (parsed.type !== 'webhook') return this.#testSource(scope, row, parsed, payload);
-    const { config } = parsed;
-    const message = config.channel === undefined ? undefined : messagesOf(config.channel.type, payload)[0];
-    let read: ReadMessage;
-    try {
-      read = readMessage(row.agent_id, config, payload, message);
-    } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      const context = mappedContext(config.context_mapping, payload);
-      return {
-        query: null,
-        context,
-        session_id: null,
-        would_run: false,
-        blocked_by: 'payload',
-        response_preview: error.message,
-      };
+    // A trigger of another tenant is reported as not found.
+    const { trigger_type: type } = await this.#parts.triggers.get(scope, id);
+    if (type !== 'webhook') return this.#testSource(scope, id, payload);
+    const { stopped, found } = await this.#look(id, payload);
+    const { trigger, config } = found;
+    if (trigger === undefined || config === undefined) {
+      throw stopped === undefined ? new PlatformError('not_found') : errorOf(stopped.stop);
     }
-    const query = await this.#queryOrNull(scope, config, read);
-    const blockedBy =
-      (await this.#closedReason(scope, row)) ??
-      (await this.#closedGate(scope, config, read)) ??
-      (query === null ? ('payload' as const) : undefined);
-    const gate = blockedBy === 'sender_access' || blockedBy === 'denylist' || blockedBy === 'session';
     return {
-      query,
-      context: redactDeep(read.sources.context) as MappedContext,
-      session_id: read.sessionId ?? null,
-      would_run: blockedBy === undefined,
-      ...(blockedBy === undefined ? {} : { blocked_by: blockedBy }),
-      response_preview: shown(gate ? emptyTwiml : previewOf(row, config)),
+      query: found.query ?? null,
+      context: redactDeep(found.sources?.context ?? {}) as MappedContext,
+      session_id: found.derivedSession ?? null,
+      ...outcomeOf(stopped),
+      response_preview: stopped === undefined ? previewOf(trigger, config) : answerTo(stopped.stop.reason),
     };
   }
 
-  /** Runs the trigger now; the payload becomes the agent's context. */
-  async invoke(caller: TenantCaller, id: string, payload: JsonObject, requestId: string): Promise<Rendered> {
-    const { scope } = caller;
-    // A trigger of another tenant is reported as not found.
-    await this.#parts.triggers.get(scope, id);
-    const trigger = await this.#parts.live.get(id);
+  async #look(triggerId: string, payload: unknown): Promise<Looked> {
+    const { checks } = this.#parts;
+    const request = await checks.request.look({ triggerId, request: requestWith(payload) });
+    if (request.complete === undefined) return request;
+    const { messages, more: _, ...admitted } = request.complete;
+    const message = await checks.message.look({ ...admitted, message: messages[0] });
+    return { stopped: request.stopped ?? message.stopped, found: message.found };
+  }
+
+  async #testSource(scope: TenantScope, id: string, payload: unknown): Promise<DryRun> {
+    const { live, agents, expressions } = this.#parts;
+    const given = isJsonObject(payload) ? payload : {};
+    const trigger = await live.fresh(id);
     if (trigger === undefined) throw new PlatformError('not_found');
-    if (!trigger.enabled) throw new PlatformError('trigger_disabled');
-    if ((await this.#parts.agents.publishedAgent(scope, trigger.agentId)) === undefined) {
-      throw new PlatformError('agent_not_found');
-    }
-    const { parsed, agentId } = trigger;
-    const executionId = randomUUID();
-    const turn = await this.#parts.runner.run({
-      scope,
-      triggerId: id,
-      executionId,
-      sessionId: sessionOrNew(agentId, parsed, payload),
-      work: {
-        message: await this.#messageOf(scope, parsed, payload),
-        context: contextOf(parsed, payload),
-        requestId,
-        ...(caller.kind === 'key' ? { keyId: caller.keyId } : { userId: caller.userId }),
-      },
-      row: undefined,
-      invokedBy: { author: authorFrom(caller), ownSessionsOnly: continuesOwnSessionsOnly(caller) },
-      attempts: 1,
-      ageMs: 0,
-    });
-    const ids = { triggerId: id, agentId, executionId };
-    const config = parsed.type === 'webhook' ? parsed.config : plainWebhook;
-    return syncAnswer({ scope, plainTexts: this.#parts.plainTexts }, config, ids, turn);
-  }
-
-  async #messageOf(scope: TenantScope, parsed: TriggerConfig, payload: JsonObject): Promise<string> {
-    const given = payload['message'];
-    if (typeof given === 'string' && given.trim() !== '') return given;
-    switch (parsed.type) {
-      case 'schedule':
-        return parsed.config.message;
-      case 'db_event':
-        return fillText(parsed.config.message_template, payload);
-      case 'email':
-        return JSON.stringify(payload);
-      case 'webhook': {
-        const read = { sources: { context: {}, payload, message: undefined } };
-        // If the payload has no message where the trigger looks for one, the payload itself is the message.
-        return (await this.#queryOrNull(scope, parsed.config, read)) ?? JSON.stringify(payload);
-      }
-    }
-  }
-
-  async #queryOrNull(
-    scope: TenantScope,
-    config: WebhookConfig,
-    { sources }: Pick<ReadMessage, 'sources'>,
-  ): Promise<string | null> {
-    try {
-      return await readQuery(scope, config, sources, this.#parts.expressions);
-    } catch (error) {
-      if (error instanceof PlatformError && error.code === 'VALIDATION_ERROR') return null;
-      throw error;
-    }
-  }
-
-  async #closedReason(scope: TenantScope, row: TriggerRow): Promise<'disabled' | 'agent' | undefined> {
-    if (!row.enabled) return 'disabled';
-    const agent = await this.#parts.agents.publishedAgent(scope, row.agent_id);
-    return agent === undefined ? 'agent' : undefined;
-  }
-
-  async #closedGate(
-    scope: TenantScope,
-    config: WebhookConfig,
-    { consumerKey, sessionId }: ReadMessage,
-  ): Promise<'sender_access' | 'denylist' | 'session' | undefined> {
-    const { store, gates } = this.#parts;
-    const sender = await checkSender(config.sender_access, consumerKey, memberFinder(store, scope));
-    if (!sender.allowed) return 'sender_access';
-    if (await gates.isDenied(scope, consumerKey)) return 'denylist';
-    return sessionId !== undefined && (await gates.isTakenOver(scope, sessionId)) ? 'session' : undefined;
-  }
-
-  async #testSource(
-    scope: TenantScope,
-    row: TriggerRow,
-    parsed: TriggerConfig,
-    payload: unknown,
-  ): Promise<DryRun> {
-    const given = typeof payload === 'object' && payload !== null ? (payload as JsonObject) : {};
-    const blockedBy = await this.#closedReason(scope, row);
+    const { parsed } = trigger;
+    const { stopped } = await readinessChecks(agents).look({ trigger });
     return {
-      query: await this.#messageOf(scope, parsed, given),
-      context: contextOf(parsed, parsed.type === 'schedule' ? {} : given),
+      query: await givenMessage(expressions, scope, parsed, given),
+      context: givenContext(parsed, parsed.type === 'schedule' ? {} : given),
       session_id: null,
-      would_run: blockedBy === undefined,
-      ...(blockedBy === undefined ? {} : { blocked_by: blockedBy }),
+      ...outcomeOf(stopped),
       response_preview: null,
     };
   }
 }
 
-/** Manual runs of other trigger types respond like a webhook without settings. */
-const plainWebhook = webhookConfig.parse({});
-
-/** The mapped names, and every scalar of the payload itself. */
-function contextOf(parsed: TriggerConfig, payload: JsonObject): MappedContext {
-  const own = Object.entries(payload).flatMap(([name, value]) =>
-    name === 'message' || isReservedName(name) || value === null || value === undefined
-      ? []
-      : [
-          [
-            name,
-            typeof value === 'number' || typeof value === 'boolean'
-              ? value
-              : textOf(value).slice(0, valueCharsMax),
-          ] as const,
-        ],
-  );
-  const mapped =
-    parsed.type === 'webhook'
-      ? mappedContext(parsed.config.context_mapping, payload)
-      : parsed.type === 'schedule'
-        ? parsed.config.context
-        : {};
-  return { ...Object.fromEntries(own.slice(0, 50)), ...mapped };
+/** The request that a sender of this payload makes. */
+function requestWith(payload: unknown): ArrivedMessage['request'] {
+  return {
+    body: Buffer.from(JSON.stringify(payload)),
+    headers: { 'content-type': 'application/json' },
+    urls: () => [],
+    address: '',
+    requestId: '',
+  };
 }
 
-function sessionOrNew(agentId: string, parsed: TriggerConfig, payload: JsonObject): string {
-  if (parsed.type !== 'webhook') return randomUUID();
-  try {
-    return readMessage(agentId, parsed.config, payload, undefined).sessionId ?? randomUUID();
-  } catch (error) {
-    // A payload without the fields that sessions are derived from starts a session of its own.
-    if (error instanceof PlatformError) return randomUUID();
-    throw error;
+function outcomeOf(stopped: Stopped<WebhookCheckName> | undefined): Pick<DryRun, 'would_run' | 'blocked_by'> {
+  if (stopped === undefined) return { would_run: true };
+  const { at, stop } = stopped;
+  if (at === 'trigger' || at === 'authentication') throw errorOf(stop);
+  return { would_run: false, blocked_by: reasonAt[at] };
+}
+
+function answerTo(reason: StopReason): unknown {
+  switch (reason.kind) {
+    case 'refused':
+    case 'unreadable':
+      return reason.error.message;
+    case 'ignored':
+      return shown(reason.answer);
+    case 'repeated':
+      return reason.answer === undefined ? null : shown(reason.answer);
+    case 'blocked':
+      return shown(emptyTwiml);
   }
 }
 
-function previewOf({ id, agent_id }: TriggerRow, config: WebhookConfig): Rendered {
+function previewOf({ id, agentId }: LiveTrigger, config: WebhookConfig): unknown {
+  return shown(responseOf(id, agentId, config));
+}
+
+function responseOf(id: string, agentId: string, config: WebhookConfig): Rendered {
   const executionId = '00000000-0000-0000-0000-000000000000';
   if (config.execution.message_buffer.enabled) {
     return acknowledgement(config.execution, () => ({}), { success: true, status: 'buffered', buffered: 1 });
@@ -257,7 +182,7 @@ function previewOf({ id, agent_id }: TriggerRow, config: WebhookConfig): Rendere
   return renderSync(config.response_adapter.format, {
     success: true,
     triggerId: id,
-    agentId: agent_id,
+    agentId,
     executionId,
     text: previewText,
     chunks: [previewText],

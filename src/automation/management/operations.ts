@@ -25,12 +25,14 @@ import {
 import { servedReply } from '../outbox/replies/raw-reply.js';
 import { anyConfig } from '../triggers/config/source-configs.js';
 import { configSchemas, triggerTypes, type TriggerType } from '../triggers/config/trigger-config.js';
-import type { TriggerDryRun } from './dry-run.js';
+import { blockReasons, type TriggerDryRun } from './dry-run.js';
+import type { ManualRuns } from './manual-runs.js';
 import type { Triggers } from './triggers.js';
 
 export interface TriggerOperationParts {
   readonly triggers: Triggers;
-  readonly trials: TriggerDryRun;
+  readonly dryRuns: TriggerDryRun;
+  readonly manualRuns: ManualRuns;
   readonly publicUrl: () => string;
 }
 
@@ -236,14 +238,14 @@ function switching({ triggers, publicUrl }: TriggerOperationParts): readonly Ope
   );
 }
 
-function trying({ trials }: TriggerOperationParts): readonly Operation[] {
+function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operation[] {
   return [
     declare({
       name: 'triggers.test',
       method: 'POST',
       path: '/api/triggers/:id/test',
       title: 'See what a payload would lead to',
-      description: 'Calls no model and writes nothing.',
+      description: 'Runs the checks of a message on its first message. Calls no model and writes nothing.',
       access: tenantUser('triggers:update'),
       // The dry run evaluates the tenant's expressions, as a message would.
       rate: 'model-work',
@@ -255,14 +257,12 @@ function trying({ trials }: TriggerOperationParts): readonly Operation[] {
           context: z.record(z.string(), z.unknown()),
           session_id: z.string().nullable(),
           would_run: z.boolean(),
-          blocked_by: z
-            .enum(['disabled', 'agent', 'payload', 'sender_access', 'denylist', 'session'])
-            .optional(),
+          blocked_by: z.enum(blockReasons).optional(),
           response_preview: z.unknown(),
         }),
       ),
       handle: async ({ caller, params, body }) =>
-        one(await trials.test(caller.scope, params.id, body.payload ?? {})),
+        one(await dryRuns.test(caller.scope, params.id, body.payload ?? {})),
     }),
     declare({
       name: 'triggers.invoke',
@@ -278,7 +278,7 @@ function trying({ trials }: TriggerOperationParts): readonly Operation[] {
       errors: ['agent_not_found', 'trigger_disabled', 'VALIDATION_ERROR', 'quota_exceeded'],
       handle: async ({ caller, params, body, requestId }) => {
         const payload = isJsonObject(body) ? body : {};
-        return servedReply(await trials.invoke(caller, params.id, payload, requestId));
+        return servedReply(await manualRuns.invoke(caller, params.id, payload, requestId));
       },
     }),
   ];

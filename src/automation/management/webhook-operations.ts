@@ -13,7 +13,7 @@ export interface WebhookOperationParts {
   readonly live: LiveTriggers;
   readonly authentication: WebhookAuthentication;
   readonly publicUrl: () => string;
-  readonly failures: Pick<FailedCredentials, 'note'> | undefined;
+  readonly failures: Pick<FailedCredentials, 'note'>;
 }
 
 /** The limit of wrong addresses and signatures per sender; wrong API keys are counted where keys are checked. */
@@ -29,7 +29,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
   /** The refusal for an address that has failed too often. */
   const counted = (error: unknown, address: string): unknown => {
     const isInVain = error instanceof PlatformError && triedInVain.has(error.code);
-    return (isInVain ? failures?.note(address) : undefined) ?? error;
+    return (isInVain ? failures.note(address) : undefined) ?? error;
   };
 
   return [

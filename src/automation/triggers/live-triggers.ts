@@ -93,6 +93,11 @@ export class LiveTriggers {
     return this.#loads.get(key) ?? this.#load(key);
   }
 
+  /** Bypasses the cache, for decisions that must see a change that was just made. */
+  async fresh(id: string): Promise<LiveTrigger | undefined> {
+    return uuid.test(id) ? this.#read(id.toLowerCase()) : undefined;
+  }
+
   stop(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }

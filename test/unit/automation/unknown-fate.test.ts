@@ -3,7 +3,13 @@ import test from 'ava';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../../src/kernel/errors.js';
 import { webhookConfig } from '../../../src/automation/triggers/config/webhook-config.js';
-import { type IntakeParts, WebhookIntake } from '../../../src/automation/intake/webhook.js';
+import { createIntake, type IntakeParts } from '../../../src/automation/intake/create-intake.js';
+import {
+  type WebhookCheckParts,
+  webhookChecks,
+} from '../../../src/automation/intake/pipeline/webhook-checks.js';
+import { RepeatedMessages } from '../../../src/automation/intake/repeated-messages.js';
+import { systemTime } from '../../../cluster/index.js';
 
 /** What becomes of the row of a keyed message whose turn fails so. */
 async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
@@ -11,9 +17,15 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
   const scope = tenantScope(randomUUID());
   const config = webhookConfig.parse({ auth: { type: 'none' } });
   const tx = { query: async ({ sql }: { sql: string }) => statements.push(sql.trim().split(/\s+/)[0] ?? '') };
-  const parts: unknown = {
-    store: { inTenant: async (_scope: unknown, work: (transaction: typeof tx) => unknown) => work(tx) },
-    reads: { inTenant: async () => [] },
+  const store = { inTenant: async (_scope: unknown, work: (transaction: typeof tx) => unknown) => work(tx) };
+  const gates = { isDenied: () => false, isTakenOver: async () => false };
+  const quota = { admitTenantWork: () => ({}), monthlyRefusal: () => undefined };
+  const repeats = new RepeatedMessages(
+    store as never,
+    { inTenant: async () => [], directory: async () => [], close: async () => undefined },
+    systemTime,
+  );
+  const deciding: unknown = {
     live: {
       get: () => ({
         id: randomUUID(),
@@ -25,19 +37,33 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     },
     agents: { publishedAgent: () => ({}) },
     authentication: { authenticate: () => undefined },
-    quota: { admitTenantWork: () => ({}), monthlyRefusal: () => undefined },
-    gates: { isDenied: () => false, isTakenOver: async () => false },
-    inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1 }) },
+    store,
+    repeats,
+    gates,
+    quota,
+  };
+  const handling: unknown = {
+    store,
+    repeats,
+    gates,
+    quota,
     runner: {
       run: async () => {
         throw new PlatformError(code);
       },
     },
     buffers: { flushOpen: () => undefined },
-    seal: { seal: () => Buffer.from('sealed') },
     measures: { accepted: () => undefined, refused: () => undefined },
   };
-  const intake = new WebhookIntake(parts as IntakeParts);
+  const intake = createIntake({
+    checks: webhookChecks(deciding as WebhookCheckParts),
+    rows: {
+      inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1 }) },
+      seal: { seal: () => Buffer.from('sealed') },
+      ownKey: () => 'own',
+    },
+    handling: handling as IntakeParts['handling'],
+  });
   const request = {
     body: Buffer.from('{"message":"hi"}'),
     headers: { 'content-type': 'application/json', 'idempotency-key': 'one' },

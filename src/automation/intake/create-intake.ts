@@ -1,0 +1,21 @@
+import { type BlockedMessageParts, BlockedMessages } from './blocked-messages.js';
+import { type InboxRowParts, InboxRows } from './inbox-rows.js';
+import { MessageAcceptance, type MessageAcceptanceParts } from './message-acceptance.js';
+import type { WebhookChecks } from './pipeline/webhook-checks.js';
+import { WebhookIntake } from './webhook.js';
+
+export interface IntakeParts {
+  /** Decides on each message. The dry run looks at the same object. */
+  readonly checks: WebhookChecks;
+  /** How a message is written. */
+  readonly rows: InboxRowParts;
+  /** What becomes of a message that the checks let pass, or that a sender block stops. */
+  readonly handling: Omit<MessageAcceptanceParts & BlockedMessageParts, 'rows' | 'blocked'>;
+}
+
+export function createIntake({ checks, rows: parts, handling }: IntakeParts): WebhookIntake {
+  const rows = new InboxRows(parts);
+  const blocked = new BlockedMessages({ ...handling, rows });
+  const acceptance = new MessageAcceptance({ ...handling, rows, blocked });
+  return new WebhookIntake({ checks, acceptance, blocked, measures: handling.measures });
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import type { AgentsSubject } from '../../agents/index.js';
+import type { TenantCaller } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { authorFrom, continuesOwnSessionsOnly } from '../../conversations/invocation/index.js';
+import type { Expressions } from '../../infra/expressions/index.js';
+import type { JsonObject } from '../../http/operations/index.js';
+import type { InboxRunner } from '../inbox/inbox-runner.js';
+import { readinessChecks } from '../intake/pipeline/request-checks.js';
+import { errorOf, Stop, stopAtFault, unreadable } from '../intake/pipeline/stop.js';
+import { sourcesOf } from '../intake/read-message.js';
+import { sessionOf } from '../intake/sender-identity.js';
+import type { Rendered } from '../outbox/replies/formats.js';
+import type { PlainTexts } from '../outbox/replies/plain-texts.js';
+import { syncAnswer } from '../outbox/replies/sync-answer.js';
+import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import { webhookConfig } from '../triggers/config/webhook-config.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import { givenContext, givenMessage } from './given-payload.js';
+import type { Triggers } from './triggers.js';
+
+export interface ManualRunParts {
+  readonly triggers: Pick<Triggers, 'get'>;
+  readonly live: Pick<LiveTriggers, 'get'>;
+  readonly agents: Pick<AgentsSubject, 'publishedAgent'>;
+  readonly expressions: Pick<Expressions, 'evaluate'>;
+  readonly plainTexts: PlainTexts;
+  readonly runner: Pick<InboxRunner, 'run'>;
+}
+
+/** Runs triggers by hand. */
+export class ManualRuns {
+  readonly #parts: ManualRunParts;
+
+  constructor(parts: ManualRunParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs the trigger now; the payload becomes the agent's context. */
+  async invoke(caller: TenantCaller, id: string, payload: JsonObject, requestId: string): Promise<Rendered> {
+    const { triggers, live, agents, expressions, plainTexts, runner } = this.#parts;
+    const { scope } = caller;
+    // A trigger of another tenant is reported as not found.
+    await triggers.get(scope, id);
+    const trigger = await live.get(id);
+    if (trigger === undefined) throw new PlatformError('not_found');
+    const { stopped } = await readinessChecks(agents).take({ trigger });
+    if (stopped !== undefined) throw errorOf(stopped.stop);
+    const { parsed, agentId } = trigger;
+    const executionId = randomUUID();
+    const turn = await runner.run({
+      scope,
+      triggerId: id,
+      executionId,
+      sessionId: await sessionOrNew(agentId, parsed, payload),
+      work: {
+        message: await givenMessage(expressions, scope, parsed, payload),
+        context: givenContext(parsed, payload),
+        requestId,
+        ...(caller.kind === 'key' ? { keyId: caller.keyId } : { userId: caller.userId }),
+      },
+      row: undefined,
+      invokedBy: { author: authorFrom(caller), ownSessionsOnly: continuesOwnSessionsOnly(caller) },
+      attempts: 1,
+      ageMs: 0,
+    });
+    const ids = { triggerId: id, agentId, executionId };
+    const config = parsed.type === 'webhook' ? parsed.config : plainWebhook;
+    return syncAnswer({ scope, plainTexts }, config, ids, turn);
+  }
+}
+
+/** Manual runs of other trigger types respond like a webhook without settings. */
+const plainWebhook = webhookConfig.parse({});
+
+async function sessionOrNew(agentId: string, parsed: TriggerConfig, payload: JsonObject): Promise<string> {
+  if (parsed.type !== 'webhook') return randomUUID();
+  const { config } = parsed;
+  const session = await stopAtFault(unreadable, () =>
+    sessionOf(agentId, config, sourcesOf(config, payload, undefined)),
+  );
+  // A payload without the fields that sessions are derived from starts a session of its own.
+  return session instanceof Stop || session === undefined ? randomUUID() : session;
+}
