@@ -3,23 +3,30 @@ import leven from 'leven';
 /** Typing errors are mostly one or two letters; a name that differs by more than a third is another name. */
 const differenceMax = 3;
 
-/** The known name that a mistyped one most likely means; undefined where none is near. */
-export function closestName(given: string, known: Iterable<string>): string | undefined {
+/** The known names that a mistyped one may mean, nearest first. */
+export function closestNames(given: string, known: Iterable<string>, most: number): readonly string[] {
   const name = given.toLowerCase();
-  let closest: string | undefined;
-  let least = Math.min(differenceMax, Math.floor(name.length / 3)) + 1;
+  const room = Math.min(differenceMax, Math.floor(name.length / 3));
+  const near: { readonly candidate: string; readonly difference: number }[] = [];
   for (const candidate of known) {
-    const difference = leven(name, candidate.toLowerCase(), { maxDistance: least });
-    if (difference < least) {
-      least = difference;
-      closest = candidate;
-    }
+    const difference = leven(name, candidate.toLowerCase(), { maxDistance: room + 1 });
+    if (difference <= room) near.push({ candidate, difference });
   }
-  return closest;
+  return near
+    .toSorted((one, other) => one.difference - other.difference)
+    .slice(0, most)
+    .map(({ candidate }) => candidate);
 }
 
-/** ` Did you mean "x"?`, or nothing: for the end of an error message. */
-export function didYouMean(given: string, known: Iterable<string>): string {
-  const closest = closestName(given, known);
-  return closest === undefined ? '' : ` Did you mean "${closest}"?`;
+/** The known name that a mistyped one most likely means; undefined where none is near. */
+export function closestName(given: string, known: Iterable<string>): string | undefined {
+  return closestNames(given, known, 1)[0];
+}
+
+/** ` Did you mean "x" or "y"?`, or nothing: for the end of an error message. */
+export function didYouMean(given: string, known: Iterable<string>, most = 1): string {
+  const names = closestNames(given, known, most).map((name) => `"${name}"`);
+  const last = names.pop();
+  if (last === undefined) return '';
+  return ` Did you mean ${names.length === 0 ? last : `${names.join(', ')} or ${last}`}?`;
 }

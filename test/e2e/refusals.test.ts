@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { type Role, roles } from '../../src/kernel/caller.js';
-import { allows, type Operation, translate } from '../../src/http/operations/index.js';
+import { allows, type Operation, spelled } from '../../src/http/operations/index.js';
 import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { makeTenant, signInAgain, type TestTenant } from '../support/builders/tenants.js';
 
@@ -183,9 +183,8 @@ function bodyOf({ method }: Operation): { body?: unknown } {
   return method === 'GET' || method === 'DELETE' ? {} : { body: {} };
 }
 
-function codeOf({ dialect }: Operation, code: Parameters<typeof translate>[0]): string {
-  const translated = translate(code, dialect);
-  return dialect === 'telemetry' ? translated.toUpperCase() : translated;
+function codeOf({ dialect }: Operation, code: Parameters<typeof spelled>[0]): string {
+  return spelled(code, dialect);
 }
 
 function expected(

@@ -1,6 +1,7 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+import { spelled } from '../../http/operations/index.js';
 import { type Store, StoreError } from '../../infra/storage/index.js';
 import { deadlineOf } from '../outbox/replies/deadlines.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
@@ -158,7 +159,7 @@ export class InboxRunner {
           putOff(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || putOffMs),
         );
       } else {
-        await this.#giveUp(item, { code: error.code, message: error.message });
+        await this.#giveUp(item, { code: spelled(error.code, 'invocation'), message: error.message });
       }
     } catch (cause) {
       report('putting off a message of a trigger', cause);

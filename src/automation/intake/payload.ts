@@ -44,7 +44,7 @@ function textOf(body: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch (cause) {
-    throw new PlatformError('validation_error', {
+    throw new PlatformError('malformed_body', {
       message: 'The body is not UTF-8.',
       details: { field: 'body', issue: 'is not UTF-8' },
       cause,

@@ -8,7 +8,7 @@ import { FillBudget, fillText, valueAt } from '../triggers/templates.js';
 /** The upper bound of a message's length. */
 const queryCharsMax = 200_000;
 
-/** Extracts the question for the agent from the payload; throws `VALIDATION_ERROR` if there is none. */
+/** Extracts the question for the agent from the payload; throws `no_message` if there is none. */
 export function queryOf(
   scope: TenantScope,
   extraction: QueryExtraction,
@@ -61,8 +61,8 @@ async function evaluated(
 }
 
 function noQuery({ mode }: QueryExtraction, issue: string, cause?: unknown): PlatformError {
-  return new PlatformError('VALIDATION_ERROR', {
-    message: `The payload ${issue} (query_extraction.mode ${mode}).`,
+  return new PlatformError('no_message', {
+    message: `The payload ${issue} where query_extraction (mode ${mode}) looks for it.`,
     details: { field: 'body', issue },
     cause,
   });

@@ -57,7 +57,9 @@ export class RepeatedMessages {
     { strict }: MessageKey,
   ): Promise<Rendered | undefined> {
     if (strict && row.payload_hash !== hash) {
-      throw new PlatformError('conflict', { message: 'The key was used before, with another payload.' });
+      throw new PlatformError('idempotency_key_reused', {
+        message: 'This idempotency key was used before, with another payload. Use a new key for a new message.',
+      });
     }
     if (row.answer !== null) return row.answer;
     if (row.state !== 'buffered' && row.state !== 'merged') return undefined;

@@ -52,7 +52,7 @@ export function sessionOf(agentId: string, config: WebhookConfig, sources: Sourc
       : fields.map((name) => ({ name, value: lookUp(name, sources) }));
   const id = derivedSessionId(agentId, given);
   if (id !== undefined) return id;
-  throw new PlatformError('VALIDATION_ERROR', {
+  throw new PlatformError('validation_error', {
     message: 'None of the fields of session_strategy has a value in the payload.',
     details: { field: 'session_strategy.fields', issue: 'none of them has a value' },
   });

@@ -272,10 +272,11 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
       description: 'The payload becomes the agent’s context. The response is that of a webhook in sync mode.',
       access: tenantCaller('executions:create'),
       rate: 'model-work',
+      dialect: 'invocation',
       params: triggerParams,
       body: z.looseObject({ message: z.string().max(200_000).optional() }),
       output: z.unknown(),
-      errors: ['agent_not_found', 'trigger_disabled', 'VALIDATION_ERROR', 'quota_exceeded'],
+      errors: ['agent_not_found', 'trigger_disabled', 'validation_error', 'quota_exceeded'],
       handle: async ({ caller, params, body, requestId }) => {
         const payload = isJsonObject(body) ? body : {};
         return servedReply(await manualRuns.invoke(caller, params.id, payload, requestId));

@@ -42,6 +42,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'JSON, a form or text. The trigger’s `auth` setting, or its channel, decides who may send.',
       access: anyone(),
       rate: 'model-work',
+      dialect: 'invocation',
       params,
       bodyRules: { form: 'raw' },
       headers: [
@@ -62,7 +63,9 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'invalid_api_key',
         'trigger_disabled',
         'agent_not_found',
-        'VALIDATION_ERROR',
+        'validation_error',
+        'no_message',
+        'idempotency_key_reused',
         'conflict',
         'quota_exceeded',
       ],
@@ -88,6 +91,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       description: 'Returns `hub.challenge` if `hub.verify_token` equals the webhook’s secret.',
       access: anyone(),
       rate: 'model-work',
+      dialect: 'invocation',
       params,
       query: z.object({
         'hub.mode': z.string().optional(),

@@ -161,7 +161,9 @@ export class Outbox {
       deliveryContent,
     );
     if (before.written !== undefined && before.written !== text) {
-      throw new PlatformError('conflict', { message: 'The key was used before, with another message.' });
+      throw new PlatformError('idempotency_key_reused', {
+        message: 'This idempotency key was used before, with another message. Use a new key for a new message.',
+      });
     }
     if ((await this.#ended(scope, id)).status === 'delivered') return;
     const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, id, holdMs));

@@ -222,7 +222,7 @@ export class DatabaseEvents {
         if (!isStuck) return { ...read, keys };
         const all = await rowsFrom(reader, config, { ...place, keys }, rowsMostMax);
         if (!all.more || cursorOf(config, all.rows.at(-1)) !== place.cursor) return { ...all, keys };
-        throw new PlatformError('VALIDATION_ERROR', {
+        throw new PlatformError('validation_error', {
           message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key.`,
         });
       } catch (error) {

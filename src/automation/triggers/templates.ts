@@ -46,7 +46,7 @@ export class FillBudget {
   count(chars: number): void {
     this.#left -= chars;
     if (this.#left >= 0) return;
-    throw new PlatformError('VALIDATION_ERROR', {
+    throw new PlatformError('validation_error', {
       message: 'The filled template is too long. Use fewer or shorter values.',
       details: { field: 'template', issue: 'is too long when filled' },
     });

@@ -1,4 +1,5 @@
-import { invalid, isObject } from './flat-object.js';
+import { invalidField } from '../../kernel/errors.js';
+import { isObject } from './flat-object.js';
 import type { IgnoredFields } from './ignored-fields.js';
 
 const blocksMax = 10;
@@ -9,7 +10,7 @@ export interface Capabilities {
 }
 
 export function readCapabilities(value: unknown, ignored: IgnoredFields): Capabilities {
-  if (!isObject(value)) throw invalid('capabilities', 'must be an object');
+  if (!isObject(value)) throw invalidField('capabilities', 'must be an object');
   for (const name of Object.keys(value))
     if (name !== 'blocks') ignored.add(`capabilities.${name}`, 'unknown_field');
   if (!Object.hasOwn(value, 'blocks')) return { quickReplies: false };
@@ -21,9 +22,9 @@ export function readCapabilities(value: unknown, ignored: IgnoredFields): Capabi
 
 function readBlocks(value: unknown): readonly string[] {
   const wanted = `must be a list of at most ${blocksMax} texts`;
-  if (!Array.isArray(value) || value.length > blocksMax) throw invalid('capabilities.blocks', wanted);
+  if (!Array.isArray(value) || value.length > blocksMax) throw invalidField('capabilities.blocks', wanted);
   return value.map((block: unknown) => {
-    if (typeof block !== 'string') throw invalid('capabilities.blocks', wanted);
+    if (typeof block !== 'string') throw invalidField('capabilities.blocks', wanted);
     return block;
   });
 }

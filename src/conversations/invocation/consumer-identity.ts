@@ -11,7 +11,7 @@ export const displayNameCharactersMax = 255;
 export function identityAfter(current: string | null, declared: string | undefined): string | null {
   if (declared === undefined) return current;
   if (current !== null && current !== declared)
-    throw new PlatformError('CONFLICT', {
+    throw new PlatformError('conflict', {
       message: 'The session belongs to another consumer_key.',
       details: { field: 'consumer_key', issue: 'the session belongs to another consumer_key' },
     });

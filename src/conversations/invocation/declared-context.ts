@@ -3,9 +3,10 @@
  * context has three forms: for tools (as declared), for storage (secrets redacted) and for the model (the stored
  * form without the hidden names).
  */
+import { invalidField } from '../../kernel/errors.js';
 import { redacted, redactValue } from '../../infra/diagnostics/index.js';
 import type { ContextPart, TextPart } from '../../llm/index.js';
-import { bytesOf, charactersOf, type FlatObject, invalid, isEmpty, readFlatObject } from './flat-object.js';
+import { bytesOf, charactersOf, type FlatObject, isEmpty, readFlatObject } from './flat-object.js';
 import type { IgnoredFields } from './ignored-fields.js';
 import { hiddenFromModel, isReservedName } from './names.js';
 
@@ -22,25 +23,25 @@ export function readContext(value: unknown, ignored: IgnoredFields): FlatObject 
   const context = readFlatObject('context', value, isReservedName, ignored);
   const entries = Object.entries(context);
   if (entries.length > contextLimits.fieldsMax)
-    throw invalid('context', `must have at most ${contextLimits.fieldsMax} fields`);
+    throw invalidField('context', `must have at most ${contextLimits.fieldsMax} fields`);
   let characters = 0;
   for (const [name, item] of entries) {
     if (name.length > contextLimits.nameCharactersMax)
-      throw invalid('context', `must have names of at most ${contextLimits.nameCharactersMax} characters`);
+      throw invalidField('context', `must have names of at most ${contextLimits.nameCharactersMax} characters`);
     const length = charactersOf(item);
     if (length > contextLimits.valueCharactersMax)
-      throw invalid(`context.${name}`, `must have at most ${contextLimits.valueCharactersMax} characters`);
+      throw invalidField(`context.${name}`, `must have at most ${contextLimits.valueCharactersMax} characters`);
     characters += length;
   }
   if (characters > contextLimits.charactersMax)
-    throw invalid('context', `must have at most ${contextLimits.charactersMax} characters in all its values`);
+    throw invalidField('context', `must have at most ${contextLimits.charactersMax} characters in all its values`);
   return context;
 }
 
 export function readBindings(value: unknown, ignored: IgnoredFields): FlatObject {
   const bindings = readFlatObject('bindings', value, isReservedName, ignored);
   if (bytesOf(bindings) > bindingBytesMax)
-    throw invalid('bindings', `must have at most ${bindingBytesMax} bytes as JSON`);
+    throw invalidField('bindings', `must have at most ${bindingBytesMax} bytes as JSON`);
   return bindings;
 }
 

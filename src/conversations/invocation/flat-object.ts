@@ -1,20 +1,12 @@
-import { PlatformError } from '../../kernel/errors.js';
+import { invalidField } from '../../kernel/errors.js';
 import type { IgnoredFields } from './ignored-fields.js';
 
 export type Scalar = string | number | boolean;
 export type FlatObject = Readonly<Record<string, Scalar>>;
 
-/** The error for an invalid field of a turn's body, with the error code of invocation. */
-export function invalid(field: string, issue: string): PlatformError {
-  return new PlatformError('VALIDATION_ERROR', { message: `${field}: ${issue}`, details: { field, issue } });
-}
-
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-
-/** Builds the error for an invalid field. Other endpoints that read the same object use other error codes. */
-export type Refuse = (field: string, issue: string) => PlatformError;
 
 /**
  * Reads an object of scalars. Names that are not allowed are dropped and reported before their value is read. A
@@ -25,22 +17,21 @@ export function readFlatObject(
   value: unknown,
   isForbidden: (name: string) => boolean,
   ignored: IgnoredFields,
-  refuse: Refuse = invalid,
 ): FlatObject {
-  if (!isObject(value)) throw refuse(field, 'must be an object');
+  if (!isObject(value)) throw invalidField(field, 'must be an object');
   const kept: [string, Scalar][] = [];
   for (const [name, item] of Object.entries(value)) {
     if (isForbidden(name)) ignored.add(`${field}.${name}`, 'reserved_key');
-    else if (item !== null) kept.push([name, readScalar(`${field}.${name}`, item, refuse)]);
+    else if (item !== null) kept.push([name, readScalar(`${field}.${name}`, item)]);
   }
   return Object.fromEntries(kept);
 }
 
-function readScalar(field: string, value: unknown, refuse: Refuse): Scalar {
+function readScalar(field: string, value: unknown): Scalar {
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   // JSON can contain numbers outside the range of a double; they would be stored as null.
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw refuse(shortened(field), 'must be a text, a finite number, a boolean or null');
+  throw invalidField(shortened(field), 'must be a text, a finite number, a boolean or null');
 }
 
 function shortened(field: string): string {

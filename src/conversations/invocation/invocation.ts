@@ -2,12 +2,13 @@
  * Reads the body of a turn: which fields the sender may use, which are ignored and why, and which are refused.
  * Pure, so that every endpoint (stream, MCP) reads alike; it does not know the agent or the session.
  */
+import { invalidField } from '../../kernel/errors.js';
 import type { Caller } from '../../kernel/caller.js';
 import { type Capabilities, readCapabilities } from './capabilities.js';
 import { consumerKeyCharactersMax, displayNameCharactersMax } from './consumer-identity.js';
 import { readBindings, readContext, redactFlat } from './declared-context.js';
 import type { SessionField } from './derived-session.js';
-import { type FlatObject, invalid, isEmpty, isObject } from './flat-object.js';
+import { type FlatObject, isEmpty, isObject } from './flat-object.js';
 import { type IgnoredField, IgnoredFields } from './ignored-fields.js';
 import { readMetadata } from './metadata.js';
 import { readSessionFrom } from './session-from.js';
@@ -98,7 +99,7 @@ export function readInvocation(
   privileges: InvocationPrivileges,
   knownFields: ReadonlySet<string> = streamFields,
 ): Invocation {
-  if (!isObject(body)) throw invalid('body', 'must be an object');
+  if (!isObject(body)) throw invalidField('body', 'must be an object');
   const ignored = new IgnoredFields();
   const fields = usableFields(body, privileges, knownFields, ignored);
   const read = <Value>(name: Field, reader: (value: unknown) => Value): Value | undefined =>
@@ -113,7 +114,7 @@ export function readInvocation(
   const declaredContext = redactFlat(context);
   const bindings = read('bindings', (value) => readBindings(value, ignored)) ?? none;
   const derivedFrom = read('session_from', (value) => {
-    if (sessionId !== undefined) throw invalid('session_from', 'must not be given together with session_id');
+    if (sessionId !== undefined) throw invalidField('session_from', 'must not be given together with session_id');
     return readSessionFrom(value, { context, bindings, declared: declaredContext });
   });
   const consumerDisplayName = readDisplayName(fields, consumerKey, ignored);
@@ -170,19 +171,19 @@ function usableFields(
 }
 
 function readMessage(value: unknown): string {
-  if (value === undefined) throw invalid('message', 'required');
+  if (value === undefined) throw invalidField('message', 'required');
   return readText('message', value, messageCharactersMax);
 }
 
 function readSessionId(value: unknown): string {
-  if (typeof value !== 'string' || !uuid.test(value)) throw invalid('session_id', 'must be a UUID');
+  if (typeof value !== 'string' || !uuid.test(value)) throw invalidField('session_id', 'must be a UUID');
   return value.toLowerCase();
 }
 
 function readText(field: string, value: unknown, charactersMax: number): string {
-  if (typeof value !== 'string') throw invalid(field, 'must be a text');
-  if (value.trim() === '') throw invalid(field, 'must not be empty');
-  if (value.length > charactersMax) throw invalid(field, `must have at most ${charactersMax} characters`);
+  if (typeof value !== 'string') throw invalidField(field, 'must be a text');
+  if (value.trim() === '') throw invalidField(field, 'must not be empty');
+  if (value.length > charactersMax) throw invalidField(field, `must have at most ${charactersMax} characters`);
   return value;
 }
 

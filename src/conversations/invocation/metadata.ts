@@ -1,5 +1,6 @@
+import { invalidField } from '../../kernel/errors.js';
 import { redactFlat } from './declared-context.js';
-import { bytesOf, type FlatObject, invalid, readFlatObject, type Refuse } from './flat-object.js';
+import { bytesOf, type FlatObject, readFlatObject } from './flat-object.js';
 import type { IgnoredFields } from './ignored-fields.js';
 import { isPrototypeName } from './names.js';
 
@@ -14,19 +15,19 @@ export interface Correlation {
 }
 
 /** The limits apply before secrets are redacted. The default error is that of invocation. */
-export function readMetadata(value: unknown, ignored: IgnoredFields, refuse: Refuse = invalid): Correlation {
-  const metadata = readFlatObject('metadata', value, isPrototypeName, ignored, refuse);
+export function readMetadata(value: unknown, ignored: IgnoredFields): Correlation {
+  const metadata = readFlatObject('metadata', value, isPrototypeName, ignored);
   const entries = Object.entries(metadata);
   if (entries.length > metadataLimits.keysMax)
-    throw refuse('metadata', `must have at most ${metadataLimits.keysMax} keys`);
+    throw invalidField('metadata', `must have at most ${metadataLimits.keysMax} keys`);
   for (const [name, item] of entries) {
     if (!keyPattern.test(name))
-      throw refuse('metadata', "keys must have 1 to 64 letters, digits, '_', '.' or '-'");
+      throw invalidField('metadata', "keys must have 1 to 64 letters, digits, '_', '.' or '-'");
     if (typeof item === 'string' && item.length > metadataLimits.textCharactersMax)
-      throw refuse(`metadata.${name}`, `must have at most ${metadataLimits.textCharactersMax} characters`);
+      throw invalidField(`metadata.${name}`, `must have at most ${metadataLimits.textCharactersMax} characters`);
   }
   if (bytesOf(metadata) > metadataLimits.bytesMax)
-    throw refuse('metadata', `must have at most ${metadataLimits.bytesMax} bytes as JSON`);
+    throw invalidField('metadata', `must have at most ${metadataLimits.bytesMax} bytes as JSON`);
   const stored = redactFlat(metadata);
   const traceId = metadata['trace_id'];
   // A redacted value identifies nothing, because all redacted values are equal.

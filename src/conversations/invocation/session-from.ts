@@ -1,6 +1,7 @@
+import { invalidField } from '../../kernel/errors.js';
 import { toolContext, wasRedacted } from './declared-context.js';
 import { derivableText, type SessionField } from './derived-session.js';
-import { type FlatObject, invalid } from './flat-object.js';
+import { type FlatObject } from './flat-object.js';
 
 const namesMax = 5;
 const nameCharactersMax = 2_000;
@@ -14,14 +15,14 @@ export function readSessionFrom(value: unknown, sources: SessionSources): readon
     // A secret must not become part of an identity; also, two secrets that were redacted alike would share one
     // session.
     if (wasRedacted(declared, name) && !Object.hasOwn(bindings, name))
-      throw invalid(
+      throw invalidField(
         'session_from',
         `the value of ${name} looks like a secret and was redacted; use another field`,
       );
     return { name, value: Object.hasOwn(effective, name) ? effective[name] : undefined };
   });
   if (fields.every((field) => derivableText(field) === ''))
-    throw invalid('session_from', 'none of the named fields has a value in context or bindings');
+    throw invalidField('session_from', 'none of the named fields has a value in context or bindings');
   return fields;
 }
 
@@ -34,10 +35,10 @@ export interface SessionSources {
 
 function readNames(value: unknown): readonly string[] {
   if (!Array.isArray(value) || value.length < 1 || value.length > namesMax)
-    throw invalid('session_from', `must be a list of 1 to ${namesMax} field names`);
+    throw invalidField('session_from', `must be a list of 1 to ${namesMax} field names`);
   return value.map((name: unknown) => {
     if (typeof name !== 'string' || name === '' || name.length > nameCharactersMax)
-      throw invalid('session_from', `must contain field names of 1 to ${nameCharactersMax} characters`);
+      throw invalidField('session_from', `must contain field names of 1 to ${nameCharactersMax} characters`);
     return name;
   });
 }

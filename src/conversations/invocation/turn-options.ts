@@ -1,11 +1,12 @@
-import { invalid, isObject } from './flat-object.js';
+import { invalidField } from '../../kernel/errors.js';
+import { isObject } from './flat-object.js';
 import type { IgnoredFields } from './ignored-fields.js';
 
 const timeoutMsMin = 1_000;
 
 /** The requested deadline; it can only shorten the platform's. */
 export function readTimeoutMs(value: unknown, ignored: IgnoredFields): number | undefined {
-  if (!isObject(value)) throw invalid('options', 'must be an object');
+  if (!isObject(value)) throw invalidField('options', 'must be an object');
   let timeoutMs: number | undefined;
   for (const [name, item] of Object.entries(value)) {
     // An unusable deadline does not refuse the turn; the platform's deadline applies.

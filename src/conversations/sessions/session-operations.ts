@@ -9,7 +9,6 @@ import {
   privilegesOf,
   readMetadata,
 } from '../invocation/index.js';
-import { invalidField } from '../../kernel/errors.js';
 import {
   declare,
   done,
@@ -277,5 +276,5 @@ function readConsumerKey(caller: TenantCaller, value: unknown, ignored: IgnoredF
 /** The limits are those of a turn's metadata; the error code is that of endpoints other than invocation. */
 function readSessionMetadata(value: unknown, ignored: IgnoredFields): FlatObject {
   if (value === undefined || value === null) return {};
-  return readMetadata(value, ignored, invalidField).metadata;
+  return readMetadata(value, ignored).metadata;
 }

@@ -110,7 +110,7 @@ class SessionActor {
       const contactName = await this.#beforeEntering({ ...request, nameInferred: false });
       const { session } = this.#state;
       const now = new Date(this.#parts.time.wallMs()).toISOString();
-      if (session !== undefined && session.agent_id !== request.agentId) throw new PlatformError('CONFLICT');
+      if (session !== undefined && session.agent_id !== request.agentId) throw new PlatformError('conflict');
       const startedBy = authorOf(request.startedByJson);
       const base = session ?? newSession(this.#activation, { ...request, startedBy }, now);
       const opened = {

@@ -69,8 +69,8 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       contentType: 'text/event-stream',
       absent: 'agent_not_found',
       errors: [
-        'VALIDATION_ERROR',
-        'CONFLICT',
+        'validation_error',
+        'conflict',
         'agent_not_found',
         'not_found',
         'invalid_model',
@@ -87,6 +87,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       description: `${eventsDescription} \`Last-Event-ID\` is the id of the last event that the client has.`,
       access: tenantCaller('agents:chat'),
       params: executionParams,
+      unknownFields: 'ignore',
       headers: ['last-event-id'],
       output: z.unknown(),
       contentType: 'text/event-stream',

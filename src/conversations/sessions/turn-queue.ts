@@ -127,7 +127,7 @@ function sessionAfter(
   if (isForeign || (session === undefined && wanted.mustExist)) throw new PlatformError('not_found');
   const base = session ?? newSession(activation, { ...wanted, startedBy: author ?? null }, now);
   if (base.agent_id !== wanted.agentId) {
-    throw new PlatformError('CONFLICT', { message: 'The session belongs to another agent.' });
+    throw new PlatformError('conflict', { message: 'The session belongs to another agent.' });
   }
   const name = wanted.consumerDisplayName;
   return {

@@ -24,7 +24,7 @@ export interface AuthenticationParts {
     /** Called before a token that is not cached is verified; an error that it throws refuses the token. */
     beforeCheck?: () => void,
   ) => VerifiedToken | Promise<VerifiedToken>;
-  /** Throws `tenant_not_found`. Without a tenant id, a user's only tenant; otherwise `missing_required_field`. */
+  /** Throws `tenant_not_found`. Without a tenant id, a user's only tenant; otherwise `missing_tenant`. */
   readonly membershipOf: (
     userId: string,
     tenantId: string | undefined,
@@ -152,8 +152,8 @@ function placeInTenant(
 ): Caller | Promise<Caller> {
   if (tenant.from === 'none') return { kind: 'user', ...token, address };
   if (tenantId === undefined && tenant.from === 'required-header') {
-    throw new PlatformError('missing_required_field', {
-      message: 'The header x-tenant-id is required.',
+    throw new PlatformError('missing_tenant', {
+      message: 'The header x-tenant-id is required: it names the tenant that the request is for.',
       details: { field: 'x-tenant-id', issue: 'required' },
     });
   }

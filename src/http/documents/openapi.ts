@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { groupBy } from './group.js';
 import { type ErrorCode, errorKinds } from '../../kernel/errors.js';
-import { codesOf, type Operation, type OperationTable } from '../operations/index.js';
+import { type Dialect, type Operation, type OperationTable, spelled } from '../operations/index.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,12 @@ function refusalsOf(operation: Operation): readonly ErrorCode[] {
   if (access.permission !== null) codes.push('insufficient_permissions');
   if (operation.path.includes(':')) codes.push(operation.absent);
   if (operation.body !== undefined) codes.push('payload_too_large', 'unsupported_media_type');
+  if (operation.body !== undefined) codes.push('malformed_body');
   if (operation.body !== undefined || operation.query !== undefined) codes.push('validation_error');
+  if (operation.unknownFields === 'refuse') {
+    codes.push('unknown_parameter');
+    if (operation.body !== undefined) codes.push('unknown_field');
+  }
   return [...new Set(codes)];
 }
 
@@ -65,6 +70,38 @@ export function openApiOf(
               type: 'object',
               required: ['code', 'message'],
               properties: { code: { type: 'string' }, message: { type: 'string' } },
+            },
+          },
+        },
+        OpenAiError: {
+          type: 'object',
+          required: ['error'],
+          properties: {
+            error: {
+              type: 'object',
+              required: ['message', 'type', 'param', 'code'],
+              properties: {
+                message: { type: 'string' },
+                type: { type: 'string' },
+                param: { type: ['string', 'null'] },
+                code: { type: 'string' },
+              },
+            },
+          },
+        },
+        AnthropicError: {
+          type: 'object',
+          required: ['type', 'error'],
+          properties: {
+            type: { const: 'error' },
+            error: {
+              type: 'object',
+              required: ['type', 'message'],
+              properties: {
+                type: { type: 'string' },
+                message: { type: 'string' },
+                code: { type: 'string' },
+              },
             },
           },
         },
@@ -146,15 +183,25 @@ function responsesOf(operation: Operation): Json {
   };
   const byStatus = groupBy(refusalsOf(operation), (code) => errorKinds[code].status);
   for (const [status, codes] of byStatus) {
-    const names = [...new Set(codes.flatMap((code) => codesOf(code, operation.dialect)))];
-    const envelope = operation.dialect === 'telemetry' ? 'TelemetryError' : 'Error';
+    const lines = codes.map((code) => `\`${spelled(code, operation.dialect)}\`: ${errorKinds[code].message}`);
     responses[String(status)] = {
-      description: names.map((code) => `\`${code}\`: ${errorKinds[code].message}`).join(' '),
-      content: { 'application/json': { schema: { $ref: `#/components/schemas/${envelope}` } } },
+      description: [...new Set(lines)].join(' '),
+      content: { 'application/json': { schema: errorSchemas[operation.dialect] } },
     };
   }
   return responses;
 }
+
+const general = { $ref: '#/components/schemas/Error' };
+
+const errorSchemas: Record<Dialect, Json> = {
+  general,
+  keys: general,
+  invocation: general,
+  telemetry: { $ref: '#/components/schemas/TelemetryError' },
+  openai: { $ref: '#/components/schemas/OpenAiError' },
+  anthropic: { $ref: '#/components/schemas/AnthropicError' },
+};
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {

@@ -1,6 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { type LeaveSignal, LeaveController } from '../../kernel/leave-signal.js';
-import { PlatformError } from '../../kernel/errors.js';
+import { errorKinds, PlatformError } from '../../kernel/errors.js';
 import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
 import { addressGroup } from '../../kernel/address.js';
 import type { BodyBudget } from './body-budget.js';
@@ -29,6 +29,8 @@ export interface RequestHead {
   readonly requestId: string;
   readonly origin: string;
   readonly contentType: string;
+  /** Empty unless the client speaks Anthropic's API. */
+  readonly anthropicVersion: string;
   /** 0 if the request declares none. */
   readonly contentLength: number;
   readonly isChunked: boolean;
@@ -71,6 +73,11 @@ export class Exchange {
     return this.#aborted;
   }
 
+  /** True if the client left before its answer began. */
+  get wasLeft(): boolean {
+    return this.status === clientClosedStatus;
+  }
+
   get over(): boolean {
     return this.#aborted || this.#answered || this.#finished;
   }
@@ -90,11 +97,10 @@ export class Exchange {
 
   #abort(): void {
     this.#aborted = true;
+    if (this.status === 0) this.status = clientClosedStatus;
     this.#controller?.abort();
     this.#leaving?.leave();
-    this.#body?.fail(
-      new PlatformError('validation_error', { message: 'The client disconnected before its body was read.' }),
-    );
+    this.#body?.fail(new PlatformError('client_closed'));
     this.#wake?.();
     this.#stopLingering?.();
     this.#finish();
@@ -216,8 +222,8 @@ export class Exchange {
 
   /** Starts a streamed answer; `end` or `cut` must follow. */
   openStream(status: number, head: ReplyHead, opening: string): StreamWriter {
-    this.status = status;
     if (!this.over) {
+      this.status = status;
       this.#response.cork(() => {
         this.#writeHead(status, head);
         if (opening !== '') this.#response.write(opening);
@@ -304,6 +310,9 @@ export class Exchange {
 function rateLines({ limit, remaining, reset }: RateFigures): string {
   return `\r\nX-RateLimit-Limit: ${limit}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${reset}`;
 }
+
+/** For logs and metrics: no client receives it. */
+const clientClosedStatus = errorKinds.client_closed.status;
 
 const statusLines: Readonly<Record<number, string>> = {
   200: '200 OK',

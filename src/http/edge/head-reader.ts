@@ -19,10 +19,13 @@ export class HeadReader {
   apiKey = '';
   authorization = '';
   tenantId = '';
+  /** Set by clients of Anthropic's API. */
+  anthropicVersion = '';
 
   read(request: HttpRequest): void {
     this.#hosts = this.#lengths = this.#codings = 0;
-    this.requestId = this.contentType = this.apiKey = this.authorization = this.tenantId = '';
+    this.requestId = this.contentType = this.apiKey = '';
+    this.authorization = this.tenantId = this.anthropicVersion = '';
     request.forEach(this.#note);
   }
 
@@ -72,6 +75,9 @@ export class HeadReader {
         break;
       case 'x-tenant-id':
         this.tenantId ||= value;
+        break;
+      case 'anthropic-version':
+        this.anthropicVersion ||= value;
         break;
       case 'content-type':
         this.contentType ||= value;

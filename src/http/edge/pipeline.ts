@@ -1,13 +1,13 @@
 import type { Caller } from '../../kernel/caller.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { RequestSpan } from '../../infra/diagnostics/index.js';
-import { PlatformError } from '../../kernel/errors.js';
+import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import {
   type Admission,
   allows,
   type Authenticator,
-  codeOf,
   type Credentials,
+  type Dialect,
   envelope,
   JsonReply,
   type Operation,
@@ -17,10 +17,13 @@ import {
   SocketReply,
   StreamReply,
   unexpected,
-  validate,
+  spelled,
+  validBody,
+  validQuery,
   type WorkAhead,
 } from '../operations/index.js';
 import type { BodyBudget } from './body-budget.js';
+import { dialectOf } from './error-forms.js';
 import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
@@ -33,7 +36,9 @@ export interface RequestReport {
   readonly operation: string;
   readonly exchange: Exchange;
   readonly caller: Caller | undefined;
-  readonly errorCode: string | undefined;
+  readonly errorCode: ErrorCode | undefined;
+  /** The code as the client saw it. */
+  readonly spelledCode: string | undefined;
   /** Set only for unexpected failures. */
   readonly failure: unknown;
 }
@@ -77,7 +82,7 @@ export class Pipeline {
     const fail = (error: unknown): void => {
       // Refused before `admitModelWork`: the work that was counted ahead does not start.
       progress.ahead?.refund();
-      this.refuse(exchange, operation.name, operation.dialect, progress, error, operation.envelope);
+      this.refuse(exchange, operation.name, dialectOf(operation.dialect, exchange.head), progress, error);
     };
     try {
       const reading = this.#beginBody(operation, exchange);
@@ -141,12 +146,11 @@ export class Pipeline {
   #validated(incoming: Incoming, caller: Caller, bytes: Uint8Array | undefined): RequestView {
     const { operation, exchange } = incoming;
     const params = operation.params === undefined ? incoming.params : validParams(operation, incoming.params);
-    const query =
-      operation.query === undefined ? {} : validate(operation.query, parseQuery(exchange.head.query));
+    const query = validQuery(operation, parseQuery(exchange.head.query));
     const body =
       operation.body === undefined || bytes === undefined
         ? undefined
-        : validate(operation.body, bodyOf(operation, bytes, exchange));
+        : validBody(operation, bodyOf(operation, bytes, exchange));
     if (operation.bodyRules.form === 'raw')
       return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
     // From here on only the parsed value is held, not its bytes.
@@ -182,6 +186,7 @@ export class Pipeline {
       operation: operation.name,
       exchange,
       errorCode: undefined,
+      spelledCode: undefined,
       failure: undefined,
     });
   }
@@ -212,6 +217,7 @@ export class Pipeline {
       operation: operation.name,
       exchange,
       errorCode: failure === undefined ? undefined : 'internal_error',
+      spelledCode: failure === undefined ? undefined : 'internal_error',
       failure,
     });
   }
@@ -246,23 +252,27 @@ export class Pipeline {
       operation: operation.name,
       exchange,
       errorCode: failure === undefined ? undefined : 'internal_error',
+      spelledCode: failure === undefined ? undefined : 'internal_error',
       failure,
     });
   }
 
   #report({ span, caller }: Progress, result: Omit<RequestReport, 'caller'>): void {
-    span?.end({ status: result.exchange.status, errorCode: result.errorCode, failure: result.failure });
-    this.#parts.report({ ...result, caller });
+    const { exchange, failure } = result;
+    // Whatever the answer would have been, the client did not wait for it: that is no error of its request.
+    const codes = exchange.wasLeft ? clientClosed : result;
+    const report = { ...result, errorCode: codes.errorCode, spelledCode: codes.spelledCode, caller };
+    span?.end({ status: exchange.status, errorCode: report.errorCode, failure });
+    this.#parts.report(report);
   }
 
   /** Answers with an error, in the operation's dialect. */
   refuse(
     exchange: Exchange,
     operationName: string,
-    dialect: Operation['dialect'],
+    dialect: Dialect,
     progress: Progress,
     thrown: unknown,
-    ownEnvelope?: Operation['envelope'],
   ): void {
     const error =
       thrown instanceof PlatformError ? thrown : (this.#parts.refusalOf(thrown) ?? unexpected(thrown));
@@ -277,13 +287,14 @@ export class Pipeline {
         jsonType,
         extra,
       ),
-      JSON.stringify(ownEnvelope === undefined ? envelope(error, dialect) : ownEnvelope(error)),
+      JSON.stringify(envelope(error, dialect)),
       this.#parts.closing(),
     );
     this.#report(progress, {
       operation: operationName,
       exchange,
-      errorCode: codeOf(error, dialect),
+      errorCode: error.code,
+      spelledCode: spelled(error.code, dialect),
       failure: error === thrown ? undefined : thrown,
     });
   }
@@ -326,6 +337,7 @@ interface Progress {
   ahead?: WorkAhead | undefined;
 }
 
+const clientClosed = { errorCode: 'client_closed', spelledCode: 'client_closed' } as const;
 const jsonType = 'application/json; charset=utf-8';
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const noBytes = new Uint8Array(0);

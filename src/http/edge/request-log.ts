@@ -9,11 +9,12 @@ export function createRequestReporter(parts: {
   readonly recentErrors: RecentErrors;
 }): (report: RequestReport) => void {
   const { log, metrics, recentErrors } = parts;
-  return ({ operation, exchange, caller, errorCode, failure }) => {
+  return ({ operation, exchange, caller, errorCode, spelledCode, failure }) => {
     const milliseconds = performance.now() - exchange.head.startedAt;
     const { requestId } = exchange.head;
     metrics.requests.observe(operation, exchange.status, milliseconds / 1000);
-    recentErrors.count(errorCode);
+    if (errorCode === 'client_closed') recentErrors.count();
+    else recentErrors.count(errorCode, spelledCode);
     log.requestLine({
       requestId,
       operation,

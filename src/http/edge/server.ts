@@ -10,6 +10,7 @@ import { defaultBounds, type EdgeBounds } from './bounds.js';
 import { BodyBudget } from './body-budget.js';
 import { Connections } from './connections.js';
 import { CrossOrigin } from './cors.js';
+import { dialectOf, dialectOfPath } from './error-forms.js';
 import { Exchange, type RequestHead } from './exchange.js';
 import { ForwardingNotice, isForwarded, type UntrustedForwarding } from './forwarding.js';
 import { HeadReader } from './head-reader.js';
@@ -152,18 +153,17 @@ export class EdgeServer {
     if (found === undefined)
       return this.#refuseUnrouted(
         exchange,
-        new PlatformError('not_found', { message: 'There is no operation at this path.' }),
+        new PlatformError('not_found', { message: `There is no operation at ${shown(path)}. GET /docs lists all.` }),
       );
-    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found), found[0]);
+    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found, method));
     const { operation, params } = found;
     if (this.overload.shedding && operation.rate !== 'uncounted') {
       return this.#pipeline.refuse(
         exchange,
         operation.name,
-        operation.dialect,
+        dialectOf(operation.dialect, exchange.head),
         { caller: undefined, figures: undefined },
         overloaded(),
-        operation.envelope,
       );
     }
     this.#pipeline.run(this.#incomingOf(exchange, request, operation, params, handshake));
@@ -186,6 +186,7 @@ export class EdgeServer {
       native,
       requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
       origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
+      anthropicVersion: this.#head.anthropicVersion,
       contentType: hasBody ? contentType : '',
       contentLength: hasBody ? contentLength : 0,
       isChunked,
@@ -239,21 +240,17 @@ export class EdgeServer {
     };
   }
 
-  /**
-   * A path or method without an operation counts as an anonymous request. If the path has operations for other methods,
-   * the error has their dialect.
-   */
-  #refuseUnrouted(exchange: Exchange, error: PlatformError, neighbour?: Operation): void {
+  /** A path or method without an operation counts as an anonymous request. */
+  #refuseUnrouted(exchange: Exchange, error: PlatformError): void {
     const caller = { kind: 'anonymous', address: exchange.head.address } as const;
     void (async () => {
       const admitted = await this.#admission.admitRequest(caller, 'request');
       this.#pipeline.refuse(
         exchange,
         'unrouted',
-        neighbour?.dialect ?? 'general',
+        dialectOfPath(exchange.head),
         { caller, figures: admitted.figures },
         admitted.refusal ?? error,
-        neighbour?.envelope,
       );
     })();
   }
@@ -290,10 +287,18 @@ function methodsOf(operations: readonly Operation[]): readonly Method[] {
   return operations.map(({ method }) => method);
 }
 
-function notAllowed(operations: readonly Operation[]): PlatformError {
+function notAllowed(operations: readonly Operation[], method: string): PlatformError {
   const methods = methodsOf(operations);
   const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
-  return new PlatformError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
+  return new PlatformError('method_not_allowed', {
+    message: `This address takes ${allowed.join(', ')}, not ${shown(method)}.`,
+    headers: { Allow: allowed.join(', ') },
+  });
+}
+
+/** Part of what the client sent, for a message. */
+function shown(text: string): string {
+  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
 }
 
 function overloaded(): PlatformError {

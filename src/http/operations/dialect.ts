@@ -1,57 +1,67 @@
 import { type ErrorCode, errorKinds, PlatformError } from '../../kernel/errors.js';
+import { toAnthropicError } from './anthropic-error.js';
+import { toOpenAiError } from './openai-error.js';
 
 /**
  * The specification gives the same errors different forms: key endpoints have other names for two of them, invocation
- * writes some in capitals, and telemetry has a separate envelope. Handlers throw one set of codes; the dialect of the
- * operation translates at the very end.
+ * writes some in capitals, telemetry has a separate envelope, and the compatible interfaces answer like the vendors that
+ * their clients know. Handlers throw one set of codes; the dialect of the operation translates at the very end.
  */
-export type Dialect = 'general' | 'keys' | 'invocation' | 'telemetry';
+export const dialects = ['general', 'keys', 'invocation', 'telemetry', 'openai', 'anthropic'] as const;
+export type Dialect = (typeof dialects)[number];
 
-const translations: Record<Dialect, Partial<Record<ErrorCode, ErrorCode>>> = {
-  general: {},
+/** Codes that are finer inside than the specification's. */
+const shared: Partial<Record<ErrorCode, string>> = {
+  missing_tenant: 'missing_required_field',
+  unknown_field: 'validation_error',
+  unknown_parameter: 'validation_error',
+  malformed_body: 'validation_error',
+  no_message: 'validation_error',
+  idempotency_key_reused: 'conflict',
+};
+
+const spellings: Record<Dialect, Partial<Record<ErrorCode, string>>> = {
+  general: shared,
   keys: {
+    ...shared,
     validation_error: 'invalid_input',
+    unknown_field: 'invalid_input',
+    unknown_parameter: 'invalid_input',
+    malformed_body: 'invalid_input',
     missing_required_field: 'invalid_input',
     insufficient_permissions: 'forbidden',
   },
   invocation: {
+    ...shared,
     validation_error: 'VALIDATION_ERROR',
+    unknown_field: 'VALIDATION_ERROR',
+    unknown_parameter: 'VALIDATION_ERROR',
     missing_required_field: 'VALIDATION_ERROR',
+    no_message: 'VALIDATION_ERROR',
     conflict: 'CONFLICT',
   },
   telemetry: {
-    validation_error: 'VALIDATION_ERROR',
+    ...shared,
     authentication_required: 'UNAUTHORIZED',
     invalid_token: 'UNAUTHORIZED',
     invalid_api_key: 'UNAUTHORIZED',
   },
+  openai: shared,
+  anthropic: shared,
 };
 
-export function translate(code: ErrorCode, dialect: Dialect): ErrorCode {
-  return translations[dialect][code] ?? code;
-}
-
-/**
- * The code of an error in the operation's dialect. Two errors that do not concern the operation's own input keep their
- * general name: a missing tenant header, and, for an invocation, a body that is not JSON and so has no fields yet.
- */
-export function codeOf(error: PlatformError, dialect: Dialect): ErrorCode {
-  const field = error.details?.['field'];
-  const aboutTheHeader = error.code === 'missing_required_field' && field === 'x-tenant-id';
-  const noInvocationYet = dialect === 'invocation' && error.code === 'validation_error' && field === 'body';
-  return aboutTheHeader || noInvocationYet ? error.code : translate(error.code, dialect);
-}
-
-/** All codes that an error can have in this dialect, for the API documents. */
-export function codesOf(code: ErrorCode, dialect: Dialect): readonly ErrorCode[] {
-  const translated = translate(code, dialect);
-  return dialect === 'invocation' && code === 'validation_error' ? [translated, code] : [translated];
+/** The code as clients of the dialect see it. */
+export function spelled(code: ErrorCode, dialect: Dialect): string {
+  const spelling = spellings[dialect][code] ?? code;
+  return dialect === 'telemetry' ? spelling.toUpperCase() : spelling;
 }
 
 /** The body of an error, in the envelope of the dialect. */
 export function envelope(error: PlatformError, dialect: Dialect): object {
-  const code = codeOf(error, dialect);
-  if (dialect === 'telemetry') return { error: { code: code.toUpperCase(), message: error.message } };
+  const code = spelled(error.code, dialect);
+  if (dialect === 'openai') return toOpenAiError(error, code);
+  if (dialect === 'anthropic') return toAnthropicError(error, code);
+  if (dialect === 'telemetry') return { error: { code, message: error.message } };
   return {
     error: code,
     message: error.message,

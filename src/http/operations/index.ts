@@ -1,6 +1,6 @@
 export * from './access.js';
 export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
-export { codeOf, codesOf, type Dialect, envelope, translate, unexpected } from './dialect.js';
+export { type Dialect, dialects, envelope, spelled, unexpected } from './dialect.js';
 export { invoke, type Invocation } from './invoke.js';
 export { parseJson, refuseOversized, refuseUnstorable } from './json.js';
 export { JsonSize } from '../../kernel/json-size.js';
@@ -37,4 +37,6 @@ export {
   type StreamWriter,
 } from './reply.js';
 export { type Match, OperationTable, Router } from './table.js';
+export { refuseUnknownFields } from './unknown-fields.js';
+export { validBody, validQuery } from './input.js';
 export { validate } from './validate.js';

@@ -3,6 +3,7 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { Operation } from './operation.js';
 import { allows } from './permissions.js';
 import { JsonReply } from './reply.js';
+import { validBody, validQuery } from './input.js';
 import { validate } from './validate.js';
 
 export interface Invocation {
@@ -32,8 +33,8 @@ export async function invoke(operation: Operation, invocation: Invocation): Prom
   const answer = await operation.handle({
     caller,
     params: operation.params === undefined ? {} : validate(operation.params, invocation.params ?? {}),
-    query: operation.query === undefined ? {} : validate(operation.query, invocation.query ?? {}),
-    body: operation.body === undefined ? undefined : validate(operation.body, invocation.body ?? {}),
+    query: validQuery(operation, invocation.query ?? {}),
+    body: validBody(operation, invocation.body ?? {}),
     rawBody: new Uint8Array(0),
     rawQuery: '',
     headers: {},

@@ -48,7 +48,7 @@ function parse(text: string): unknown {
 }
 
 function malformed(message: string, cause?: unknown): PlatformError {
-  return new PlatformError('validation_error', {
+  return new PlatformError('malformed_body', {
     message,
     details: { field: 'body', issue: message },
     cause,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Caller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
-import type { ErrorCode, PlatformError } from '../../kernel/errors.js';
+import type { ErrorCode } from '../../kernel/errors.js';
 import type { Access } from './access.js';
 import type { Dialect } from './dialect.js';
 import type { JsonReply, RawReply, SocketReply, StreamReply } from './reply.js';
@@ -22,6 +22,9 @@ export interface BodyRules {
   /** `refuse` answers 400 to `__proto__` and similar names; `pass` leaves them to the handler, which must drop them. */
   readonly prototypeNames: 'refuse' | 'pass';
 }
+
+/** `refuse`: 400 with the closest known name. `ignore`: as clients of vendors and payloads of other systems need it. */
+export type UnknownFields = 'refuse' | 'ignore';
 
 /** One admitted and validated request, as its handler sees it. */
 export interface OperationRequest<
@@ -78,8 +81,8 @@ export interface Declaration<
   readonly access: Access<Who>;
   readonly rate?: RateClass;
   readonly dialect?: Dialect;
-  /** Builds the body of an error, if clients expect a form that no dialect has. */
-  readonly envelope?: (error: PlatformError) => object;
+  /** What happens to fields and query parameters that the schemas do not have; default: see `declare`. */
+  readonly unknownFields?: UnknownFields;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
@@ -108,7 +111,7 @@ export interface Operation {
   readonly access: Access;
   readonly rate: RateClass;
   readonly dialect: Dialect;
-  readonly envelope: ((error: PlatformError) => object) | undefined;
+  readonly unknownFields: UnknownFields;
   readonly params: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
   readonly body: z.ZodType | undefined;
@@ -141,14 +144,13 @@ export function declare<
     access: declaration.access,
     rate: declaration.rate ?? 'request',
     dialect: declaration.dialect ?? 'general',
-    envelope: declaration.envelope,
+    unknownFields: declaration.unknownFields ?? unknownFieldsOf(declaration),
     params: declaration.params,
     query: declaration.query,
     body: declaration.body,
     bodyRules: {
       maxBytes: bodyBytesMax,
       form: 'json',
-
       prototypeNames: 'refuse',
       ...declaration.bodyRules,
     },
@@ -160,4 +162,18 @@ export function declare<
     absent: declaration.absent ?? 'not_found',
     handle,
   };
+}
+
+/** Management refuses what it does not know; interfaces with rules of their own, raw bodies and probes ignore it. */
+function unknownFieldsOf({
+  dialect = 'general',
+  bodyRules,
+  rate,
+}: {
+  readonly dialect?: Dialect;
+  readonly bodyRules?: Partial<BodyRules>;
+  readonly rate?: RateClass;
+}): UnknownFields {
+  const hasOwnRules = dialect === 'invocation' || dialect === 'openai' || dialect === 'anthropic';
+  return hasOwnRules || bodyRules?.form === 'raw' || rate === 'uncounted' ? 'ignore' : 'refuse';
 }

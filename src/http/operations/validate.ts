@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { didYouMean } from '../../kernel/closest-name.js';
 import { PlatformError } from '../../kernel/errors.js';
 
 type Issue = z.core.$ZodIssue;
@@ -20,9 +21,10 @@ function refusalOf(issues: readonly Issue[], input: unknown): PlatformError {
       details: { field, issue: 'required' },
     });
   }
+  const text = issue.message + choiceMeant(issue, input);
   return new PlatformError('validation_error', {
-    message: `${field}: ${issue.message}`,
-    details: { field, issue: issue.message },
+    message: `${field}: ${text}`,
+    details: { field, issue: text },
   });
 }
 
@@ -40,14 +42,26 @@ function fieldOf(issue: Issue): string {
   return issue.path.length === 0 ? 'body' : issue.path.map(String).join('.');
 }
 
+/** For a value outside of an enumeration: the choice that is nearest. */
+function choiceMeant(issue: Issue, input: unknown): string {
+  const given = valueAt(input, issue.path);
+  if (issue.code !== 'invalid_value' || typeof given !== 'string') return '';
+  const meant = didYouMean(given, issue.values.map(String));
+  return meant === '' ? '' : `.${meant}`;
+}
+
 function isMissing(issue: Issue, input: unknown): boolean {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value' && issue.code !== 'invalid_union')
     return false;
-  if (issue.path.length === 0) return false;
+  return issue.path.length > 0 && valueAt(input, issue.path) === undefined;
+}
+
+/** The value at the path; null if the path leads through something that is no object. */
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   let value = input;
-  for (const step of issue.path) {
-    if (typeof value !== 'object' || value === null) return false;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return null;
     value = (value as Record<PropertyKey, unknown>)[step];
   }
-  return value === undefined;
+  return value;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { errorKinds } from '../../kernel/errors.js';
+import { type ErrorCode, errorKinds } from '../../kernel/errors.js';
 
 export interface RecentError {
   readonly id: string;
@@ -29,17 +29,18 @@ export class RecentErrors {
     this.#now = now;
   }
 
-  count(errorCode: string | undefined): void {
+  /** Counts one request. `spelled`: the code as its client saw it. */
+  count(errorCode?: ErrorCode, spelled: string | undefined = errorCode): void {
     const slot = this.#slot();
     this.#requests[slot] = (this.#requests[slot] ?? 0) + 1;
-    if (errorCode === undefined) return;
+    if (errorCode === undefined || spelled === undefined) return;
     this.#failures[slot] = (this.#failures[slot] ?? 0) + 1;
     this.#total += 1;
-    this.#byType.set(errorCode, (this.#byType.get(errorCode) ?? 0) + 1);
+    this.#byType.set(spelled, (this.#byType.get(spelled) ?? 0) + 1);
     this.#errors.push({
       id: randomUUID(),
-      error: errorCode,
-      message: fixedMessage(errorCode),
+      error: spelled,
+      message: errorKinds[errorCode].message,
       timestamp: new Date(this.#now()).toISOString(),
     });
     if (this.#errors.length > kept) this.#errors.shift();
@@ -81,10 +82,4 @@ export class RecentErrors {
     }
     return slot;
   }
-}
-
-function fixedMessage(code: string): string {
-  return code in errorKinds
-    ? errorKinds[code as keyof typeof errorKinds].message
-    : errorKinds.internal_error.message;
 }

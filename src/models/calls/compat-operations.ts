@@ -8,6 +8,7 @@ import { type Catalogue } from '../../llm/index.js';
 import {
   apiKey,
   declare,
+  envelope,
   type JsonReply,
   type Operation,
   type RawReply,
@@ -23,10 +24,8 @@ import {
   fromMessagesRequest,
   MessagesFrames,
   resolveVendorModel,
-  toChatError,
   toChatModels,
   toChatReply,
-  toMessagesError,
   toMessagesReply,
 } from '../compat/index.js';
 
@@ -73,7 +72,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       title: 'Call a model with an OpenAI chat completions request.',
       description: 'OpenAI clients work with this address and an API key of the platform.',
       body: compatBody.transform(fromChatRequest),
-      envelope: toChatError,
+      dialect: 'openai',
       handle: ({ caller, body, leaving }) =>
         answer(parts, orderOf(catalogue, 'openai', caller, body, leaving), 'chatcmpl-', {
           ...chatForm,
@@ -87,7 +86,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       title: 'Call a model with an Anthropic Messages request.',
       description: 'Anthropic clients work with this address and an API key of the platform.',
       body: compatBody.transform(fromMessagesRequest),
-      envelope: toMessagesError,
+      dialect: 'anthropic',
       handle: ({ caller, body, leaving }) =>
         answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
     }),
@@ -98,7 +97,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       title: "List the callable models in OpenAI's format.",
       access: apiKey('models:read'),
       output: z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({ id: z.string() })) }),
-      envelope: toChatError,
+      dialect: 'openai',
       async handle({ caller }) {
         const isAvailable = await calls.vendorsOf(caller.scope);
         const models = catalogue.all.filter(({ vendor }) => isAvailable(vendor));
@@ -110,13 +109,13 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
 
 const chatForm = {
   reply: toChatReply,
-  failure: (error) => `data: ${JSON.stringify(toChatError(error))}\n\n`,
+  failure: (error) => `data: ${JSON.stringify(envelope(error, 'openai'))}\n\n`,
 } as const satisfies Omit<CompatForm, 'frames'>;
 
 const messagesForm: CompatForm = {
   frames: (head, origin) => new MessagesFrames(head, origin),
   reply: toMessagesReply,
-  failure: (error) => `event: error\ndata: ${JSON.stringify(toMessagesError(error))}\n\n`,
+  failure: (error) => `event: error\ndata: ${JSON.stringify(envelope(error, 'anthropic'))}\n\n`,
 };
 
 function orderOf(

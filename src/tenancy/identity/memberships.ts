@@ -122,8 +122,8 @@ function membershipFrom(row: MembershipRow): Membership {
 }
 
 function headerMissing(): PlatformError {
-  return new PlatformError('missing_required_field', {
-    message: 'The header x-tenant-id is required.',
+  return new PlatformError('missing_tenant', {
+    message: 'The header x-tenant-id is required, because you are a member of several tenants or of none.',
     details: { field: 'x-tenant-id', issue: 'required' },
   });
 }

@@ -1,6 +1,13 @@
 import { z } from 'zod';
-import { errorKinds } from '../../../src/kernel/errors.js';
-import { type Operation, type OperationTable, Router } from '../../../src/http/operations/index.js';
+import { type ErrorCode, errorKinds } from '../../../src/kernel/errors.js';
+import { dialectOf, dialectOfPath } from '../../../src/http/edge/error-forms.js';
+import {
+  type Dialect,
+  dialects,
+  type OperationTable,
+  Router,
+  spelled,
+} from '../../../src/http/operations/index.js';
 
 export interface CallOptions {
   readonly key?: string;
@@ -21,16 +28,34 @@ export interface CallResult {
 /** Tests look into bodies freely; that they have the declared shape is checked by `call`. */
 export type Json = ReturnType<typeof JSON.parse>;
 
-const generalError = z.strictObject({
-  error: z.string().refine((code) => code in errorKinds, 'a code of the table'),
-  message: z.string().min(1),
-  details: z.record(z.string(), z.unknown()).optional(),
-  status: z.literal('error'),
-});
-const telemetryError = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) });
+/** The errors of a dialect, with a code that the table has in that dialect. */
+function errorShape(dialect: Dialect): z.ZodType {
+  const codes = new Set(Object.keys(errorKinds).map((code) => spelled(code as ErrorCode, dialect)));
+  const code = z.string().refine((given) => codes.has(given), `a code of the dialect ${dialect}`);
+  const message = z.string().min(1);
+  switch (dialect) {
+    case 'telemetry':
+      return z.strictObject({ error: z.strictObject({ code, message }) });
+    case 'openai':
+      return z.strictObject({
+        error: z.strictObject({ code, message, type: z.string(), param: z.string().nullable() }),
+      });
+    case 'anthropic':
+      return z.strictObject({
+        type: z.literal('error'),
+        error: z.strictObject({ type: z.string(), message, code }),
+      });
+    default:
+      return z.strictObject({
+        error: code,
+        message,
+        details: z.record(z.string(), z.unknown()).optional(),
+        status: z.literal('error'),
+      });
+  }
+}
 
-/** Of operations in the form of others: the code is there all the same. */
-const ownError = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+const errorShapes = Object.fromEntries(dialects.map((dialect) => [dialect, errorShape(dialect)]));
 
 /** Calls a node by HTTP and throws when an answer is not what its operation declares. */
 export class Client {
@@ -62,20 +87,22 @@ export class Client {
       text,
       json: isJson ? JSON.parse(text) : undefined,
     };
-    this.#hold(method, path, result);
+    this.#hold(method, path, headers, result);
     return result;
   }
 
-  #hold(method: string, path: string, result: CallResult): void {
+  #hold(method: string, address: string, sent: Readonly<Record<string, string>>, result: CallResult): void {
+    const [path = address] = address.split('?');
     for (const name of ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
       if (!result.headers.has(name)) throw new Error(`${method} ${path}: the answer lacks ${name}`);
     }
-    const found = this.#router.find(method, path.split('?')[0] ?? path);
-    // A method that the address does not have is refused as its other operations refuse.
-    const operation = found !== undefined && 'operation' in found ? found.operation : found?.[0];
+    const found = this.#router.find(method, path);
+    const operation = found !== undefined && 'operation' in found ? found.operation : undefined;
+    const asked = { path, anthropicVersion: sent['anthropic-version'] ?? '' };
+    const dialect = operation === undefined ? dialectOfPath(asked) : dialectOf(operation.dialect, asked);
     if (result.status === 429) holdRefusal(method, path, result);
-    const schema = schemaOf(operation, result);
-    const checked = schema?.safeParse(result.json);
+    const schema = result.status >= 400 ? errorShapes[dialect] : operation?.output;
+    const checked = result.json === undefined && result.status < 400 ? undefined : schema?.safeParse(result.json);
     if (checked?.success === false) {
       throw new Error(
         `${method} ${path} answered ${result.status} ${result.text}, which is not as declared: ${checked.error.message}`,
@@ -97,14 +124,6 @@ function holdRefusal(method: string, path: string, { headers, text, json }: Call
   const given = Object.keys(json.details ?? {}).toSorted();
   if (wanted !== undefined && given.join() !== wanted.join())
     throw new Error(`${method} ${path}: 429 without its details: ${text}`);
-}
-
-function schemaOf(operation: Operation | undefined, result: CallResult): z.ZodType | undefined {
-  if (result.status >= 400) {
-    if (operation?.envelope !== undefined) return ownError;
-    return operation?.dialect === 'telemetry' ? telemetryError : generalError;
-  }
-  return result.json === undefined ? undefined : operation?.output;
 }
 
 function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> {

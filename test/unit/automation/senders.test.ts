@@ -112,7 +112,7 @@ test('sessions are derived from the mapped context first, then from the payload'
   );
   t.is(sessionOf(agent, config({}), { context: {}, payload: {}, message: undefined }), undefined);
   const error = t.throws(() => sessionOf(agent, derive, { context: {}, payload: {}, message: undefined }));
-  t.is(error !== undefined && 'code' in error ? error.code : '', 'VALIDATION_ERROR');
+  t.is(error !== undefined && 'code' in error ? error.code : '', 'validation_error');
 });
 
 test('a channel derives the session from its sender, as a stream with the same number does', (t) => {

@@ -74,7 +74,7 @@ test('scheme and host of an address are written out', (t) => {
 test('a short template does not become a long text, however long its values are', (t) => {
   const answer = 'x'.repeat(1_000_000);
   const bomb = '{{ answer }}'.repeat(5_000);
-  const refused = { code: 'VALIDATION_ERROR', message: /filled template is too long/ };
+  const refused = { code: 'validation_error', message: /filled template is too long/ };
   t.throws(() => fillText(bomb, { answer }), refused);
   t.throws(() => fillText(bomb, { answer: [answer] }), refused);
   for (const one of ['{{ answer }}', 'of {{ answer }}']) {

@@ -78,7 +78,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
 }
 
 test('a key is free again after a refusal, and not where nobody knows whether the turn was taken', async (t) => {
-  t.deepEqual(await afterFailure('CONFLICT'), ['delete']);
+  t.deepEqual(await afterFailure('conflict'), ['delete']);
   t.deepEqual(await afterFailure('rate_limit_exceeded'), ['delete']);
   t.deepEqual(await afterFailure('service_unavailable'), ['update']);
 });

@@ -1,6 +1,7 @@
 // The smallest server around the doors: parses, calls, writes. The platform's own edge does the same with more around it.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { envelope } from '../../../../src/http/operations/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import {
   AnswerBuilder,
@@ -15,9 +16,7 @@ import {
   fromChatRequest,
   fromMessagesRequest,
   MessagesFrames,
-  toChatError,
   toChatReply,
-  toMessagesError,
   toMessagesReply,
 } from '../../../../src/models/compat/index.js';
 import { platformFailure } from '../../../../src/models/calls/platform-failure.js';
@@ -74,13 +73,13 @@ export async function compatServer(target: Target, ports: CallPorts): Promise<Co
     } catch (error) {
       const failure =
         error instanceof PlatformError ? error : new PlatformError('internal_error', { cause: error });
-      const envelope = JSON.stringify(chat ? toChatError(failure) : toMessagesError(failure));
+      const text = JSON.stringify(envelope(failure, chat ? 'openai' : 'anthropic'));
       if (response.headersSent) {
-        response.end(chat ? `data: ${envelope}\n\n` : `event: error\ndata: ${envelope}\n\n`);
+        response.end(chat ? `data: ${text}\n\n` : `event: error\ndata: ${text}\n\n`);
         return;
       }
       response.writeHead(failure.status, { 'content-type': 'application/json', 'x-should-retry': 'false' });
-      response.end(envelope);
+      response.end(text);
     }
   }
 

@@ -66,7 +66,7 @@ test('whatever comes in, it is read or refused as invalid, and no name reaches a
       try {
         readInvocation(body, { integration: privileged });
       } catch (error) {
-        if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR') throw error;
+        if (!(error instanceof PlatformError) || error.code !== 'validation_error') throw error;
       }
       return !('polluted' in {});
     }),

@@ -13,7 +13,7 @@ export function read(body: string | Record<string, unknown>, privileges = integr
 
 export function refused(t: ExecutionContext, body: Record<string, unknown>, field: string): void {
   const error = t.throws(() => read(body), { instanceOf: PlatformError }, `${field} is refused`);
-  t.is(error.code, 'VALIDATION_ERROR');
+  t.is(error.code, 'validation_error');
   t.is(error.status, 400);
   t.is(error.details?.['field'], field);
   t.is(typeof error.details?.['issue'], 'string');

@@ -5,7 +5,7 @@ import { read, refused } from './reading.js';
 
 test('a session of another consumer refuses the turn with CONFLICT', (t) => {
   const error = t.throws(() => identityAfter('+4917155501', '4917155501'), { instanceOf: PlatformError });
-  t.is(error.code, 'CONFLICT');
+  t.is(error.code, 'conflict');
   t.is(error.status, 409);
 });
 

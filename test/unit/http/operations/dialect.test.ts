@@ -1,35 +1,39 @@
 import test from 'ava';
-import { PlatformError } from '../../../../src/kernel/errors.js';
+import { type ErrorCode, PlatformError } from '../../../../src/kernel/errors.js';
 import {
-  codeOf,
-  codesOf,
   type Dialect,
   envelope,
+  spelled,
   unexpected,
 } from '../../../../src/http/operations/index.js';
 
-const noJson = new PlatformError('validation_error', { details: { field: 'body', issue: 'no JSON' } });
-
-const cases: readonly (readonly [Dialect, PlatformError, string])[] = [
-  ['general', new PlatformError('validation_error'), 'validation_error'],
-  ['keys', new PlatformError('validation_error'), 'invalid_input'],
-  ['keys', new PlatformError('insufficient_permissions'), 'forbidden'],
-  ['invocation', new PlatformError('missing_required_field'), 'VALIDATION_ERROR'],
-  ['invocation', new PlatformError('conflict'), 'CONFLICT'],
-  ['telemetry', new PlatformError('authentication_required'), 'UNAUTHORIZED'],
-  ['telemetry', new PlatformError('tenant_not_found'), 'TENANT_NOT_FOUND'],
+const cases: readonly (readonly [Dialect, ErrorCode, string])[] = [
+  ['general', 'validation_error', 'validation_error'],
+  ['keys', 'validation_error', 'invalid_input'],
+  ['keys', 'insufficient_permissions', 'forbidden'],
+  ['invocation', 'missing_required_field', 'VALIDATION_ERROR'],
+  ['invocation', 'conflict', 'CONFLICT'],
+  ['telemetry', 'authentication_required', 'UNAUTHORIZED'],
+  ['telemetry', 'tenant_not_found', 'TENANT_NOT_FOUND'],
+  ['telemetry', 'missing_tenant', 'MISSING_REQUIRED_FIELD'],
+  ['keys', 'missing_tenant', 'missing_required_field'],
+  ['general', 'unknown_field', 'validation_error'],
+  ['general', 'unknown_parameter', 'validation_error'],
+  ['telemetry', 'unknown_parameter', 'VALIDATION_ERROR'],
+  ['invocation', 'no_message', 'VALIDATION_ERROR'],
+  ['invocation', 'idempotency_key_reused', 'conflict'],
+  ['general', 'idempotency_key_reused', 'conflict'],
+  ['openai', 'malformed_body', 'validation_error'],
 ];
 
 test('a body that is no JSON is a validation_error even where fields are refused in capitals', (t) => {
-  t.is(codeOf(noJson, 'invocation'), 'validation_error');
-  t.is(codeOf(noJson, 'keys'), 'invalid_input');
-  t.deepEqual(codesOf('validation_error', 'invocation'), ['VALIDATION_ERROR', 'validation_error']);
-  t.deepEqual(codesOf('validation_error', 'keys'), ['invalid_input']);
+  t.is(spelled('malformed_body', 'invocation'), 'validation_error');
+  t.is(spelled('malformed_body', 'keys'), 'invalid_input');
 });
 
-for (const [dialect, error, code] of cases) {
-  test(`in the dialect ${dialect} ${error.code} is called ${code}`, (t) => {
-    t.is(dialect === 'telemetry' ? codeOf(error, dialect).toUpperCase() : codeOf(error, dialect), code);
+for (const [dialect, inner, code] of cases) {
+  test(`in the dialect ${dialect} ${inner} is called ${code}`, (t) => {
+    t.is(spelled(inner, dialect), code);
   });
 }
 

@@ -1,7 +1,10 @@
-import type { PlatformError } from '../../../kernel/errors.js';
+import type { PlatformError } from '../../kernel/errors.js';
 
 /** The error envelope of OpenAI's API, with the platform's own code. */
-export function toChatError(error: PlatformError): {
+export function toOpenAiError(
+  error: PlatformError,
+  code: string,
+): {
   error: { message: string; type: string; param: string | null; code: string };
 } {
   const field = error.details?.['field'];
@@ -10,7 +13,7 @@ export function toChatError(error: PlatformError): {
       message: error.message,
       type: typeOf(error),
       param: typeof field === 'string' ? field : null,
-      code: error.code,
+      code,
     },
   };
 }

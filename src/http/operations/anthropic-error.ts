@@ -1,12 +1,15 @@
 import type { ErrorObject } from '@anthropic-ai/sdk/resources/shared';
-import type { PlatformError } from '../../../kernel/errors.js';
+import type { PlatformError } from '../../kernel/errors.js';
 
 /** The error envelope of Anthropic's API. A stream sends it as its last event, named `error`. */
-export function toMessagesError(error: PlatformError): {
+export function toAnthropicError(
+  error: PlatformError,
+  code: string,
+): {
   type: 'error';
   error: { type: ErrorObject['type'] | 'request_too_large'; message: string; code: string };
 } {
-  return { type: 'error', error: { type: typeOf(error.status), message: error.message, code: error.code } };
+  return { type: 'error', error: { type: typeOf(error.status), message: error.message, code } };
 }
 
 function typeOf(status: number): ErrorObject['type'] | 'request_too_large' {
