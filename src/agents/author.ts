@@ -1,4 +1,4 @@
-import { actorOf, type Role, type TenantCaller } from '../kernel/caller.js';
+import { actorOf, type Role, type TenantCaller, type TenantLimits } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 
 /** The caller that reads or changes an agent, and its tenant. */
@@ -9,11 +9,12 @@ export interface Author {
   /** The id of the user or the API key; null for the platform itself. */
   readonly id: string | null;
   readonly role: Role;
+  readonly limits: TenantLimits;
 }
 
 export function authorOf(caller: TenantCaller): Author {
   const id = caller.kind === 'key' ? caller.keyId : caller.userId;
-  return { scope: caller.scope, actor: actorOf(caller), id, role: caller.role };
+  return { scope: caller.scope, actor: actorOf(caller), id, role: caller.role, limits: caller.limits };
 }
 
 /** Members see only published agents, in their published version. Other roles see all working copies. */

@@ -86,13 +86,11 @@ function nullish(all: Readonly<Record<string, z.ZodType>>) {
 }
 
 /**
- * The form in which clients send an agent. Null means "left out". Unknown fields are ignored, so that a client can
- * send back what it read; in `llm_config` they are refused, because a misspelt name there would silently change how
- * the agent answers.
+ * The form in which clients send an agent. Null means "left out".
  */
 const given = {
   ...nullish(fields),
-  llm_config: z.strictObject(nullish(llmFields)).nullish(),
+  llm_config: z.object(nullish(llmFields)).nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
 };
 

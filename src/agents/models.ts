@@ -1,5 +1,6 @@
 import type { TenantLimits } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
+import type { Author } from './author.js';
 import type { AgentDocument } from './document.js';
 import type { Issue } from './issues.js';
 
@@ -7,6 +8,8 @@ import type { Issue } from './issues.js';
 export interface ModelChecks {
   /** Whether the model exists, regardless of who may use it. */
   isKnown(model: string): boolean;
+  /** ` Did you mean …?` with models that the tenant can call, or nothing. */
+  suggestionFor(scope: TenantScope, limits: TenantLimits, model: string): string | Promise<string>;
   /** Undefined if the model is usable. */
   faultOf(
     scope: TenantScope,
@@ -16,10 +19,18 @@ export interface ModelChecks {
 }
 
 /** Models that do not exist. No plan and no key can make them answer, so they prevent publication. */
-export function unknownModels(models: ModelChecks, document: AgentDocument): readonly Issue[] {
-  return modelsOf(document)
-    .filter(({ name }) => !models.isKnown(name))
-    .map(({ field, name }) => issueOf(field, `the model ${name} does not exist`));
+export async function unknownModels(
+  models: ModelChecks,
+  { scope, limits }: Pick<Author, 'scope' | 'limits'>,
+  document: AgentDocument,
+): Promise<readonly Issue[]> {
+  const unknown = modelsOf(document).filter(({ name }) => !models.isKnown(name));
+  return Promise.all(
+    unknown.map(async ({ field, name }) => {
+      const meant = await models.suggestionFor(scope, limits, name);
+      return issueOf(field, `the model ${name} does not exist${meant === '' ? '' : `.${meant}`}`);
+    }),
+  );
 }
 
 /**

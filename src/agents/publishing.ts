@@ -54,7 +54,8 @@ export class Publishing {
     });
     const parameters = await this.#checks.parameters(scope, schemas);
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
-    return { agent, issues: [...this.#unknownModels(agent), ...parameters, ...issues, ...outside.issues] };
+    const models = await this.#unknownModels(author, agent);
+    return { agent, issues: [...models, ...parameters, ...issues, ...outside.issues] };
   }
 
   async publish(author: Author, id: string, config: PublishConfig, signal: AbortSignal): Promise<AgentRow> {
@@ -139,7 +140,8 @@ export class Publishing {
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
     // The findings of aborted checks are not recorded.
     if (signal.aborted) throw new PlatformError('service_unavailable', { cause: signal.reason });
-    const issues = [...this.#unknownModels(agent), ...parameters, ...local, ...outside.issues];
+    const models = await this.#unknownModels(author, agent);
+    const issues = [...models, ...parameters, ...local, ...outside.issues];
     await this.#store.inTenant(scope, async (tx) => {
       for (const { id: schemaId, revision } of schemas) {
         const own = issues.filter((issue) => issue.schemaId === schemaId);
@@ -165,8 +167,8 @@ export class Publishing {
     return this.#checks.parameters(scope, schemas);
   }
 
-  #unknownModels({ document }: AgentRow): readonly Issue[] {
-    return this.#models === undefined ? [] : unknownModels(this.#models, document);
+  async #unknownModels(author: Author, { document }: AgentRow): Promise<readonly Issue[]> {
+    return this.#models === undefined ? [] : unknownModels(this.#models, author, document);
   }
 
   async #publish(

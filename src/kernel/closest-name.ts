@@ -23,10 +23,15 @@ export function closestName(given: string, known: Iterable<string>): string | un
   return closestNames(given, known, 1)[0];
 }
 
-/** ` Did you mean "x" or "y"?`, or nothing: for the end of an error message. */
-export function didYouMean(given: string, known: Iterable<string>, most = 1): string {
-  const names = closestNames(given, known, most).map((name) => `"${name}"`);
-  const last = names.pop();
+/** ` Did you mean "x"?`, or nothing: for the end of an error message. */
+export function didYouMean(given: string, known: Iterable<string>): string {
+  return askedBack(closestNames(given, known, 1));
+}
+
+/** ` Did you mean "x", "y" or "z"?`, or nothing. */
+export function askedBack(names: readonly string[]): string {
+  const quoted = names.map((name) => `"${name}"`);
+  const last = quoted.pop();
   if (last === undefined) return '';
-  return ` Did you mean ${names.length === 0 ? last : `${names.join(', ')} or ${last}`}?`;
+  return ` Did you mean ${quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`}?`;
 }

@@ -105,7 +105,8 @@ export const errorKinds = {
     status: 400,
     retry: 'never',
     message: 'The payload contains no message for the agent.',
-    advice: "Compare the payload with the trigger's query_extraction; POST /api/triggers/:id/test shows what it finds.",
+    advice:
+      "Compare the payload with the trigger's query_extraction; POST /api/triggers/:id/test shows what it finds.",
   },
   TELEMETRY_MISSING_DATE_RANGE: {
     status: 400,

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { didYouMean } from '../../kernel/closest-name.js';
 import type { Environment } from '../../kernel/config/index.js';
 
 export interface Command {
@@ -21,8 +22,26 @@ export function usageError(message: string, usage: string): CommandError {
   return new CommandError(`${message}\nUsage: troupe ${usage}`, { exitCode: 2 });
 }
 
-export function unknownAction(action: string | undefined): string {
-  return action === undefined ? 'an action is missing' : `there is no action ${action}`;
+/** Says which of the command's actions the word is not. */
+export function unknownAction(action: string | undefined, known: readonly string[]): string {
+  return action === undefined
+    ? `an action is missing: ${known.join(', ')}`
+    : `there is no action ${action}.${didYouMean(action, known)}`;
+}
+
+/** The word if it is one of the choices; otherwise throws an error with the usage. */
+export function choiceOf<Choice extends string>(
+  word: string,
+  {
+    what,
+    choices,
+    usage,
+  }: { readonly what: string; readonly choices: readonly Choice[]; readonly usage: string },
+): Choice {
+  const choice = choices.find((one) => one === word);
+  if (choice !== undefined) return choice;
+  const meant = didYouMean(word, choices) || ` Choose one of ${choices.join(', ')}.`;
+  throw usageError(`there is no ${what} ${word}.${meant}`, usage);
 }
 
 export interface Arguments {
@@ -42,6 +61,7 @@ export function readArguments(
       fallback === undefined ? { type: 'string' as const } : { type: 'string' as const, default: fallback },
     ]),
   );
+  refuseUnknownOptions(rest, described, usage);
   try {
     const { values, positionals } = parseArgs({
       args: [...rest],
@@ -54,6 +74,32 @@ export function readArguments(
     };
   } catch (error) {
     throw usageError(error instanceof Error ? error.message : String(error), usage);
+  }
+}
+
+/** Refuses any argument: for commands that take their settings from the environment alone. */
+export function refuseArguments(rest: readonly string[], usage: string): void {
+  const { positionals } = readArguments(rest, {}, usage);
+  if (positionals.length > 0)
+    throw usageError(`${positionals.join(' ')} is not expected: settings come from the environment`, usage);
+}
+
+function refuseUnknownOptions(
+  rest: readonly string[],
+  options: Readonly<Record<string, { readonly type: 'string' }>>,
+  usage: string,
+): void {
+  const { tokens } = parseArgs({
+    args: [...rest],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  for (const token of tokens) {
+    if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue;
+    const known = Object.keys(options).map((name) => `--${name}`);
+    throw usageError(`there is no option ${token.rawName}.${didYouMean(token.rawName, known)}`, usage);
   }
 }
 

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { roles } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
-import { type KeyAdministration, operatorKey } from '../../tenancy/keys/index.js';
+import { type KeyAdministration, keyPrefixes, operatorKey } from '../../tenancy/keys/index.js';
 import {
+  choiceOf,
   type Command,
   CommandError,
   isId,
@@ -67,15 +69,15 @@ function actionOf(action: string | undefined, keyId: string | undefined, values:
         process.stdout.write(`Revoked ${keyId}.\n`);
       };
     default:
-      throw usageError(unknownAction(action), usage);
+      throw usageError(unknownAction(action, ['create', 'list', 'revoke']), usage);
   }
 }
 
 function create(values: Arguments['values']): Act {
   const request = operatorKey.safeParse({
     name: values['name'] ?? `${values['role']} key`,
-    role: values['role'],
-    prefix: values['prefix'],
+    role: choiceOf(values['role'] ?? '', { what: 'role', choices: roles, usage }),
+    prefix: choiceOf(values['prefix'] ?? '', { what: 'prefix', choices: keyPrefixes, usage }),
     rateLimitPerMinute: numberOf(values['rpm'], '--rpm'),
     quotaLimit: numberOf(values['quota'], '--quota'),
     expiresInDays: numberOf(values['expires-days'], '--expires-days'),

@@ -1,5 +1,6 @@
+import { didYouMean } from '../../kernel/closest-name.js';
 import { SettingsError } from '../../kernel/config/index.js';
-import { type Command, CommandError, reasonsOf } from './command.js';
+import { type Command, CommandError, reasonsOf, refuseArguments } from './command.js';
 
 interface Listed {
   readonly name: string;
@@ -71,11 +72,13 @@ export async function run(args: readonly string[]): Promise<void> {
   }
   const command = commands.find((one) => one.name === name);
   if (command === undefined) {
-    process.stderr.write(`troupe: there is no command ${name}\n\n${usage()}`);
+    const meant = didYouMean(name, [...commands.map((one) => one.name), 'help']);
+    process.stderr.write(`troupe: there is no command ${name}.${meant}\n\n${usage()}`);
     process.exitCode = 2;
     return;
   }
   try {
+    if (command.arguments === command.name) refuseArguments(rest, command.arguments);
     await (await command.open()).run(rest, process.env);
   } catch (error) {
     process.exitCode = error instanceof CommandError ? error.exitCode : 1;

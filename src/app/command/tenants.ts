@@ -1,5 +1,5 @@
 import { plans } from '../../kernel/plans/index.js';
-import { type Command, isId, readArguments, table, usageError, unknownAction } from './command.js';
+import { choiceOf, type Command, isId, readArguments, table, usageError, unknownAction } from './command.js';
 import { type Management, withManagement } from './management.js';
 
 const usage = 'tenants list | create NAME [--plan PLAN] | plan ID PLAN';
@@ -41,7 +41,7 @@ function actionOf(
       };
     }
     default:
-      throw usageError(unknownAction(action), usage);
+      throw usageError(unknownAction(action, ['list', 'create', 'plan']), usage);
   }
 }
 
@@ -51,8 +51,5 @@ async function list(tenants: Tenants): Promise<void> {
 }
 
 function planOf(text: string) {
-  const plan = plans.find((one) => one === text);
-  if (plan === undefined)
-    throw usageError(`there is no plan ${text}; the plans are ${plans.join(', ')}`, usage);
-  return plan;
+  return choiceOf(text, { what: 'plan', choices: plans, usage });
 }

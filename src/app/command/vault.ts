@@ -7,7 +7,7 @@ const usage = 'vault rotate';
 export const vaultCommand: Command = {
   run: async (rest, environment) => {
     if (rest.length !== 1 || rest[0] !== 'rotate')
-      throw usageError(unknownAction(rest.length === 0 ? undefined : rest.join(' ')), usage);
+      throw usageError(unknownAction(rest.length === 0 ? undefined : rest.join(' '), ['rotate']), usage);
     await withManagement(environment, async ({ vault, identity, mail, store, sealer }) => {
       const { wrapped } = await vault.rotateMasterKey('operator');
       await identity.resealSigningKeys();

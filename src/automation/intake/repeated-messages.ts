@@ -58,7 +58,8 @@ export class RepeatedMessages {
   ): Promise<Rendered | undefined> {
     if (strict && row.payload_hash !== hash) {
       throw new PlatformError('idempotency_key_reused', {
-        message: 'This idempotency key was used before, with another payload. Use a new key for a new message.',
+        message:
+          'This idempotency key was used before, with another payload. Use a new key for a new message.',
       });
     }
     if (row.answer !== null) return row.answer;

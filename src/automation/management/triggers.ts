@@ -16,6 +16,7 @@ import {
   checkOutbound,
   destinationsOf,
   parseTriggerConfig,
+  refuseUnknownSettings,
   type TriggerConfig,
   type TriggerType,
   withoutNulls,
@@ -235,6 +236,7 @@ export class Triggers {
   }
 
   #parsedConfig(type: TriggerType, config: JsonObject): TriggerConfig {
+    refuseUnknownSettings(type, config);
     const parsed = parseTriggerConfig(type, config);
     checkOutbound(parsed, this.#parts.egress);
     if (parsed.type === 'schedule') refuseUnreadable(parsed.config, this.#parts.nowMs());

@@ -162,7 +162,8 @@ export class Outbox {
     );
     if (before.written !== undefined && before.written !== text) {
       throw new PlatformError('idempotency_key_reused', {
-        message: 'This idempotency key was used before, with another message. Use a new key for a new message.',
+        message:
+          'This idempotency key was used before, with another message. Use a new key for a new message.',
       });
     }
     if ((await this.#ended(scope, id)).status === 'delivered') return;

@@ -27,14 +27,23 @@ export function readContext(value: unknown, ignored: IgnoredFields): FlatObject 
   let characters = 0;
   for (const [name, item] of entries) {
     if (name.length > contextLimits.nameCharactersMax)
-      throw invalidField('context', `must have names of at most ${contextLimits.nameCharactersMax} characters`);
+      throw invalidField(
+        'context',
+        `must have names of at most ${contextLimits.nameCharactersMax} characters`,
+      );
     const length = charactersOf(item);
     if (length > contextLimits.valueCharactersMax)
-      throw invalidField(`context.${name}`, `must have at most ${contextLimits.valueCharactersMax} characters`);
+      throw invalidField(
+        `context.${name}`,
+        `must have at most ${contextLimits.valueCharactersMax} characters`,
+      );
     characters += length;
   }
   if (characters > contextLimits.charactersMax)
-    throw invalidField('context', `must have at most ${contextLimits.charactersMax} characters in all its values`);
+    throw invalidField(
+      'context',
+      `must have at most ${contextLimits.charactersMax} characters in all its values`,
+    );
   return context;
 }
 

@@ -114,7 +114,8 @@ export function readInvocation(
   const declaredContext = redactFlat(context);
   const bindings = read('bindings', (value) => readBindings(value, ignored)) ?? none;
   const derivedFrom = read('session_from', (value) => {
-    if (sessionId !== undefined) throw invalidField('session_from', 'must not be given together with session_id');
+    if (sessionId !== undefined)
+      throw invalidField('session_from', 'must not be given together with session_id');
     return readSessionFrom(value, { context, bindings, declared: declaredContext });
   });
   const consumerDisplayName = readDisplayName(fields, consumerKey, ignored);
@@ -183,7 +184,8 @@ function readSessionId(value: unknown): string {
 function readText(field: string, value: unknown, charactersMax: number): string {
   if (typeof value !== 'string') throw invalidField(field, 'must be a text');
   if (value.trim() === '') throw invalidField(field, 'must not be empty');
-  if (value.length > charactersMax) throw invalidField(field, `must have at most ${charactersMax} characters`);
+  if (value.length > charactersMax)
+    throw invalidField(field, `must have at most ${charactersMax} characters`);
   return value;
 }
 

@@ -24,7 +24,10 @@ export function readMetadata(value: unknown, ignored: IgnoredFields): Correlatio
     if (!keyPattern.test(name))
       throw invalidField('metadata', "keys must have 1 to 64 letters, digits, '_', '.' or '-'");
     if (typeof item === 'string' && item.length > metadataLimits.textCharactersMax)
-      throw invalidField(`metadata.${name}`, `must have at most ${metadataLimits.textCharactersMax} characters`);
+      throw invalidField(
+        `metadata.${name}`,
+        `must have at most ${metadataLimits.textCharactersMax} characters`,
+      );
   }
   if (bytesOf(metadata) > metadataLimits.bytesMax)
     throw invalidField('metadata', `must have at most ${metadataLimits.bytesMax} bytes as JSON`);

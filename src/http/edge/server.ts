@@ -153,7 +153,9 @@ export class EdgeServer {
     if (found === undefined)
       return this.#refuseUnrouted(
         exchange,
-        new PlatformError('not_found', { message: `There is no operation at ${shown(path)}. GET /docs lists all.` }),
+        new PlatformError('not_found', {
+          message: `There is no operation at ${shown(path)}. GET /docs lists all.`,
+        }),
       );
     if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found, method));
     const { operation, params } = found;

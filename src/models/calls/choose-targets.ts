@@ -1,4 +1,5 @@
 /** The targets of a call, in order: combines models, keys and the tiers of the plan. */
+import { didYouMean } from '../../kernel/closest-name.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   type CallPlan,
@@ -17,6 +18,7 @@ import {
 } from '../../llm/index.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
+import { modelsMeant } from './closest-models.js';
 import type { VendorAccess } from './vendor-access.js';
 
 export interface ChosenTargets {
@@ -39,17 +41,18 @@ export function chooseTargets(
   own: ReadonlyMap<string, Credential>,
   parts: ChoosingParts,
 ): ChosenTargets {
-  const keyring: Keyring = {
-    tenant: (vendor) => own.get(vendor),
-    platform: (vendor) => parts.access.keys.platform(vendor),
-  };
+  const keyring = keyringOf(own, parts.access);
   if (order.model !== 'auto') return named(order, keyring, parts);
   return continued(order, keyring, parts) ?? routed(order, keyring, parts);
 }
 
+export function keyringOf(own: ReadonlyMap<string, Credential>, { keys }: VendorAccess): Keyring {
+  return { tenant: (vendor) => own.get(vendor), platform: (vendor) => keys.platform(vendor) };
+}
+
 function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets {
   const found = access.catalogue.resolve(order.model, order.provider);
-  if ('problem' in found) throw unknownModel(found.problem, order);
+  if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
   const tiers = modelTiersOf(order.limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
@@ -106,7 +109,7 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const { access, breakers, observations } = parts;
   const { provider } = order;
   if (provider !== undefined && !access.catalogue.hasVendor(provider)) {
-    throw unknownModel('invalid_provider', order);
+    throw unknownModel('invalid_provider', order, keyring, access);
   }
   const nowMs = parts.nowMs();
   const tiers = modelTiersOf(order.limits.plan);
@@ -131,14 +134,19 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   return { plan: { targets, mayEnlarge: true }, routing: choice.routing, tierRefusalOf: () => undefined };
 }
 
-function unknownModel(problem: 'invalid_model' | 'invalid_provider', order: CallOrder): PlatformError {
+function unknownModel(
+  problem: 'invalid_model' | 'invalid_provider',
+  order: CallOrder,
+  keyring: Keyring,
+  { catalogue, providers }: VendorAccess,
+): PlatformError {
   return problem === 'invalid_provider'
     ? new PlatformError(problem, {
-        message: `There is no provider ${shown(order.provider ?? '')}.`,
+        message: `There is no provider ${shown(order.provider ?? '')}.${didYouMean(order.provider ?? '', providers)}`,
         details: { field: 'provider', issue: 'not supported' },
       })
     : new PlatformError(problem, {
-        message: `There is no model ${shown(order.model)}.`,
+        message: `There is no model ${shown(order.model)}.${modelsMeant(order.model, catalogue, keyring, order.limits)}`,
         details: { field: 'model', issue: 'not found' },
       });
 }
@@ -149,21 +157,21 @@ function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): bool
 
 function cannotSee({ id }: CatalogueModel): PlatformError {
   return new PlatformError('validation_error', {
-    message: `The model ${id} does not accept images.`,
+    message: `The model ${id} does not accept images. Choose a model with the capability "vision".`,
     details: { field: 'messages', issue: 'contains images, which the model does not accept' },
   });
 }
 
 function unavailable(model: string): PlatformError {
   return new PlatformError('invalid_model', {
-    message: `The model ${model} is not available: there is no key for its vendor.`,
+    message: `The model ${model} is not available: there is no key for its vendor. Add one as a secret of kind llm_key.`,
     details: { field: 'model', issue: 'not available' },
   });
 }
 
 function outsideTiers({ id, tier }: CatalogueModel, { limits }: CallOrder): PlatformError {
   return new PlatformError('MODEL_TIER_RESTRICTED', {
-    message: `The model ${id} is of the tier ${tier}, which the plan ${limits.plan} does not include.`,
+    message: `The model ${id} is of the tier ${tier}, which the plan ${limits.plan} does not include. Choose a model of ${modelTiersOf(limits.plan).join(' or ')}, or add a key of your own.`,
     details: { model: id, tier, plan: limits.plan, allowed_tiers: modelTiersOf(limits.plan) },
   });
 }

@@ -4,6 +4,7 @@
  */
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import { PlatformError } from '../../kernel/errors.js';
+import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
   addUsage,
@@ -27,7 +28,8 @@ import type { Ledger } from '../usage/index.js';
 import { attemptIdOf, type CallOrder } from './call-order.js';
 import { CallLedger } from './call-ledger.js';
 import { hitRow } from './call-rows.js';
-import { type ChosenTargets, chooseTargets } from './choose-targets.js';
+import { type ChosenTargets, chooseTargets, keyringOf } from './choose-targets.js';
+import { modelsMeant } from './closest-models.js';
 import type { Answer } from './stored-reply.js';
 import type { OwnKeys } from './tenant-keys.js';
 import type { VendorAccess } from './vendor-access.js';
@@ -116,6 +118,12 @@ export class ModelCalls {
     if (order.alreadyAdmitted === true || plan.targets[0]?.credential.payer !== 'platform') return;
     const refusal = await this.#parts.quota.monthlyRefusal(order.scope, order.limits);
     if (refusal !== undefined) throw refusal;
+  }
+
+  /** ` Did you mean …?` for a model that does not exist, from the models that the tenant can call. */
+  async modelsMeant(scope: TenantScope, limits: TenantLimits, model: string): Promise<string> {
+    const { access, ownKeys } = this.#parts;
+    return modelsMeant(model, access.catalogue, keyringOf(await ownKeys.of(scope), access), limits);
   }
 
   #choose(order: CallOrder): Ready<ChosenTargets> {

@@ -8,9 +8,9 @@ import type { ModelCalls } from './model-calls.js';
 /** Checks a model before a call of it is made. */
 export class ModelPreflight {
   readonly #catalogue: Catalogue;
-  readonly #calls: Pick<ModelCalls, 'preflight'>;
+  readonly #calls: Pick<ModelCalls, 'preflight' | 'modelsMeant'>;
 
-  constructor(catalogue: Catalogue, calls: Pick<ModelCalls, 'preflight'>) {
+  constructor(catalogue: Catalogue, calls: Pick<ModelCalls, 'preflight' | 'modelsMeant'>) {
     this.#catalogue = catalogue;
     this.#calls = calls;
   }
@@ -18,6 +18,11 @@ export class ModelPreflight {
   /** Whether the model exists, regardless of who may use it. */
   isKnown(model: string): boolean {
     return model === 'auto' || 'model' in this.#catalogue.resolve(model);
+  }
+
+  /** ` Did you mean …?` with models that the tenant can call, or nothing. */
+  suggestionFor(scope: TenantScope, limits: TenantLimits, model: string): Promise<string> {
+    return this.#calls.modelsMeant(scope, limits, model);
   }
 
   /** The reason for which a call of the model would be refused with the tenant's current plan and keys. */

@@ -13,21 +13,50 @@ const storable = (text: z.ZodString) =>
 
 const requestsPerMinute = z.int().min(1).max(1_000_000_000);
 
-/** The settings of a new key. REST cannot make a key with role owner. */
-export const newKey = z.object({
+const fields = {
   name: storable(z.string().trim().min(1).max(200)),
   description: storable(z.string().max(2_000)).nullish(),
   prefix: z.enum(keyPrefixes).default('svc_live_'),
-  role: z.enum(['admin', 'editor', 'member']).default('admin'),
   rateLimitPerMinute: requestsPerMinute.nullish(),
   quotaLimit: z.int().min(1).nullish(),
   expiresInDays: z.number().positive().max(daysMax).nullish(),
-});
+};
+
+/** The settings of a new key. REST cannot make a key with role owner. */
+export const newKey = z
+  .object({
+    ...fields,
+    role: z.enum(['admin', 'editor', 'member']).default('admin'),
+    rate_limit_per_minute: fields.rateLimitPerMinute.describe('The same as `rateLimitPerMinute`.'),
+    quota_limit: fields.quotaLimit.describe('The same as `quotaLimit`.'),
+    expires_in_days: fields.expiresInDays.describe('The same as `expiresInDays`.'),
+  })
+  .transform(({ rate_limit_per_minute: rate, quota_limit: quota, expires_in_days: days, ...given }) => ({
+    ...given,
+    rateLimitPerMinute: given.rateLimitPerMinute ?? rate,
+    quotaLimit: given.quotaLimit ?? quota,
+    expiresInDays: given.expiresInDays ?? days,
+  }));
 
 /** The settings of a key that the operator makes: role owner is allowed. */
-export const operatorKey = newKey.extend({ role: z.enum(roles).default('admin') });
+export const operatorKey = z.object({ ...fields, role: z.enum(roles).default('admin') });
 
-export const newRate = z.object({ rateLimitPerMinute: requestsPerMinute });
+export const newRate = z
+  .object({
+    rateLimitPerMinute: requestsPerMinute.optional(),
+    rate_limit_per_minute: requestsPerMinute.optional().describe('The same as `rateLimitPerMinute`.'),
+  })
+  .transform((given, context) => {
+    const rateLimitPerMinute = given.rateLimitPerMinute ?? given.rate_limit_per_minute;
+    if (rateLimitPerMinute !== undefined) return { rateLimitPerMinute };
+    context.addIssue({
+      code: 'invalid_type',
+      expected: 'number',
+      path: ['rateLimitPerMinute'],
+      input: undefined,
+    });
+    return z.NEVER;
+  });
 
 export const keyParams = z.object({ keyId: z.uuid() });
 

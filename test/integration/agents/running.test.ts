@@ -13,6 +13,7 @@ test.serial.before(async () => {
   bench = await startAgents(database, {
     models: {
       isKnown: (model) => model !== 'nobody.knows',
+      suggestionFor: () => '',
       faultOf: (_, { plan }, model) =>
         model === 'sim.echo'
           ? undefined

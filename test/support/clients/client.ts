@@ -102,7 +102,8 @@ export class Client {
     const dialect = operation === undefined ? dialectOfPath(asked) : dialectOf(operation.dialect, asked);
     if (result.status === 429) holdRefusal(method, path, result);
     const schema = result.status >= 400 ? errorShapes[dialect] : operation?.output;
-    const checked = result.json === undefined && result.status < 400 ? undefined : schema?.safeParse(result.json);
+    const checked =
+      result.json === undefined && result.status < 400 ? undefined : schema?.safeParse(result.json);
     if (checked?.success === false) {
       throw new Error(
         `${method} ${path} answered ${result.status} ${result.text}, which is not as declared: ${checked.error.message}`,

@@ -17,7 +17,7 @@ const timeouts = {
 const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 
 /** `trigger_config` of a schedule. The cron expression itself is validated by `CronLine`. */
-export const scheduleConfig = z.looseObject({
+export const scheduleConfig = z.object({
   ...timeouts,
   cron: z.string().min(1).max(200).describe('Five fields, or six with the seconds first.'),
   timezone: z.string().min(1).max(100).default('UTC').describe('A name of the IANA time zone database.'),
@@ -47,7 +47,7 @@ const sender = z.string().regex(/^(?:[^\s@]{1,64})?@[^\s@]{1,253}$/, {
   error: 'must be a mail address, or `@` and a domain',
 });
 
-export const emailConfig = z.looseObject({
+export const emailConfig = z.object({
   ...timeouts,
   address: z.email().max(320).optional(),
   imap: z
@@ -90,7 +90,7 @@ const tableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][
   error: 'must be the name of a table, as schema.table if the schema is not public',
 });
 
-export const databaseEventConfig = z.looseObject({
+export const databaseEventConfig = z.object({
   ...timeouts,
   database_config_id: z.guid(),
   table: tableName,

@@ -1,7 +1,13 @@
 import type { z } from 'zod';
 import { z as schemas } from 'zod';
 import type { Egress } from '../../../infra/egress/index.js';
-import { isJsonObject, type JsonObject, mergePatch, validate } from '../../../http/operations/index.js';
+import {
+  isJsonObject,
+  type JsonObject,
+  mergePatch,
+  refuseUnknownFields,
+  validate,
+} from '../../../http/operations/index.js';
 import { type Destination, type Place, placeOfUrl } from '../../../tenancy/vault/index.js';
 import { sampleAddress } from '../templates.js';
 import type { SecretFields } from './fields.js';
@@ -32,6 +38,11 @@ export const configSchemas = {
   db_event: databaseEventConfig,
   schedule: scheduleConfig,
 } as const satisfies Record<TriggerType, z.ZodType>;
+
+/** Refuses names that nobody reads, at every depth; a stored configuration is not checked again. */
+export function refuseUnknownSettings(type: TriggerType, given: JsonObject): void {
+  refuseUnknownFields(schemas.object({ trigger_config: configSchemas[type] }), { trigger_config: given });
+}
 
 /** Throws `validation_error` with the field, such as `trigger_config.execution.split_config.max_chunks`. */
 export function parseTriggerConfig(type: TriggerType, given: JsonObject): TriggerConfig {

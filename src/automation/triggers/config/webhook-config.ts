@@ -9,7 +9,7 @@ export type { ResponseTransform } from './execution-config.js';
 const templateCharsMax = 20_000;
 const identifiersMax = 10_000;
 
-const auth = z.looseObject({
+const auth = z.object({
   type: z.enum(['signature', 'api_key', 'none']).default('signature'),
   require_timestamp: z.boolean().default(false),
 });
@@ -88,7 +88,7 @@ const senderAccess = z.strictObject({
 
 export type SenderAccess = z.output<typeof senderAccess>;
 
-const webhookBase = z.looseObject({
+const webhookBase = z.object({
   auth: auth.prefault({}),
   query_extraction: queryExtractionGiven.optional(),
   context_mapping: contextMapping.default({}),

@@ -1,11 +1,6 @@
 import test from 'ava';
 import { type ErrorCode, PlatformError } from '../../../../src/kernel/errors.js';
-import {
-  type Dialect,
-  envelope,
-  spelled,
-  unexpected,
-} from '../../../../src/http/operations/index.js';
+import { type Dialect, envelope, spelled, unexpected } from '../../../../src/http/operations/index.js';
 
 const cases: readonly (readonly [Dialect, ErrorCode, string])[] = [
   ['general', 'validation_error', 'validation_error'],

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { Operation } from './operation.js';
+import { refuseUnknownFields, refuseUnknownParameters } from './unknown-fields.js';
+import { validate } from './validate.js';
+
+type Query = Readonly<Record<string, string>>;
+
+/** The body as the operation's handler takes it; throws an error about the first field that is wrong. */
+export function validBody(operation: Operation, body: unknown): unknown {
+  const { body: schema, unknownFields } = operation;
+  if (schema === undefined) return undefined;
+  // First: a mistyped name is also a missing one, and the nearest name helps more than "required".
+  if (unknownFields === 'refuse') refuseUnknownFields(schema, body, answeredFields(operation));
+  return validate(schema, body);
+}
+
+/** The query as the operation's handler takes it; throws an error about the first parameter that is wrong. */
+export function validQuery({ query: schema, unknownFields }: Operation, query: Query): unknown {
+  if (unknownFields === 'refuse') refuseUnknownParameters(schema, query);
+  return schema === undefined ? {} : validate(schema, query);
+}
+
+/**
+ * The fields of the resource that a change answers. A client may send back what it read: the fields that cannot be set
+ * have no effect.
+ */
+function answeredFields({ method, output }: Operation): readonly string[] {
+  if (method !== 'PATCH' && method !== 'PUT') return [];
+  const { data } = output instanceof z.ZodObject ? output.shape : {};
+  return data instanceof z.ZodObject ? Object.keys(data.shape) : [];
+}
