@@ -9,13 +9,25 @@ export function closestNames(given: string, known: Iterable<string>, most: numbe
   const room = Math.min(differenceMax, Math.floor(name.length / 3));
   const near: { readonly candidate: string; readonly difference: number }[] = [];
   for (const candidate of known) {
-    const difference = leven(name, candidate.toLowerCase(), { maxDistance: room + 1 });
+    const difference = differenceOf(name, candidate.toLowerCase(), room + 1);
     if (difference <= room) near.push({ candidate, difference });
   }
   return near
     .toSorted((one, other) => one.difference - other.difference)
     .slice(0, most)
     .map(({ candidate }) => candidate);
+}
+
+function differenceOf(given: string, known: string, most: number): number {
+  return isSwapped(given, known) ? 1 : leven(given, known, { maxDistance: most });
+}
+
+/** Two neighbouring letters in the wrong order are one typing error, and two differences for `leven`. */
+function isSwapped(given: string, known: string): boolean {
+  if (given.length !== known.length) return false;
+  const at = [...given].findIndex((letter, place) => letter !== known[place]);
+  const swapped = given.slice(0, at) + (given[at + 1] ?? '') + (given[at] ?? '') + given.slice(at + 2);
+  return at >= 0 && swapped === known;
 }
 
 /** The known name that a mistyped one most likely means; undefined where none is near. */

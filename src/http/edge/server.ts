@@ -157,7 +157,7 @@ export class EdgeServer {
           message: `There is no operation at ${shown(path)}. GET /docs lists all.`,
         }),
       );
-    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found, method));
+    if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found, method), found[0]);
     const { operation, params } = found;
     if (this.overload.shedding && operation.rate !== 'uncounted') {
       return this.#pipeline.refuse(
@@ -242,15 +242,18 @@ export class EdgeServer {
     };
   }
 
-  /** A path or method without an operation counts as an anonymous request. */
-  #refuseUnrouted(exchange: Exchange, error: PlatformError): void {
+  /**
+   * A path or method without an operation counts as an anonymous request. `neighbour`: an operation of the path for another
+   * method; the error has its form.
+   */
+  #refuseUnrouted(exchange: Exchange, error: PlatformError, neighbour?: Operation): void {
     const caller = { kind: 'anonymous', address: exchange.head.address } as const;
     void (async () => {
       const admitted = await this.#admission.admitRequest(caller, 'request');
       this.#pipeline.refuse(
         exchange,
         'unrouted',
-        dialectOfPath(exchange.head),
+        neighbour === undefined ? dialectOfPath(exchange.head) : dialectOf(neighbour.dialect, exchange.head),
         { caller, figures: admitted.figures },
         admitted.refusal ?? error,
       );

@@ -114,7 +114,7 @@ function first(
   return undefined;
 }
 
-/** The alternative that the input names by its discriminator; otherwise the one that comes furthest. */
+/** The alternative that the input names by its discriminator; without one, that which comes furthest. */
 function inUnion(
   def: z.core.$ZodUnionDef & { readonly discriminator?: string },
   input: object,
@@ -122,10 +122,11 @@ function inUnion(
 ): Unknown | undefined {
   const objects = def.options.filter((option) => takes(option, input));
   const { discriminator: name } = def;
+  const value = name === undefined ? undefined : (input as Record<string, unknown>)[name];
   const named =
-    name === undefined
+    name === undefined || value === undefined
       ? objects
-      : objects.filter((option) => hasValue(option, name, (input as Record<string, unknown>)[name]));
+      : objects.filter((option) => hasValue(option, name, value));
   let furthest: Unknown | undefined;
   for (const option of named) {
     const found = unknownIn(option, input, path);

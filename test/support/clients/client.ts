@@ -97,7 +97,8 @@ export class Client {
       if (!result.headers.has(name)) throw new Error(`${method} ${path}: the answer lacks ${name}`);
     }
     const found = this.#router.find(method, path);
-    const operation = found !== undefined && 'operation' in found ? found.operation : undefined;
+    // A method that the address does not have is refused as its other operations refuse.
+    const operation = found !== undefined && 'operation' in found ? found.operation : found?.[0];
     const asked = { path, anthropicVersion: sent['anthropic-version'] ?? '' };
     const dialect = operation === undefined ? dialectOfPath(asked) : dialectOf(operation.dialect, asked);
     if (result.status === 429) holdRefusal(method, path, result);

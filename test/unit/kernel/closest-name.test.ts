@@ -1,5 +1,5 @@
 import test from 'ava';
-import { closestName, didYouMean } from '../../../src/kernel/closest-name.js';
+import { askedBack, closestName, closestNames, didYouMean } from '../../../src/kernel/closest-name.js';
 
 const known = ['TROUPE_HTTP_PORT', 'TROUPE_GRPC_PORT', 'TROUPE_SEED'];
 
@@ -23,4 +23,12 @@ test('a name that is not near any known one has no suggestion', (t) => {
 
 test('the suggestion ends an error message', (t) => {
   t.is(didYouMean('TROUPE_SEDE', known), ' Did you mean "TROUPE_SEED"?');
+});
+
+test('several names are given nearest first, and only the near ones', (t) => {
+  const models = ['sim.echo', 'openai.gpt-5-nano', 'openai.gpt-5-mini', 'openai.gpt-5'];
+  t.deepEqual(closestNames('openai.gpt-5-mni', models, 3), ['openai.gpt-5-mini', 'openai.gpt-5-nano']);
+  t.is(askedBack(['a']), ' Did you mean "a"?');
+  t.is(askedBack(['a', 'b', 'c']), ' Did you mean "a", "b" or "c"?');
+  t.is(askedBack([]), '');
 });

@@ -137,16 +137,19 @@ test('a wrong method is refused in the words of the operations that the address 
     output: z.object({}),
     handle: () => ({}),
   });
-  const own = { ...dressed, name: 'a.c', path: '/own', envelope: () => ({ own: true }) };
+  const own = { ...dressed, name: 'a.c', path: '/v1/messages', dialect: 'anthropic' } as const;
   const edge = await startEdge([dressed, own]);
   t.teardown(edge.close);
   const refused = await post(`${edge.url}/telemetry`, '{}');
   t.is(refused.response.status, 405);
   t.is(refused.response.headers.get('allow'), 'GET, HEAD');
   t.deepEqual(refused.json, {
-    error: { code: 'METHOD_NOT_ALLOWED', message: 'The method is not allowed on this address.' },
+    error: { code: 'METHOD_NOT_ALLOWED', message: 'This address takes GET, HEAD, not POST.' },
   });
-  t.deepEqual((await post(`${edge.url}/own`, '{}')).json, { own: true });
+  t.like((await post(`${edge.url}/v1/messages`, '{}')).json, {
+    type: 'error',
+    error: { type: 'invalid_request_error', code: 'method_not_allowed' },
+  });
 });
 
 test('HEAD is served as GET without a body', async (t) => {

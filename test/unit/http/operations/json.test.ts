@@ -19,7 +19,7 @@ for (const [lists, objects] of [
     const text = nested(lists, objects);
     t.is(JSON.stringify(read(text)), text);
     for (const deeper of [nested(lists + 1, objects), nested(lists, objects + 1)]) {
-      t.is(t.throws(() => read(deeper), { instanceOf: PlatformError })?.code, 'validation_error');
+      t.is(t.throws(() => read(deeper), { instanceOf: PlatformError })?.code, 'malformed_body');
     }
   });
 }
@@ -32,5 +32,5 @@ test('brackets beside each other and in texts are no nesting', (t) => {
     t.deepEqual(read(JSON.stringify(value)), value);
   }
   const last = JSON.stringify('"[{'.repeat(100));
-  t.is(t.throws(() => read(nested(65, 0, last)), { instanceOf: PlatformError })?.code, 'validation_error');
+  t.is(t.throws(() => read(nested(65, 0, last)), { instanceOf: PlatformError })?.code, 'malformed_body');
 });

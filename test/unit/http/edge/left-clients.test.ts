@@ -1,0 +1,73 @@
+// A client that leaves is no error of its request: logs and metrics call it what it is.
+import { connect } from 'node:net';
+import test from 'ava';
+import { z } from 'zod';
+import { createRequestReporter } from '../../../../src/http/edge/index.js';
+import { type Log, Metrics, RecentErrors } from '../../../../src/infra/diagnostics/index.js';
+import { anyone, declare } from '../../../../src/http/operations/index.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { startEdge } from '../../../support/servers/edge.js';
+
+const common = { title: 'x', access: anyone(), output: z.unknown() } as const;
+
+test('leaving before the body is complete, and before the answer, is client_closed', async (t) => {
+  let began = 0;
+  const edge = await startEdge([
+    declare({
+      ...common,
+      name: 'a.body',
+      method: 'POST',
+      path: '/body',
+      body: z.looseObject({}),
+      handle: () => ({}),
+    }),
+    declare({
+      ...common,
+      name: 'a.slow',
+      method: 'GET',
+      path: '/slow',
+      handle: ({ signal }) =>
+        new Promise((resolve) => {
+          began += 1;
+          signal.addEventListener('abort', () => resolve({}), { once: true });
+        }),
+    }),
+    declare({
+      ...common,
+      name: 'a.broken',
+      method: 'GET',
+      path: '/broken',
+      handle: ({ signal }) =>
+        new Promise((_, reject) => {
+          began += 1;
+          signal.addEventListener('abort', () => reject(new Error('a bug')), { once: true });
+        }),
+    }),
+  ]);
+  t.teardown(edge.close);
+  const open = (text: string) => {
+    const socket = connect(edge.port, '127.0.0.1', () => socket.write(text));
+    return socket;
+  };
+  const body = open('POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"a":');
+  const slow = open('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
+  const broken = open('GET /broken HTTP/1.1\r\nHost: x\r\n\r\n');
+  await eventually(() => began === 2 && edge.server.runningRequests === 3);
+  for (const socket of [body, slow, broken]) socket.destroy();
+  await eventually(() => edge.reports.length === 3);
+  for (const { operation, exchange, errorCode, failure } of edge.reports) {
+    t.is(exchange.status, 499, operation);
+    t.is(errorCode, 'client_closed', operation);
+    t.is(failure instanceof Error, operation === 'a.broken', 'the log still has the cause of a bug');
+  }
+
+  const lines: unknown[] = [];
+  const metrics = new Metrics({ runningRequests: () => 0, lagMs: () => 0 });
+  const recentErrors = new RecentErrors();
+  const log = { requestLine: (line: unknown) => lines.push(line), logger: { error: () => undefined } };
+  const report = createRequestReporter({ log: log as unknown as Log, metrics, recentErrors });
+  for (const one of edge.reports) report(one);
+  t.like(lines[0], { status: 499, errorCode: 'client_closed' });
+  t.regex(await metrics.text(), /operation="a\.body",status="499"\} 1/);
+  t.deepEqual(recentErrors.metrics(), { total_errors: 0, by_type: {}, error_rate: 0 });
+});
