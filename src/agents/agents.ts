@@ -87,7 +87,7 @@ export async function refusingTakenName<Result>(name: unknown, work: () => Promi
   } catch (error) {
     if (!isUniqueViolation(error, 'agents_name')) throw error;
     throw new PlatformError('conflict', {
-      message: `An agent with the name ${String(name)} already exists.`,
+      message: `An agent with the name ${String(name)} already exists. Choose another name.`,
       details: { field: 'name', issue: 'is taken' },
       cause: error,
     });

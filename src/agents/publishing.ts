@@ -69,7 +69,7 @@ export class Publishing {
       if (row.revision === copy.agent.revision) return row;
     }
     throw new PlatformError('conflict', {
-      message: 'The agent was changed during the checks. Try again.',
+      message: 'The agent was changed during the checks. Publish it again.',
     });
   }
 
@@ -92,7 +92,9 @@ export class Publishing {
     return refusingTakenName('of the archived agent', () =>
       this.#change(author, id, 'agent.restored', async (tx, row) => {
         if (row.status !== 'archived') {
-          throw new PlatformError('conflict', { message: `The agent is ${row.status}, not archived.` });
+          throw new PlatformError('conflict', {
+            message: `The agent is ${row.status}. Only an archived agent can be restored.`,
+          });
         }
         return withdraw(author.scope, tx, id, 'draft');
       }),
@@ -139,7 +141,12 @@ export class Publishing {
     const parameters = await this.#checks.parameters(scope, schemas);
     const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
     // The findings of aborted checks are not recorded.
-    if (signal.aborted) throw new PlatformError('service_unavailable', { cause: signal.reason });
+    if (signal.aborted)
+      throw new PlatformError('service_unavailable', {
+        message:
+          'The checks of the agent were cut short, because the client left or the node is stopping. Publish it again.',
+        cause: signal.reason,
+      });
     const models = await this.#unknownModels(author, agent);
     const issues = [...models, ...parameters, ...local, ...outside.issues];
     await this.#store.inTenant(scope, async (tx) => {

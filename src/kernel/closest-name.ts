@@ -25,9 +25,10 @@ function differenceOf(given: string, known: string, most: number): number {
 /** Two neighbouring letters in the wrong order are one typing error, and two differences for `leven`. */
 function isSwapped(given: string, known: string): boolean {
   if (given.length !== known.length) return false;
-  const at = [...given].findIndex((letter, place) => letter !== known[place]);
+  let at = 0;
+  while (at < given.length && given[at] === known[at]) at += 1;
   const swapped = given.slice(0, at) + (given[at + 1] ?? '') + (given[at] ?? '') + given.slice(at + 2);
-  return at >= 0 && swapped === known;
+  return at < given.length && swapped === known;
 }
 
 /** The known name that a mistyped one most likely means; undefined where none is near. */

@@ -90,9 +90,14 @@ function credentialOf(tenant: TestTenant, { access }: Operation) {
   return access.credentials.has('key') ? { key: tenant.keys.owner } : {};
 }
 
+/** An id of the right form, of something that does not exist. */
+function idOf(parameter: string): string {
+  return parameter === 'version' ? '1' : randomUUID();
+}
+
 function pathOf({ path, access }: Operation, { tenantId }: TestTenant): string {
   return path.replaceAll(/:([^/]+)/g, (_, name: string) =>
-    access.tenant.from === 'path' && access.tenant.parameter === name ? tenantId : randomUUID(),
+    access.tenant.from === 'path' && access.tenant.parameter === name ? tenantId : idOf(name),
   );
 }
 

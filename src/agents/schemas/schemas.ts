@@ -56,7 +56,9 @@ export class Schemas {
     const { scope } = author;
     return this.#change(author, agentId, document.name, async (tx) => {
       if ((await countSchemas(scope, tx, agentId)) >= schemasMax) {
-        throw new PlatformError('conflict', { message: `An agent has at most ${schemasMax} schemas.` });
+        throw new PlatformError('conflict', {
+          message: `An agent has at most ${schemasMax} schemas. Delete one first.`,
+        });
       }
       const approved = await this.#approved(author, tx, document, []);
       return putSchema(scope, tx, agentId, {
@@ -130,7 +132,7 @@ export class Schemas {
     } catch (error) {
       if (!isUniqueViolation(error, 'agent_schemas_name')) throw error;
       throw new PlatformError('conflict', {
-        message: `The agent already has a schema with the name ${String(name)}.`,
+        message: `The agent already has a schema with the name ${String(name)}. Choose another name.`,
         details: { field: 'name', issue: 'is taken' },
         cause: error,
       });

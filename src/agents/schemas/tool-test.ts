@@ -134,7 +134,7 @@ export class ToolTest {
   ): Promise<Omit<ToolTestResult, 'latencyMs'>> {
     if (tool === undefined) {
       throw new PlatformError('missing_required_field', {
-        message: 'tool is required for an MCP server.',
+        message: 'tool is required for an MCP server: it names the tool to call.',
         details: { field: 'tool', issue: 'required' },
       });
     }

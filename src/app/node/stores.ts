@@ -48,7 +48,16 @@ export async function openStores({ settings, time, sharedAnswerMsMax, report, at
 export function refusalOf(error: unknown): PlatformError | undefined {
   if (!(error instanceof StoreError)) return toPlatformError(error);
   if (error.retryable)
-    return new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
-  if (error.failure === 'invalid-value') return new PlatformError('validation_error', { cause: error });
+    return new PlatformError('service_unavailable', {
+      message: 'The database is away or overloaded. Retry in a moment.',
+      retryAfterSeconds: 1,
+      cause: error,
+    });
+  if (error.failure === 'invalid-value')
+    return new PlatformError('validation_error', {
+      message:
+        'A value of the request cannot be stored: it is too large, or has characters that a database cannot hold.',
+      cause: error,
+    });
   return undefined;
 }

@@ -101,7 +101,7 @@ export class Configurations {
       await holdConfigurations(scope, tx);
       if ((await countConfigurations(scope, tx)) >= configurationsMax) {
         throw new PlatformError('conflict', {
-          message: `A tenant can have at most ${configurationsMax} database configurations.`,
+          message: `A tenant can have at most ${configurationsMax} database configurations. Delete one first.`,
         });
       }
       const id = randomUUID();

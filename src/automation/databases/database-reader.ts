@@ -1,5 +1,5 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { PlatformError } from '../../kernel/errors.js';
+import { invalidField } from '../../kernel/errors.js';
 import type { AllowedTables, TableName } from './catalogue/table-name.js';
 import type { DatabaseConnection, Target } from './connection/database-connection.js';
 import type { Connections } from './connection/connections.js';
@@ -111,7 +111,7 @@ async function openEar(
   after: (delayMs: number, action: () => void) => { cancel(): void },
 ): Promise<DatabaseConnection> {
   if (channel === '' || Buffer.byteLength(channel) > 63) {
-    throw new PlatformError('validation_error', { message: 'A channel has a name of 1 to 63 bytes.' });
+    throw invalidField('trigger_config.channel', 'must have 1 to 63 bytes');
   }
   const connection = await connections.keep(scope, target);
   try {

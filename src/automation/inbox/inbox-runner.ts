@@ -198,7 +198,11 @@ export class InboxRunner {
         const item = await this.#inboxMessageOf(row);
         // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
         if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
-          await this.#giveUp(item, { code: 'worker_lost', message: 'The processes that ran it were lost.' });
+          await this.#giveUp(item, {
+            code: 'worker_lost',
+            message:
+              'The processes that ran this message stopped, several times. Send it again, and report it to the operator.',
+          });
         } else this.begin(item);
       } catch (error) {
         // A row that cannot be read must not block the others.

@@ -41,7 +41,10 @@ export class SessionTurns implements TurnPort {
       const outcome = await this.#outcome(order);
       if (outcome !== undefined && outcome !== 'unknown') return outcome;
       if (time.monotonicMs() > endsAt) {
-        throw new PlatformError('service_unavailable', { message: 'The turn did not end.' });
+        throw new PlatformError('service_unavailable', {
+          message:
+            'The turn has not ended in time. Read its execution, or send the message again with the same key.',
+        });
       }
       await new Promise<void>((resolve) => void time.after(lookAgainMs, resolve));
     }

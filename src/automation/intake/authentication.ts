@@ -103,7 +103,9 @@ export class WebhookAuthentication {
   async #requireKey(trigger: LiveTrigger, request: WebhookRequest): Promise<SendersKey> {
     const apiKey = request.headers['x-api-key'] ?? bearerOf(request.headers['authorization']);
     if (apiKey === undefined) {
-      throw new PlatformError('authentication_required', { message: 'This webhook needs an X-Api-Key.' });
+      throw new PlatformError('authentication_required', {
+        message: 'This webhook needs an API key of its tenant in X-Api-Key.',
+      });
     }
     const caller = await this.#parts.authenticateKey(apiKey, request.address);
     // A key of another tenant gets the same error as an invented one.

@@ -33,7 +33,7 @@ export function messageKeyOf(
 function bounded(key: string): string {
   if (key.length <= keyCharsMax && /^[\x20-\x7e]+$/.test(key)) return key;
   throw new PlatformError('validation_error', {
-    message: `An idempotency key has at most ${keyCharsMax} printable ASCII characters.`,
+    message: `Idempotency-Key and X-Webhook-Id take at most ${keyCharsMax} printable ASCII characters.`,
     details: { field: 'idempotency-key', issue: 'is too long or not printable' },
   });
 }

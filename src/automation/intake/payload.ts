@@ -13,7 +13,7 @@ export function payloadOf(contentType: string, body: Uint8Array): unknown {
   if (type === 'application/x-www-form-urlencoded') return formFields(body);
   if (type.startsWith('text/') || /^application\/(?:[\w.+-]+\+)?xml$/.test(type)) return storableText(body);
   throw new PlatformError('unsupported_media_type', {
-    message: `The body must be JSON, a form or text, not ${type.slice(0, 100)}.`,
+    message: `The body must be JSON, a form or text, not ${type.slice(0, 100)}. Set Content-Type to what it is.`,
   });
 }
 
@@ -45,7 +45,7 @@ function textOf(body: Uint8Array): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch (cause) {
     throw new PlatformError('malformed_body', {
-      message: 'The body is not UTF-8.',
+      message: 'The body is not valid UTF-8.',
       details: { field: 'body', issue: 'is not UTF-8' },
       cause,
     });

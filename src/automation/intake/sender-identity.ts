@@ -53,7 +53,7 @@ export function sessionOf(agentId: string, config: WebhookConfig, sources: Sourc
   const id = derivedSessionId(agentId, given);
   if (id !== undefined) return id;
   throw new PlatformError('validation_error', {
-    message: 'None of the fields of session_strategy has a value in the payload.',
+    message: 'None of the fields that trigger_config.session_strategy names has a value in the payload.',
     details: { field: 'session_strategy.fields', issue: 'none of them has a value' },
   });
 }

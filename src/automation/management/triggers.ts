@@ -114,7 +114,9 @@ export class Triggers {
     const secret = fields.trigger_type === 'webhook' ? this.#newSecret() : undefined;
     return this.#arming(scope, async (tx) => {
       if ((await countTriggers(scope, tx)) >= triggersMax) {
-        throw new PlatformError('conflict', { message: `A tenant holds at most ${triggersMax} triggers.` });
+        throw new PlatformError('conflict', {
+          message: `A tenant holds at most ${triggersMax} triggers. Delete one first.`,
+        });
       }
       const approved = await approvedDestinations(this.#parts.vault, tx, caller.role, destinations, []);
       const row = await insertTrigger(scope, tx, {

@@ -184,7 +184,9 @@ export class Outbox {
   async #follow(scope: TenantScope, id: string): Promise<void> {
     const { status, last_error: error, last_status: code } = await this.#ended(scope, id);
     if (status === 'delivered') return;
-    throw new PlatformError('DELIVERY_FAILED', { message: error ?? `status ${code}` });
+    throw new PlatformError('DELIVERY_FAILED', {
+      message: error ?? `The receiver answered with status ${code}.`,
+    });
   }
 
   /** The delivery's row once it has ended. */

@@ -223,7 +223,7 @@ export class DatabaseEvents {
         const all = await rowsFrom(reader, config, { ...place, keys }, rowsMostMax);
         if (!all.more || cursorOf(config, all.rows.at(-1)) !== place.cursor) return { ...all, keys };
         throw new PlatformError('validation_error', {
-          message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key.`,
+          message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key. Choose another cursor_column, or give the table a primary key.`,
         });
       } catch (error) {
         if (!(error instanceof DatabaseError) || error.failure !== 'too_large' || most === 1) throw error;
@@ -271,7 +271,7 @@ export class DatabaseEvents {
     try {
       if (!reader.allows(tableOf(config))) {
         throw new PlatformError('insufficient_permissions', {
-          message: 'The database configuration does not allow this table.',
+          message: 'The database configuration does not allow this table. Add it to settings.allowed_tables.',
         });
       }
       const keys = await keyColumns(reader, config);
@@ -324,7 +324,7 @@ function refusalOf(error: unknown): PlatformError | undefined {
   if (!(error instanceof PlatformError)) return undefined;
   if (error.code === 'not_found') {
     const at = 'trigger_config.database_config_id';
-    return invalidField(at, 'names a database configuration that does not exist');
+    return invalidField(at, 'names a database configuration that does not exist or was deleted');
   }
   if (!(error instanceof DatabaseError)) return undefined;
   if (error.sqlState === '42P01') return invalidField('trigger_config.table', 'does not exist');

@@ -71,7 +71,7 @@ function readingOperations(consumers: Consumers): readonly Operation[] {
       output: oneShape(consumerShape),
       handle: async ({ caller, params }) => {
         const found = await consumers.find(caller, params.key);
-        if (found === null) throw new PlatformError('not_found');
+        if (found === null) throw new PlatformError('not_found', { message: 'The consumer was not found.' });
         return one(consumerAnswer(found, caller.role));
       },
     }),

@@ -12,7 +12,7 @@ export function identityAfter(current: string | null, declared: string | undefin
   if (declared === undefined) return current;
   if (current !== null && current !== declared)
     throw new PlatformError('conflict', {
-      message: 'The session belongs to another consumer_key.',
+      message: 'The session belongs to another consumer_key. Leave session_id out to start a new one.',
       details: { field: 'consumer_key', issue: 'the session belongs to another consumer_key' },
     });
   return declared;

@@ -172,7 +172,7 @@ function usableFields(
 }
 
 function readMessage(value: unknown): string {
-  if (value === undefined) throw invalidField('message', 'required');
+  if (value === undefined) throw invalidField('message', 'is required');
   return readText('message', value, messageCharactersMax);
 }
 

@@ -38,7 +38,8 @@ export function consumerSessionOperations({
       output: pageShape(sessionShape),
       errors: ['not_found'],
       async handle({ caller: { scope }, params, query }) {
-        if (!(await isKnownConsumer(scope, params.key))) throw new PlatformError('not_found');
+        if (!(await isKnownConsumer(scope, params.key)))
+          throw new PlatformError('not_found', { message: 'The consumer was not found.' });
         const page = pageAsked(query);
         const filter = { ...page, consumerKey: params.key, controlMode: undefined, agentId: undefined };
         const rows = await store.inTenant(scope, (tx) => listSessions(scope, tx, filter));

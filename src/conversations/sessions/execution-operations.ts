@@ -81,7 +81,8 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
             (await findExecution(scope, tx, params.id)) ??
             queued(params.id, await findPromised(tx, params.id)) ??
             (await findExecution(scope, tx, params.id));
-          if (execution === null) throw new PlatformError('not_found');
+          if (execution === null)
+            throw new PlatformError('not_found', { message: 'The execution was not found.' });
           return one(executionDetail(execution, await listSteps(scope, tx, params.id)));
         });
       },

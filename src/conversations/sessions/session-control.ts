@@ -17,7 +17,7 @@ export async function changeControl(
   request: ControlRequest,
 ): Promise<SessionRow> {
   const { session } = state;
-  if (session === undefined) throw new PlatformError('not_found');
+  if (session === undefined) throw new PlatformError('not_found', { message: 'The session was not found.' });
   // The expiry of a time limit must not undo a later decision.
   if (request.ifEpoch > 0 && request.ifEpoch !== session.control_epoch) return session;
   const kind = request.kind === 'engaged' ? null : (request.kind as ControlKind);

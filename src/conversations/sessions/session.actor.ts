@@ -110,7 +110,10 @@ class SessionActor {
       const contactName = await this.#beforeEntering({ ...request, nameInferred: false });
       const { session } = this.#state;
       const now = new Date(this.#parts.time.wallMs()).toISOString();
-      if (session !== undefined && session.agent_id !== request.agentId) throw new PlatformError('conflict');
+      if (session !== undefined && session.agent_id !== request.agentId)
+        throw new PlatformError('conflict', {
+          message: 'The session belongs to another agent. Leave session_id out to start a new one.',
+        });
       const startedBy = authorOf(request.startedByJson);
       const base = session ?? newSession(this.#activation, { ...request, startedBy }, now);
       const opened = {
@@ -205,11 +208,14 @@ class SessionActor {
   append(request: AppendRequest): Promise<{ createdAt: string }> {
     return refusing(async () => {
       const { session } = this.#state;
-      if (session === undefined) throw new PlatformError('not_found');
+      if (session === undefined)
+        throw new PlatformError('not_found', { message: 'The session was not found.' });
       const repeated = this.#state.tail.find(({ id }) => id === request.messageId);
       if (repeated !== undefined) return { createdAt: repeated.created_at };
       if (request.mustBeHandedOff && session.control_mode === 'engaged') {
-        throw new PlatformError('INVALID_SESSION_STATE');
+        throw new PlatformError('INVALID_SESSION_STATE', {
+          message: 'The agent still controls this session. Take it over first.',
+        });
       }
       const message: MessageRow = {
         tenant_id: session.tenant_id,

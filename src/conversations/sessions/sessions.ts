@@ -136,7 +136,7 @@ export class Sessions {
 
   async execution(scope: TenantScope, id: string): Promise<ReadExecution> {
     const found = await this.#parts.store.inTenant(scope, (tx) => findExecution(scope, tx, id));
-    if (found === null) throw new PlatformError('not_found');
+    if (found === null) throw new PlatformError('not_found', { message: 'The execution was not found.' });
     return found;
   }
 
@@ -147,7 +147,7 @@ export class Sessions {
 
   async session(scope: TenantScope, id: string): Promise<ReadSession> {
     const found = await this.#parts.store.inTenant(scope, (tx) => findSession(scope, tx, id));
-    if (found === null) throw new PlatformError('not_found');
+    if (found === null) throw new PlatformError('not_found', { message: 'The session was not found.' });
     return found;
   }
 

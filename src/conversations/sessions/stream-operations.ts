@@ -174,7 +174,8 @@ async function continueTurn(parts: StreamOperationParts, request: ContinueReques
   const isOwn =
     caller.kind === 'key' ? execution.key_id === caller.keyId : execution.user_id === caller.userId;
   // A member may continue the turns that it started. For other turns it gets the same error as for unknown ones.
-  if (!isOwn && !allows(caller.role, 'executions:read')) throw new PlatformError('not_found');
+  if (!isOwn && !allows(caller.role, 'executions:read'))
+    throw new PlatformError('not_found', { message: 'The execution was not found.' });
   const follower = newId();
   const after = lastEventId(headers['last-event-id']);
   const sessionId = execution.session_id ?? '';

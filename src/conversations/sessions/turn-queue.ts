@@ -124,10 +124,13 @@ function sessionAfter(
 ): SessionRow {
   const isForeign = session !== undefined && wanted.ownSessionsOnly && !isStarter(session.started_by, author);
   // Checked first, so that a foreign session looks the same as one that does not exist.
-  if (isForeign || (session === undefined && wanted.mustExist)) throw new PlatformError('not_found');
+  if (isForeign || (session === undefined && wanted.mustExist))
+    throw new PlatformError('not_found', { message: 'The session was not found.' });
   const base = session ?? newSession(activation, { ...wanted, startedBy: author ?? null }, now);
   if (base.agent_id !== wanted.agentId) {
-    throw new PlatformError('conflict', { message: 'The session belongs to another agent.' });
+    throw new PlatformError('conflict', {
+      message: 'The session belongs to another agent. Leave session_id out to start a new one.',
+    });
   }
   const name = wanted.consumerDisplayName;
   return {

@@ -103,7 +103,9 @@ function authenticateOperator(
   if (token === undefined || !same) {
     throw (
       failures?.note(address) ??
-      new PlatformError('invalid_token', { message: 'The operator token is wrong.' })
+      new PlatformError('invalid_token', {
+        message: 'The operator token is wrong. It must be the value of TROUPE_OPERATOR_TOKEN.',
+      })
     );
   }
   return { kind: 'operator', address };

@@ -114,7 +114,9 @@ export class IncomingBody implements HeldBody {
 }
 
 function tooLarge(maxBytes: number): PlatformError {
-  return new PlatformError('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` });
+  return new PlatformError('payload_too_large', {
+    message: `The body is larger than ${maxBytes} bytes, the most that this operation takes.`,
+  });
 }
 
 function noRoom(): PlatformError {

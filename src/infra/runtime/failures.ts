@@ -27,9 +27,21 @@ const passing: ReadonlySet<ClusterErrorTag> = new Set<ClusterErrorTag>([
  */
 export function toPlatformError(error: unknown): PlatformError | undefined {
   if (!(error instanceof ClusterError) || error instanceof ActorError) return undefined;
-  if (error.tag === 'message_too_large') return new PlatformError('payload_too_large', { cause: error });
-  if (error.tag === 'request_conflict') return new PlatformError('conflict', { cause: error });
+  if (error.tag === 'message_too_large')
+    return new PlatformError('payload_too_large', {
+      message: 'The request is too large to be passed on within the cluster. Send less.',
+      cause: error,
+    });
+  if (error.tag === 'request_conflict')
+    return new PlatformError('conflict', {
+      message: 'A request with this id was sent before, with other content. Use a new id.',
+      cause: error,
+    });
   if (!passing.has(error.tag)) return undefined;
   const retryAfterSeconds = Math.max(1, Math.ceil((error.retryAfterMs ?? 0) / 1_000));
-  return new PlatformError('service_unavailable', { retryAfterSeconds, cause: error });
+  return new PlatformError('service_unavailable', {
+    message: 'The node that this request belongs to is changing. Retry in a moment.',
+    retryAfterSeconds,
+    cause: error,
+  });
 }

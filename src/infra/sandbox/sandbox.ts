@@ -103,12 +103,13 @@ export class Sandbox {
     if (spent !== undefined) return spent;
     if (this.#queue.lengthOf(tenantId) >= waitingOfTenantMax) {
       const nowMs = this.#options.time.wallMs();
-      const message = `More than ${waitingOfTenantMax} expressions and schemas of this tenant are waiting to be evaluated.`;
+      const message = `More than ${waitingOfTenantMax} expressions and schemas of this tenant are waiting to be evaluated. Retry in a few seconds.`;
       return tooManyRequests(waitingOfTenantMax, { atMs: nowMs + 1_000, nowMs, message });
     }
     if (this.#queue.length < waitingMax) return undefined;
     return new PlatformError('service_unavailable', {
-      message: 'Too many expressions and schemas are waiting to be evaluated on this node.',
+      message:
+        'Too many expressions and schemas are waiting to be evaluated on this node. Retry in a few seconds.',
       retryAfterSeconds: 1,
     });
   }

@@ -228,5 +228,7 @@ export function createAccounts(dependencies: {
 }
 
 function addressTaken(): PlatformError {
-  return new PlatformError('conflict', { message: 'This address has an account already.' });
+  return new PlatformError('conflict', {
+    message: 'This address has an account already. Sign in, or register another address.',
+  });
 }

@@ -45,7 +45,11 @@ export function createMembers(dependencies: {
       const { member, number } = await store.inTenant(scope, async (tx) => {
         const { target, callersRole } = await underLock(tx, callerId, userId);
         const role = change.role ?? target.role;
-        if (isAbove(role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+        if (isAbove(role, callersRole)) {
+          throw new PlatformError('ROLE_ESCALATION_DENIED', {
+            message: `The role ${callersRole} cannot give the role ${role}, which is above it.`,
+          });
+        }
         if (target.role === 'owner' && role !== 'owner') await refuseLastOwner(tx);
         const after = {
           ...target,
@@ -98,16 +102,26 @@ async function underLock(
   // The caller was removed during this request.
   if (callersRole === undefined) throw new PlatformError('tenant_not_found');
   // The caller's role was lowered during this request and no longer has the permission that the endpoint checked.
-  if (!allows(callersRole, 'members:write')) throw new PlatformError('insufficient_permissions');
+  if (!allows(callersRole, 'members:write'))
+    throw new PlatformError('insufficient_permissions', {
+      message: `The role ${callersRole} does not have the permission members:write.`,
+      details: { permission: 'members:write', role: callersRole },
+    });
   const target = await findMember(tx, userId);
   if (target === null) {
     throw new PlatformError('not_found', { message: 'The tenant has no such member.' });
   }
-  if (isAbove(target.role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+  if (isAbove(target.role, callersRole)) {
+    throw new PlatformError('ROLE_ESCALATION_DENIED', {
+      message: `The role ${callersRole} cannot change or remove a member with the role ${target.role}, which is above it.`,
+    });
+  }
   return { target, callersRole };
 }
 
 async function refuseLastOwner(tx: TenantTransaction): Promise<void> {
   if ((await countOwners(tx)) > 1) return;
-  throw new PlatformError('conflict', { message: 'A tenant must keep at least one owner.' });
+  throw new PlatformError('conflict', {
+    message: 'A tenant must keep at least one owner. Make another member the owner first.',
+  });
 }

@@ -37,7 +37,7 @@ export function createNewTenants(
       throw tooManyRequests(perAddress, {
         atMs: (Math.floor(now / dayMs) + 1) * dayMs,
         nowMs: now,
-        message: `An address may create ${perAddress} tenants a day.`,
+        message: `An address may create ${perAddress} tenants a day. Try again after the seconds of Retry-After.`,
       });
     },
 
@@ -45,7 +45,7 @@ export function createNewTenants(
       await lockUser(tx, userId);
       if ((await tenantsThatCountFor(tx, userId)) < tenantsOfUserMax) return;
       throw new PlatformError('conflict', {
-        message: `A user may have at most ${tenantsOfUserMax} tenants, created or owned.`,
+        message: `A user may have at most ${tenantsOfUserMax} tenants, created or owned. Give one to another owner first.`,
         details: { limit: tenantsOfUserMax },
       });
     },

@@ -115,7 +115,8 @@ function isUnreachable(cause: unknown): boolean {
 
 function unavailable(cause?: unknown): PlatformError {
   return new PlatformError('service_unavailable', {
-    message: 'The issuer of this token cannot be reached for its keys.',
+    message:
+      'The issuer of this token cannot be reached for its keys. Retry in a moment; the operator finds the cause in the log.',
     retryAfterSeconds: retryEveryMs / 1_000,
     cause,
   });

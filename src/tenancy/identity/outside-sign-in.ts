@@ -73,7 +73,9 @@ async function linkedBefore(tx: DirectoryTransaction, identity: OutsideIdentity)
 }
 
 function noAccount(): PlatformError {
-  return new PlatformError('invalid_token', { message: 'The address of this token has no account here.' });
+  return new PlatformError('invalid_token', {
+    message: 'The address of this token has no account here. Register it first, or accept an invitation.',
+  });
 }
 
 function notVerified(): PlatformError {

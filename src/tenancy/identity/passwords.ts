@@ -67,7 +67,7 @@ function bounded(runningMax: number, waitingMax: number): <T>(work: () => Promis
     if (running >= runningMax) {
       if (waiting.length >= waitingMax) {
         throw new PlatformError('service_unavailable', {
-          message: 'Too many sign-ins at once.',
+          message: 'This node checks too many passwords at once. Retry in a second.',
           retryAfterSeconds: 1,
         });
       }

@@ -83,6 +83,6 @@ function refusalOf(subject: Subject, oldest: Date | null, now: number): Platform
   return tooManyRequests(subject.limit, {
     atMs: (oldest?.getTime() ?? now) + signInWindowMs,
     nowMs: now,
-    message: `Too many failed sign-ins for this ${subject.kind}.`,
+    message: `Too many failed sign-ins for this ${subject.kind}. Try again after the seconds of Retry-After.`,
   });
 }

@@ -112,7 +112,7 @@ export function createTokenFamilies(dependencies: {
       if (result.outcome === 'replayed') await settled(changes, result.change);
       if (result.outcome !== 'refreshed') {
         throw new PlatformError('invalid_token', {
-          message: 'The refresh token is not valid or has expired.',
+          message: 'The refresh token is not valid or has expired. Sign in again.',
         });
       }
       return pairOf(result.family);
@@ -128,7 +128,7 @@ export function createTokenFamilies(dependencies: {
         return announceFamilyEnded(tx, found.family_id);
       });
       if (result === 'unknown') {
-        throw new PlatformError('invalid_token', { message: 'The refresh token is unknown.' });
+        throw new PlatformError('invalid_token', { message: 'The refresh token is unknown. Sign in again.' });
       }
       await settled(changes, result);
     },

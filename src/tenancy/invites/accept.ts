@@ -92,5 +92,7 @@ function raiseConflict(message: string): never {
 
 /** Used, cancelled, expired and unknown tokens get the same error. */
 function unknownToken(): PlatformError {
-  return new PlatformError('not_found', { message: 'This invitation is invalid or has expired.' });
+  return new PlatformError('not_found', {
+    message: 'This invitation is invalid or has expired. Ask for a new one.',
+  });
 }

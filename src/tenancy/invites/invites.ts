@@ -44,7 +44,7 @@ export function createInviteBook(dependencies: {
   const { store, mail, random, nowMs, publicUrl } = dependencies;
   return {
     async create({ scope, role: callersRole, userId, familyId }, email, role) {
-      if (isAbove(role, callersRole)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+      if (isAbove(role, callersRole)) throw aboveCaller(role, callersRole);
       const token = newToken(random);
       const invite = await store.inTenant(scope, async (tx) => {
         const now = nowMs();
@@ -88,8 +88,10 @@ export function createInviteBook(dependencies: {
         const now = new Date(nowMs());
         const invite = await lockPending(tx, inviteId, now);
         if (invite === null)
-          throw new PlatformError('not_found', { message: 'There is no such invitation.' });
-        if (isAbove(invite.role, role)) throw new PlatformError('ROLE_ESCALATION_DENIED');
+          throw new PlatformError('not_found', {
+            message: 'The invitation was not found, or is no longer pending.',
+          });
+        if (isAbove(invite.role, role)) throw aboveCaller(invite.role, role);
         await cancelInvite(tx, inviteId, now);
         await recordAudit(tx, {
           tenantId: scope.tenantId,
@@ -107,6 +109,12 @@ function conflict(message: string): PlatformError {
 }
 
 function tooManyInvites(now: number): PlatformError {
-  const message = `A tenant may send ${perDayMax} invitations a day.`;
+  const message = `A tenant may send ${perDayMax} invitations a day. Try again after the seconds of Retry-After.`;
   return tooManyRequests(perDayMax, { atMs: now + 3_600_000, nowMs: now, message });
+}
+
+function aboveCaller(role: Role, callersRole: Role): PlatformError {
+  return new PlatformError('ROLE_ESCALATION_DENIED', {
+    message: `The role ${callersRole} cannot handle an invitation with the role ${role}, which is above it.`,
+  });
 }

@@ -87,7 +87,9 @@ export class KeyAdministration {
       const max = rateMaxOf(await tenantOf(tx));
       const rpm = withinPlan(wish.rateLimitPerMinute ?? max, max);
       if ((await countUnrevoked(tx)) >= unrevokedMax) {
-        throw new PlatformError('conflict', { message: `A tenant has at most ${unrevokedMax} keys.` });
+        throw new PlatformError('conflict', {
+          message: `A tenant has at most ${unrevokedMax} keys. Revoke one first.`,
+        });
       }
       const now = new Date(this.#time.wallMs());
       const days = wish.expiresInDays ?? null;
@@ -164,7 +166,7 @@ export class KeyAdministration {
     return this.#store.inTenant(scope, async (tx) => {
       const tenant = await tenantOf(tx);
       const row = await findKey(tx, keyId);
-      if (row === null) throw new PlatformError('not_found');
+      if (row === null) throw new PlatformError('not_found', { message: 'The API key was not found.' });
       return { ...this.#view(row, rateMaxOf(tenant)), tenantName: tenant.name };
     });
   }
@@ -179,9 +181,11 @@ export class KeyAdministration {
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
       const row = await lockKey(tx, keyId);
-      if (row === null) throw new PlatformError('not_found');
+      if (row === null) throw new PlatformError('not_found', { message: 'The API key was not found.' });
       if (row.revoked_at !== null) {
-        throw new PlatformError('validation_error', { message: 'The key is revoked.' });
+        throw new PlatformError('validation_error', {
+          message: 'The API key is revoked, so its rate cannot be changed. Create another key.',
+        });
       }
       const before = Math.min(row.rate_limit_per_minute, max);
       const after = withinPlan(rpm, max);
@@ -270,7 +274,7 @@ function rateMaxOf({ plan, settings }: PlanOfTenant): number {
 function withinPlan(rpm: number, max: number): number {
   if (rpm <= max) return rpm;
   throw new PlatformError('plan_limit_exceeded', {
-    message: `The plan allows a key at most ${max} requests per minute.`,
+    message: `The plan allows a key at most ${max} requests per minute. Choose a lower value, or change the plan.`,
     details: { limit: max, requested: rpm },
   });
 }

@@ -75,7 +75,7 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
     async handle({ caller, body }) {
       if (!allows(caller.role, 'keys:create')) {
         throw new PlatformError('insufficient_permissions', {
-          message: `The role ${caller.role} does not hold the permission keys:create.`,
+          message: `The role ${caller.role} does not have the permission keys:create.`,
           details: { permission: 'keys:create', role: caller.role },
         });
       }

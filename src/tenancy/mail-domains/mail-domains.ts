@@ -65,7 +65,7 @@ export class MailDomains {
     return store.inTenant(caller.scope, async (tx) => {
       if ((await countMailDomains(caller.scope, tx)) >= domainsMax) {
         throw new PlatformError('conflict', {
-          message: `A tenant holds at most ${domainsMax} mail domains.`,
+          message: `A tenant holds at most ${domainsMax} mail domains. Delete one first.`,
         });
       }
       const row = await insertMailDomain(caller.scope, tx, {

@@ -156,7 +156,7 @@ const freshElsewhereMs = 200;
 
 function restIsReserved(): PlatformError {
   return new PlatformError('service_unavailable', {
-    message: 'Calls under way have reserved what is left of the month; one of them must end first.',
+    message: 'Calls under way have reserved what is left of the month; retry when one of them has ended.',
     retryAfterSeconds: 2,
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { actorOf } from '../../kernel/caller.js';
+import { didYouMean } from '../../kernel/closest-name.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import { declare, type Operation, pageQuery, tenantUser } from '../../http/operations/index.js';
 import { normalHost } from './allowed-hosts.js';
@@ -201,13 +202,13 @@ function providerOf(kind: string, provider: string | null, known: readonly strin
   }
   if (provider === null) {
     throw new PlatformError('missing_required_field', {
-      message: 'provider is required.',
+      message: 'provider is required for a secret of kind llm_key.',
       details: { field: 'provider', issue: 'required' },
     });
   }
   if (known.includes(provider)) return provider;
   throw new PlatformError('invalid_provider', {
-    message: `provider must be one of ${known.join(', ')}.`,
+    message: `provider: ${provider} is not supported. It must be one of ${known.join(', ')}.${didYouMean(provider, known)}`,
     details: { field: 'provider', issue: `must be one of ${known.join(', ')}` },
   });
 }

@@ -85,7 +85,9 @@ export class Secrets {
       return await this.#changes.around(scope, async (tx, told) => {
         const { name, kind, provider } = secret;
         if ((await countSecrets(scope, tx)) >= secretsMax) {
-          throw new PlatformError('conflict', { message: `A tenant holds at most ${secretsMax} secrets.` });
+          throw new PlatformError('conflict', {
+            message: `A tenant holds at most ${secretsMax} secrets. Delete one first.`,
+          });
         }
         const id = randomUUID();
         await insertSecret(scope, tx, {
@@ -169,7 +171,7 @@ export class Secrets {
       const references = (await this.#references.of(scope, tx, [row])).get(row.id) ?? [];
       if (references.length > 0 && !force) {
         throw new PlatformError('conflict', {
-          message: `The secret ${row.name} is in use; delete it with force=true if it must go.`,
+          message: `The secret ${row.name} is in use. Change what uses it, or delete it with force=true.`,
           details: { references: references.slice(0, 20).map(publicReference), count: references.length },
         });
       }
@@ -305,7 +307,8 @@ export class Secrets {
   ): Promise<SecretRow & { readonly name: string }> {
     const row =
       lock === undefined ? await findSecret(scope, tx, { id }) : await lockSecret(scope, tx, { id }, lock);
-    if (row === null || !isNamed(row)) throw new PlatformError('not_found');
+    if (row === null || !isNamed(row))
+      throw new PlatformError('not_found', { message: 'The secret was not found.' });
     return row;
   }
 

@@ -16,7 +16,7 @@ export class ConnectionSlots {
     const own = this.#taken.get(tenantId) ?? 0;
     if (own >= this.#limits.ofTenant || this.#total >= this.#limits.ofNode) {
       throw new PlatformError('service_unavailable', {
-        message: 'Too many databases are being read at the moment. Try again later.',
+        message: 'Too many databases are being read at the moment. Retry in a few seconds.',
         retryAfterSeconds: 1,
       });
     }
