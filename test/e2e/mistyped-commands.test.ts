@@ -29,7 +29,7 @@ const mistyped: readonly (readonly [words: readonly string[], says: RegExp])[] =
 
 for (const [words, says] of mistyped) {
   test.serial(
-    `troupe ${words[0] ?? ''} ${words[1] ?? ''}: names what is wrong and the closest known name`,
+    `troupe ${words.slice(0, 3).join(' ').slice(0, 40)}: names what is wrong and the closest known name`,
     async (t) => {
       const dataDir = join(tmpdir(), `mistyped-${randomUUID()}`);
       const program = runProgram('bin/troupe.mjs', words, { TROUPE_DATA_DIR: dataDir });

@@ -63,7 +63,7 @@ test('the only tenant of a user needs no header; with two, or none, the header i
   for (const id of [owner.id, randomUUID()]) {
     const refusal = await t.throwsAsync(async () => node.identity.membershipOf(id, undefined), {
       instanceOf: PlatformError,
-      code: 'missing_required_field',
+      code: 'missing_tenant',
     });
     t.deepEqual(refusal.details, { field: 'x-tenant-id', issue: 'required' });
   }

@@ -135,7 +135,7 @@ test('an account joins by its access token, in force at once', async (t) => {
   t.is(tenants.find(({ id }) => id === owner.tenantId)?.role, 'member');
   t.is((await node.identity.membershipOf(guest.id, owner.tenantId)).role, 'member');
   await t.throwsAsync(async () => node.identity.membershipOf(guest.id, undefined), {
-    code: 'missing_required_field',
+    code: 'missing_tenant',
   });
 });
 
