@@ -110,7 +110,7 @@ const wrong: readonly (readonly [object, string])[] = [
   [{ ...api(), parameters: { big: 'x'.repeat(70_000) } }, 'parameters'],
   [{ name: 'weather', type: 'api' }, 'editor_schema'],
   [{ name: 'weather', type: 'api', editor_schema: {} }, 'editor_schema.api'],
-  [{ name: 'weather', type: 'api', editor_schema: mcp().editor_schema }, 'editor_schema.api'],
+  [{ name: 'weather', type: 'api', editor_schema: mcp().editor_schema }, 'editor_schema.mcp'],
   [api({ url: 'ftp://example.com' }), 'editor_schema.api.url'],
   [api({ url: 'not an address' }), 'editor_schema.api.url'],
   [api({ url: 'https://${args.host}/x' }), 'editor_schema.api.url'],
