@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import test from 'ava';
 import { z } from 'zod';
 import { createRequestReporter } from '../../../../src/http/edge/index.js';
-import { type Log, Metrics, RecentErrors } from '../../../../src/infra/diagnostics/index.js';
+import { createLog, Metrics, RecentErrors } from '../../../../src/infra/diagnostics/index.js';
 import { anyone, declare } from '../../../../src/http/operations/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
@@ -61,13 +61,17 @@ test('leaving before the body is complete, and before the answer, is client_clos
     t.is(failure instanceof Error, operation === 'a.broken', 'the log still has the cause of a bug');
   }
 
-  const lines: unknown[] = [];
+  const lines: string[] = [];
+  const write = (line: string): boolean => lines.push(line) > 0;
+  const log = createLog({
+    level: 'info',
+    destination: { write, writeAscii: write, flushSync: () => undefined },
+  });
   const metrics = new Metrics({ runningRequests: () => 0, lagMs: () => 0 });
   const recentErrors = new RecentErrors();
-  const log = { requestLine: (line: unknown) => lines.push(line), logger: { error: () => undefined } };
-  const report = createRequestReporter({ log: log as unknown as Log, metrics, recentErrors });
+  const report = createRequestReporter({ log, metrics, recentErrors });
   for (const one of edge.reports) report(one);
-  t.like(lines[0], { status: 499, errorCode: 'client_closed' });
+  t.like(JSON.parse(lines[0] ?? ''), { status: 499, code: 'client_closed' });
   t.regex(await metrics.text(), /operation="a\.body",status="499"\} 1/);
   t.deepEqual(recentErrors.metrics(), { total_errors: 0, by_type: {}, error_rate: 0 });
 });
