@@ -48,10 +48,23 @@ try {
 for (const step of undo.toReversed()) await step();
 process.exit(failed ? 1 : 0);
 
+/** Refuses other options with those that there are. */
+function optionsGiven() {
+  try {
+    const options = {
+      nodes: { type: /** @type {const} */ ('string'), default: '3' },
+      example: { type: /** @type {const} */ ('boolean'), default: false },
+    };
+    return parseArgs({ options }).values;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`cluster: ${reason}\nUsage: npm run cluster -- [--nodes N] [--example]\n`);
+    process.exit(2);
+  }
+}
+
 function words() {
-  const { values } = parseArgs({
-    options: { nodes: { type: 'string', default: '3' }, example: { type: 'boolean', default: false } },
-  });
+  const values = optionsGiven();
   const count = Number(values.nodes);
   if (!Number.isInteger(count) || count < 1 || count > 32) {
     process.stderr.write('cluster: --nodes must be a whole number from 1 to 32\n');
