@@ -225,6 +225,7 @@ test.serial('what a client of a vendor sends beside the known fields is ignored'
   const body = { model: 'sim.echo', messages: [{ role: 'user', content: 'hi' }], surprise: 1 };
   for (const [path, more] of [
     ['/v1/chat/completions?beta=true', {}],
+    ['/v1/chat/completions?nul=%00', {}],
     ['/v1/messages?beta=true', { max_tokens: 10 }],
   ] as const) {
     const { status, text } = await node.client.call('POST', path, {

@@ -146,7 +146,9 @@ export class Pipeline {
   #validated(incoming: Incoming, caller: Caller, bytes: Uint8Array | undefined): RequestView {
     const { operation, exchange } = incoming;
     const params = operation.params === undefined ? incoming.params : validParams(operation, incoming.params);
-    const query = validQuery(operation, parseQuery(exchange.head.query));
+    // A query that nobody reads is not looked at.
+    const hasQuery = operation.query !== undefined || operation.unknownFields === 'refuse';
+    const query = hasQuery ? validQuery(operation, parseQuery(exchange.head.query)) : {};
     const body =
       operation.body === undefined || bytes === undefined
         ? undefined
