@@ -371,7 +371,7 @@ test('a message is unreadable by its own fault, not by an error that passes with
     stopAtFault(unreadable, async (): Promise<object> => {
       throw new PlatformError(code);
     });
-  t.true((await stopAt('VALIDATION_ERROR')) instanceof Stop);
+  t.true((await stopAt('no_message')) instanceof Stop);
   for (const code of ['rate_limit_exceeded', 'service_unavailable'] as const) {
     await t.throwsAsync(async () => stopAt(code), { instanceOf: PlatformError }, code);
   }
