@@ -16,6 +16,7 @@ import type { Author } from '../../../src/conversations/invocation/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import type { SessionActorParts, SessionService } from '../../../src/conversations/sessions/parts.js';
 import { sessionActor } from '../../../src/conversations/sessions/session.actor.js';
+import { turnToWire } from '../../../src/conversations/sessions/wire/turns.js';
 import { sessionTables } from '../../../src/conversations/sessions/session.store.js';
 import { agentOf, type TurnsBench } from '../builders/turns.js';
 
@@ -84,34 +85,33 @@ export function turnOf(
   executionId: string,
   author: Author = { kind: 'key', id: '5d0ab5ce-8e8c-4d7b-9f0c-0d6f3b0f7f11' },
 ): Parameters<SessionNode['session']['run']>[0] {
-  const input = {
-    message: 'good morning, everybody',
-    author,
-    declared_context: null,
-    accepted_fields: ['message'],
-    ignored_fields: [],
-    quick_replies: false,
-    role: 'owner',
-    needs_bindings: false,
-  };
   return {
-    turn: {
+    turn: turnToWire({
       executionId,
       agentId: agent.id,
       mustExist: false,
       ownSessionsOnly: false,
       channel: 'chat',
-      consumerKey: '',
-      consumerDisplayName: '',
+      consumerKey: undefined,
+      consumerDisplayName: undefined,
       nameInferred: false,
-      inputJson: JSON.stringify(input),
-      contextJson: '',
-      bindingsJson: '',
-      metadataJson: '{}',
-      callerJson: JSON.stringify({ key_id: null, user_id: null }),
-      triggerId: '',
+      input: {
+        message: 'good morning, everybody',
+        author,
+        declared_context: null,
+        accepted_fields: ['message'],
+        ignored_fields: [],
+        quick_replies: false,
+        role: 'owner',
+      },
+      context: {},
+      bindings: {},
+      metadata: {},
+      keyId: null,
+      userId: null,
+      triggerId: undefined,
       deadlineMs: 60_000,
-    },
+    }),
     after: 0,
     follower: randomUUID(),
   };
