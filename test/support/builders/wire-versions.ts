@@ -61,7 +61,7 @@ export function laterVersion(): WireVersion {
 export function kindOfVersion<AnyKind extends Kind>(kind: AnyKind, version: WireVersion): AnyKind {
   const methods = new Map<string, Method>();
   for (const [name, method] of kind.methods) {
-    const base = `${kind.name.replace(/Service$/, '').replace(/\.\w+$/, '')}.${pascal(name)}`;
+    const base = `${kind.name.slice(0, kind.name.lastIndexOf('.'))}.${pascal(name)}`;
     methods.set(name, {
       ...method,
       input: codecOf(method.input, version, `${base}Request`),

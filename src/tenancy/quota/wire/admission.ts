@@ -92,7 +92,7 @@ export const unavailable: Verdict = {
 
 /** Throws if the count could not be kept. */
 export function verdictFromWire(part: Verdict | undefined): Admitted {
-  const verdict = requiredPart('AdmitAnswer.work', part);
+  const verdict = requiredPart('AdmitResponse.answers', part);
   const { limit, remaining, reset, retryAfterSeconds } = verdict;
   const figures = { limit, remaining, reset };
   switch (outcomes.fromWire(verdict.outcome)) {
