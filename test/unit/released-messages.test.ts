@@ -59,15 +59,17 @@ function sampleOf(type: DescMessage, chosen: number): Sample {
 }
 
 function valueOf(field: DescField, chosen: number): readonly [value: unknown, expected: unknown] {
-  if (field.fieldKind === 'list') {
-    const of = { ...field, fieldKind: field.listKind } as unknown as DescField;
-    const [value, expected] = valueOf(of, chosen);
-    return [[value], [expected]];
-  }
+  const [value, expected] = singleOf(field, chosen);
+  return field.fieldKind === 'list' ? [[value], [expected]] : [value, expected];
+}
+
+function singleOf(field: DescField, chosen: number): readonly [value: unknown, expected: unknown] {
   const number = field.number + 100;
-  if (field.fieldKind === 'enum') return [field.enum.values.at(-1)?.number, field.enum.values.at(-1)?.number];
-  if (field.fieldKind === 'scalar') return scalarOf(field.scalar, number);
-  if (field.fieldKind !== 'message') throw new Error(`no sample of a ${field.fieldKind}`);
+  if (field.enum !== undefined) {
+    const last = field.enum.values.at(-1)?.number;
+    return [last, last];
+  }
+  if (field.message === undefined) return scalarOf(field.scalar, number);
   const { typeName } = field.message;
   if (typeName === 'google.protobuf.Struct')
     return [{ [`name ${number}`]: number }, { [`name ${number}`]: number }];
@@ -78,7 +80,7 @@ function valueOf(field: DescField, chosen: number): readonly [value: unknown, ex
   return [message, expected];
 }
 
-function scalarOf(type: ScalarType, number: number): readonly [unknown, unknown] {
+function scalarOf(type: ScalarType | undefined, number: number): readonly [unknown, unknown] {
   switch (type) {
     case ScalarType.STRING:
       return [`text ${number}`, `text ${number}`];
@@ -92,7 +94,7 @@ function scalarOf(type: ScalarType, number: number): readonly [unknown, unknown]
     case ScalarType.DOUBLE:
       return [number, number];
     default:
-      throw new Error(`no sample of the scalar type ${type}`);
+      throw new Error(`no sample of the scalar type ${String(type)}`);
   }
 }
 

@@ -62,3 +62,12 @@ export function survives<Value, Message>(
     }),
   );
 }
+
+/** The message with a number in the place of an enum's value, as another version may send it. */
+export function withNumber<Message extends object>(
+  message: Message,
+  field: keyof Message & string,
+  number: number,
+): Message {
+  return Object.assign({ ...message }, { [field]: number });
+}

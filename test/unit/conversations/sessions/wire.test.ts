@@ -50,6 +50,7 @@ import {
   watchedEventsFromWire,
   watchedEventsToWire,
 } from '../../../../src/conversations/sessions/wire/turn-events.js';
+import { authorToWire } from '../../../../src/conversations/sessions/wire/authors.js';
 import { turnFromWire, turnToWire } from '../../../../src/conversations/sessions/wire/turns.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import {
@@ -63,6 +64,7 @@ import {
   smallAmount,
   survives,
   text,
+  withNumber,
 } from '../../../support/builders/arbitrary-values.js';
 
 const author: fc.Arbitrary<Author> = fc.record({ kind: fc.constantFrom(...authorKinds), id: text });
@@ -299,10 +301,11 @@ function refused(t: ExecutionContext, field: string, read: () => unknown): void 
 test('a value that is not specified, and one of a later version, is refused by the name of its field', (t) => {
   const { input: given } = anyTurn;
   if (given === undefined) throw new Error('there is an input');
+  const byKey = authorToWire({ kind: 'key', id: 'k' });
   for (const value of [0, 1_000]) {
-    refused(t, 'TurnInput.role', () => turnFromWire({ ...anyTurn, input: { ...given, role: value } }));
+    refused(t, 'TurnInput.role', () => turnFromWire({ ...anyTurn, input: withNumber(given, 'role', value) }));
     refused(t, 'Author.kind', () =>
-      turnFromWire({ ...anyTurn, input: { ...given, author: { kind: value, id: '' } } }),
+      turnFromWire({ ...anyTurn, input: { ...given, author: withNumber(byKey, 'kind', value) } }),
     );
     const control = controlToWire({
       change: 'suspend',
@@ -311,7 +314,7 @@ test('a value that is not specified, and one of a later version, is refused by t
       expiresInSeconds: undefined,
       ifEpoch: undefined,
     });
-    refused(t, 'ControlRequest.change', () => controlFromWire({ ...control, change: value }));
+    refused(t, 'ControlRequest.change', () => controlFromWire(withNumber(control, 'change', value)));
     const parts = { status: 'state', phase: 'name', tool: 'state', done: 'outcome' } as const;
     const samples: Readonly<Record<keyof typeof parts, fc.Arbitrary<StreamEvent>>> = events;
     for (const type of Object.keys(parts) as (keyof typeof parts)[]) {

@@ -39,6 +39,7 @@ import {
   smallAmount,
   survives,
   text,
+  withNumber,
 } from '../../../support/builders/arbitrary-values.js';
 
 const scope = tenantScope(randomUUID());
@@ -119,10 +120,14 @@ test('the figures that one owner hands to the next', (t) => {
 });
 
 test('an outcome that is not specified, and one of a later version, is refused by the name of its field', (t) => {
+  const reserved = reservedToWire({ outcome: 'reserved' });
   for (const outcome of [0, 1_000]) {
     const refused = { name: 'UnreadableMessage', code: 'service_unavailable' };
-    t.throws(() => verdictFromWire({ ...unavailable, outcome }), { ...refused, message: /Verdict\.outcome/ });
-    t.throws(() => reservedFromWire({ outcome, used: undefined }), {
+    t.throws(() => verdictFromWire(withNumber(unavailable, 'outcome', outcome)), {
+      ...refused,
+      message: /Verdict\.outcome/,
+    });
+    t.throws(() => reservedFromWire(withNumber(reserved, 'outcome', outcome)), {
       ...refused,
       message: /ReserveResponse\.outcome/,
     });
