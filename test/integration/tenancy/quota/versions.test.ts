@@ -6,6 +6,7 @@ import { QuotaServiceDefinition } from '../../../../generated/troupe/actors/v1/q
 import { openStore, type Store } from '../../../../src/infra/storage/index.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
+import { openAttempts } from '../../../../src/models/usage/index.js';
 import { countOver, type Quota } from '../../../../src/tenancy/quota/index.js';
 import { quotaTables } from '../../../../src/tenancy/quota/quota-actor.store.js';
 import { postgresRows } from '../../../../src/tenancy/quota/quota-rows.store.js';
@@ -40,7 +41,7 @@ async function startQuota(t: ExecutionContext, versions: Versions) {
   const failures: unknown[] = [];
   const [quota] = [caller, owner].map((node): Quota => {
     const quotaOfNode = countOver({
-      rows: postgresRows(store),
+      rows: postgresRows(store, (of) => openAttempts(store, of)),
       time: systemTime,
       dailyLimits: true,
       report: (attempted, error) => failures.push(attempted, error),
