@@ -10,6 +10,7 @@ const steps = [
   ['decisions', process.execPath, ['scripts/decisions.mjs', '--check']],
   ['native server', process.execPath, ['scripts/check-native.mjs']],
   ['protobuf', 'npx', ['buf', 'lint']],
+  ['protobuf numbers', 'npx', ['buf', 'breaking', '--against', 'proto/released.binpb']],
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
 ];

@@ -92,7 +92,7 @@ export const errorKinds = {
   unknown_parameter: {
     status: 400,
     retry: 'never',
-    message: 'The address has a query parameter that this operation does not know.',
+    message: 'The address has a mistyped query parameter.',
     advice: 'Correct or remove the parameter that `details.field` names.',
   },
   malformed_body: {

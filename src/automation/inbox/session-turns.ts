@@ -111,7 +111,7 @@ export class SessionTurns implements TurnPort {
     );
     try {
       for await (const { elsewhere, events: told } of events) {
-        if (elsewhere || told.some(({ type }) => type === 'done')) return;
+        if (elsewhere || told.some(({ event }) => event.type === 'done')) return;
       }
     } catch {
       // Losing the connection to the owner says nothing about the turn: its row, or the next read, does.

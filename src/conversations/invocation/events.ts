@@ -2,8 +2,6 @@
  * The events of a turn's stream: a closed set, in the form that clients read. Every stream begins with `metadata`
  * and ends with exactly one `done`, or breaks off with an `error` that says how the connection failed.
  */
-import type { ErrorCode } from '../../kernel/errors.js';
-import type { IgnoredField } from './ignored-fields.js';
 import type { QuickRepliesBlock } from './quick-replies.js';
 
 export const outcomes = ['COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED'] as const;
@@ -33,7 +31,8 @@ export interface TurnUsage {
 export interface MetadataEvent {
   readonly type: 'metadata';
   readonly accepted_fields: readonly string[];
-  readonly ignored_fields: readonly IgnoredField[];
+  /** The reasons are those of `IgnoredField`, as the node that accepted the turn wrote them. */
+  readonly ignored_fields: readonly { readonly field: string; readonly reason: string }[];
   readonly session_id: string;
   readonly execution_id: string;
 }
@@ -88,7 +87,8 @@ export interface MetricsEvent {
 
 export interface ErrorEvent {
   readonly type: 'error';
-  readonly code: ErrorCode;
+  /** An `ErrorCode`, or a code that only turns end with, such as `worker_lost`. */
+  readonly code: string;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
   /** With `EXECUTION_TIMEOUT` and `STREAM_TIMEOUT`: the connection failed; the turn may still succeed. */

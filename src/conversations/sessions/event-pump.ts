@@ -4,10 +4,10 @@
  * retracts can still be dropped.
  */
 import type { Time } from '../../../cluster/index.js';
-import type { RunResponse } from '../../../generated/troupe/actors/v1/session.js';
 import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
-import type { LoggedEvent } from './turn-log.js';
+import type { TurnEvents } from './requests.js';
+import { type EventText, textOf } from './turn-log.js';
 
 /** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
@@ -17,11 +17,11 @@ const textTypes: ReadonlySet<string> = new Set(['delta', 'thinking', 'response']
 
 export interface PumpSource {
   /** Events of the turn from its owner. */
-  readonly events: AsyncIterableIterator<RunResponse>;
+  readonly events: AsyncIterableIterator<TurnEvents>;
   /** Tells the owner that the retracted text was dropped here. */
   confirmDropped(barrier: number): void;
   /** The stored events after the last one that the client has, for a turn that its owner no longer has in memory. */
-  stored(after: number): Promise<readonly LoggedEvent[] | undefined>;
+  stored(after: number): Promise<readonly EventText[] | undefined>;
 }
 
 interface Frame {
@@ -88,7 +88,7 @@ export class EventPump {
       for await (const { events, barrier, deadlineInMs, elsewhere } of source.events) {
         if (elsewhere) return await this.#readStored(source);
         if (barrier > 0) this.#dropText();
-        for (const { id, type, dataJson } of events) this.#enqueue({ id, type, data: dataJson });
+        for (const event of events) this.#enqueue(textOf(event));
         if (barrier > 0) {
           // The events of this message may be shown, but only before the owner confirms the change.
           await this.#flushed();
@@ -114,7 +114,7 @@ export class EventPump {
     return 'ended';
   }
 
-  #enqueue({ id, type, data }: LoggedEvent): void {
+  #enqueue({ id, type, data }: EventText): void {
     this.#lastId = id;
     if (type === 'done') this.#isDone = true;
     this.#send({ id, text: `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`, isText: textTypes.has(type) });

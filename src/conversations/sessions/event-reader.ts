@@ -1,8 +1,8 @@
 import { ActorError, type Call, ClusterError } from '../../../cluster/index.js';
-import type { FollowResponse } from '../../../generated/troupe/actors/v1/session.js';
 import type { Time } from '../../../cluster/index.js';
 import type { LiveTurn } from './live-turn.js';
 import type { Reader, Readers } from './readers.js';
+import { type TurnEventsMessage, turnEventsToWire } from './wire/turn-events.js';
 
 /**
  * A reader has a turn's last events before the client does. It stays among the readers for this long, so that a
@@ -12,7 +12,7 @@ const forwardingMs = 1_000;
 /** Events of one message to a reader: large enough to be cheap, small enough to share a link. */
 const eventsMax = 256;
 
-export const elsewhere: FollowResponse = { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
+export const elsewhere = turnEventsToWire({ events: [], deadlineInMs: 0, barrier: 0, elsewhere: true });
 
 interface FollowOptions {
   readonly turn: LiveTurn;
@@ -25,7 +25,7 @@ interface FollowOptions {
 }
 
 /** A turn's events after the last one that the reader has, until the turn has ended. */
-export async function* follow(options: FollowOptions, call: Call): AsyncGenerator<FollowResponse> {
+export async function* follow(options: FollowOptions, call: Call): AsyncGenerator<TurnEventsMessage> {
   const { turn, after, follower, readers } = options;
   const reader = readers.enter(follower, turn);
   // Aborting the call ends the wait below.
@@ -45,7 +45,7 @@ export async function* follow(options: FollowOptions, call: Call): AsyncGenerato
       const deadlineInMs = sentDeadlineAtMs === turn.deadlineAtMs ? 0 : deadlineIn(options);
       sentDeadlineAtMs = turn.deadlineAtMs;
       if (events.length > 0 || barrier > 0 || deadlineInMs > 0) {
-        yield { events: [...eventsOf(events)], deadlineInMs, barrier, elsewhere: false };
+        yield turnEventsToWire({ events, deadlineInMs, barrier, elsewhere: false });
       } else if (turn.log.closed && grace.isOver()) return;
       else await turn.log.changed();
     }
@@ -92,8 +92,4 @@ function deadlineIn({ turn, time }: FollowOptions): number {
   return turn.deadlineAtMs === undefined
     ? 0
     : Math.max(1, Math.round(turn.deadlineAtMs - time.monotonicMs()));
-}
-
-function eventsOf(events: LiveTurn['log']['events']) {
-  return events.map(({ id, type, data }) => ({ id, type, dataJson: data }));
 }

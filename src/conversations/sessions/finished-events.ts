@@ -1,10 +1,10 @@
-import { doneEvent } from '../invocation/index.js';
+import { doneEvent, type StreamEvent } from '../invocation/index.js';
 import type { ReadExecution } from './reads.store.js';
 import { metadataOf } from './live-turn.js';
-import type { LoggedEvent } from './turn-log.js';
+import { type EventText, textOf } from './turn-log.js';
 
 /** The last events of a turn whose log has been deleted, rebuilt from the execution. */
-export function finishedEvents(execution: ReadExecution, after: number): readonly LoggedEvent[] {
+export function finishedEvents(execution: ReadExecution, after: number): readonly EventText[] {
   const { id, session_id, outcome } = execution;
   if (outcome === null) return [];
   const blocks = execution.blocks.length === 0 ? {} : { blocks: execution.blocks };
@@ -14,12 +14,12 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
     execution.timeout_clock ?? undefined,
   );
   const hasAnswer = outcome === 'COMPLETED' || (execution.output ?? '') !== '';
-  const events: readonly object[] = [
-    ...(after === 0 ? [{ type: 'metadata', ...metadataOf(execution) }] : []),
-    ...(execution.error === null ? [] : [{ type: 'error', ...execution.error }]),
+  const events: readonly StreamEvent[] = [
+    ...(after === 0 ? [metadataOf(execution)] : []),
+    ...(execution.error === null ? [] : [{ type: 'error' as const, ...execution.error }]),
     // Text that a change of the control mode retracted is not shown later either.
     ...(hasAnswer && outcome !== 'SUSPENDED'
-      ? [{ type: 'response', content: execution.output ?? '', ...blocks }]
+      ? [{ type: 'response' as const, content: execution.output ?? '', ...blocks }]
       : []),
     {
       type: 'metrics',
@@ -33,9 +33,5 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
     },
     done,
   ];
-  return events.map((event, at) => ({
-    id: after + at + 1,
-    type: String(Reflect.get(event, 'type')),
-    data: JSON.stringify(event),
-  }));
+  return events.map((event, at) => textOf({ id: after + at + 1, event }));
 }

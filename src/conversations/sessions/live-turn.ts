@@ -1,5 +1,6 @@
-import type { Turn } from '../../../generated/troupe/actors/v1/session.js';
-import type { RecordedStep, Scalar } from '../turns/index.js';
+import type { FlatObject, MetadataEvent } from '../invocation/index.js';
+import type { RecordedStep } from '../turns/index.js';
+import type { RequestedTurn } from './requests.js';
 import { type ExecutionRow, isFinished, type StepRow } from './rows.js';
 import { type LoggedEvent, TurnLog } from './turn-log.js';
 
@@ -16,9 +17,9 @@ export class LiveTurn {
   /** Aborts a running turn; the reason is an `EndedBy`. */
   readonly abort = new AbortController();
   /** The tools' values, which are not stored; undefined until a request brings them. */
-  bindings: Readonly<Record<string, Scalar>> | undefined;
+  bindings: FlatObject | undefined;
   /** Values for tools as received, before secrets were redacted for storage. */
-  context: Readonly<Record<string, Scalar>> | undefined;
+  context: FlatObject | undefined;
   /** Events before this index lost their text to a change of the control mode. */
   mutedTo = 0;
   muted = false;
@@ -43,10 +44,10 @@ export class LiveTurn {
   }
 
   /** Takes the values that are not stored from a repeated request for the turn. */
-  addUnstoredValues({ bindingsJson, contextJson }: Turn): void {
-    if (contextJson !== '') this.context ??= scalars(contextJson);
-    if (bindingsJson === '' || this.bindings !== undefined) return;
-    this.bindings = scalars(bindingsJson);
+  addUnstoredValues({ bindings, context }: RequestedTurn): void {
+    if (hasValues(context)) this.context ??= context;
+    if (!hasValues(bindings) || this.bindings !== undefined) return;
+    this.bindings = bindings;
     this.#onBindings?.();
   }
 
@@ -77,8 +78,8 @@ export class LiveTurn {
     return this.eventsFrom(0);
   }
 
-  #visible({ type }: LoggedEvent, place: number): boolean {
-    return place >= this.mutedTo || !textTypes.has(type);
+  #visible({ event }: LoggedEvent, place: number): boolean {
+    return place >= this.mutedTo || !textTypes.has(event.type);
   }
 
   keepSteps(steps: readonly RecordedStep[]): void {
@@ -86,25 +87,31 @@ export class LiveTurn {
   }
 }
 
-/** The data of the first event of every turn's log. */
+/** The first event of every turn's log. */
 export function metadataOf({
   input,
   session_id,
   id,
 }: Pick<ExecutionRow, 'session_id' | 'id'> & {
   readonly input: Pick<ExecutionRow['input'], 'accepted_fields' | 'ignored_fields'>;
-}): object {
+}): MetadataEvent {
   return {
+    type: 'metadata',
     accepted_fields: input.accepted_fields,
     ignored_fields: input.ignored_fields,
-    session_id,
+    session_id: session_id ?? '',
     execution_id: id,
   };
 }
 
+export function hasValues(object: FlatObject): boolean {
+  for (const name in object) if (Object.hasOwn(object, name)) return true;
+  return false;
+}
+
 /** Parses JSON that this platform wrote: a flat object of scalars. */
-export function scalars(json: string): Readonly<Record<string, Scalar>> {
-  return JSON.parse(json) as Record<string, Scalar>;
+export function scalars(json: string): FlatObject {
+  return JSON.parse(json) as FlatObject;
 }
 
 export function stepRow(execution: ExecutionRow, step: RecordedStep): StepRow {

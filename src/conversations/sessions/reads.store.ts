@@ -148,7 +148,9 @@ const executionRow = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   delivery_status: z.enum(deliveryStatuses),
   output: z.string().nullable(),
-  blocks: z.array(z.unknown()),
+  blocks: z.array(
+    z.object({ type: z.literal('quick_replies'), data: z.object({ labels: z.array(z.string()) }) }),
+  ),
   input: z.object({
     accepted_fields: z.array(z.string()).default([]),
     ignored_fields: z.array(z.object({ field: z.string(), reason: z.string() })).default([]),

@@ -1,6 +1,7 @@
 import type { RecoverySource, Reference, TimerSource } from '../../../cluster/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { SessionService } from './parts.js';
+import { controlToWire } from './wire/session-requests.js';
 import { findExpiry, type UnfinishedTurn, unfinishedTurns, upcomingExpiries } from './recovery.store.js';
 
 type Self = (tenantId: string, sessionId: string) => Reference<SessionService>;
@@ -37,7 +38,13 @@ export function controlExpiries(store: Store, session: Self): TimerSource {
       if (row === null) return undefined;
       if (row.due_in_ms > 0) return row.due_in_ms;
       await session(row.tenant_id, row.id).control(
-        { kind: 'engaged', reason: 'expired', by: 'system', expiresInSeconds: 0, ifEpoch: row.control_epoch },
+        controlToWire({
+          change: 'engaged',
+          reason: 'expired',
+          by: 'system',
+          expiresInSeconds: undefined,
+          ifEpoch: row.control_epoch,
+        }),
         { deadlineMs: 10_000 },
       );
       return undefined;

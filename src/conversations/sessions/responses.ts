@@ -3,7 +3,7 @@ import { authorKinds, outcomes } from '../invocation/index.js';
 import { encodeCursor } from '../../http/operations/index.js';
 import { deliveryStatuses } from './reads.store.js';
 import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
-import type { SessionRow } from './rows.js';
+import type { SessionOverview } from './requests.js';
 
 /** The response schemas of sessions and executions. */
 
@@ -67,23 +67,18 @@ export const controlShape = z.object({
   control_metadata: controlMetadataShape,
 });
 
-export function controlAnswer(session: SessionRow): z.output<typeof controlShape> {
+export function controlAnswer({ id, control }: SessionOverview): z.output<typeof controlShape> {
   return {
-    session_id: session.id,
-    control_mode: session.control_mode,
+    session_id: id,
+    control_mode: control.mode,
     control_metadata: {
-      kind: session.control_kind,
-      reason: session.control_reason,
-      by: session.control_by,
-      since: isoOf(session.control_since),
-      expires_at: isoOf(session.control_expires_at),
+      kind: control.kind,
+      reason: control.reason,
+      by: control.by,
+      since: control.since?.toISOString() ?? null,
+      expires_at: control.expiresAt?.toISOString() ?? null,
     },
   };
-}
-
-/** PostgreSQL and this process format timestamps differently. */
-function isoOf(text: string | null): string | null {
-  return text === null ? null : new Date(text).toISOString();
 }
 
 const authorShape = z

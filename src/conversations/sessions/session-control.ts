@@ -2,11 +2,10 @@
  * Changes the control mode. A change is confirmed only when it is durable and no output of the old mode can reach a
  * reader any more.
  */
-import type { ControlRequest } from '../../../generated/troupe/actors/v1/session.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
-import { given } from './turn-queue.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
+import type { RequestedControl } from './requests.js';
 import type { ControlKind, SessionRow } from './rows.js';
 import type { SessionState } from './session-state.js';
 
@@ -14,20 +13,20 @@ export async function changeControl(
   state: SessionState,
   activation: SessionActivation,
   { time, armExpiry, newId }: SessionActorParts,
-  request: ControlRequest,
+  request: RequestedControl,
 ): Promise<SessionRow> {
   const { session } = state;
   if (session === undefined) throw new PlatformError('not_found', { message: 'The session was not found.' });
   // The expiry of a time limit must not undo a later decision.
-  if (request.ifEpoch > 0 && request.ifEpoch !== session.control_epoch) return session;
-  const kind = request.kind === 'engaged' ? null : (request.kind as ControlKind);
+  if (request.ifEpoch !== undefined && request.ifEpoch !== session.control_epoch) return session;
+  const kind = request.change === 'engaged' ? null : request.change;
   const changed = controlled(session, kind, request, time.wallMs());
   state.session = changed;
   const running = kind === null ? undefined : state.running;
   running?.mute();
   await activation.write({ session: changed, realtimeEvents: realtimeEventsOf(session, changed, newId()) });
   running?.abort.abort('suspended');
-  if (request.expiresInSeconds > 0) {
+  if (request.expiresInSeconds !== undefined) {
     const { group, key } = activation.address;
     const dueInMs = request.expiresInSeconds * 1_000;
     armExpiry({ tenantId: group, sessionId: key, slot: activation.slot, dueInMs });
@@ -44,16 +43,18 @@ export async function changeControl(
 function controlled(
   session: SessionRow,
   kind: ControlKind | null,
-  { by, reason, expiresInSeconds }: ControlRequest,
+  { by, reason, expiresInSeconds }: RequestedControl,
   nowMs: number,
 ): SessionRow {
   const expires =
-    kind === null || expiresInSeconds === 0 ? null : new Date(nowMs + expiresInSeconds * 1_000).toISOString();
+    kind === null || expiresInSeconds === undefined
+      ? null
+      : new Date(nowMs + expiresInSeconds * 1_000).toISOString();
   return {
     ...session,
     control_mode: kind === null ? 'engaged' : 'manual_handoff',
     control_kind: kind,
-    control_reason: given(reason) ?? null,
+    control_reason: reason ?? null,
     control_by: by,
     control_since: new Date(nowMs).toISOString(),
     control_expires_at: expires,

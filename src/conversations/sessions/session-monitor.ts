@@ -3,16 +3,16 @@
  * reader's disconnection.
  */
 import type { Time } from '../../../cluster/index.js';
-import type { WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
 import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
+import type { WatchedEvents } from './requests.js';
 
 const monitorMs = 5 * 60_000;
 const lookMs = 10_000;
 
 export interface MonitorSource {
   /** Events of the session from now on. */
-  readonly events: AsyncIterable<WatchResponse> & { cancel(): void };
+  readonly events: AsyncIterable<WatchedEvents> & { cancel(): void };
   /** Whether the session has ended meanwhile, which its actor need not notice. */
   hasEnded(): Promise<boolean>;
 }
@@ -43,9 +43,9 @@ export async function monitor(
   try {
     for await (const { executionId, events: batch } of events) {
       const text = batch
-        .map(({ id, type, dataJson }) => {
-          const data = JSON.stringify({ ...(JSON.parse(dataJson) as object), execution_id: executionId });
-          return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`;
+        .map(({ id, event }) => {
+          const data = JSON.stringify({ ...event, execution_id: executionId });
+          return `id: ${id}\nevent: ${event.type}\ndata: ${data}\n\n`;
         })
         .join('');
       lastId = batch.at(-1)?.id ?? lastId;

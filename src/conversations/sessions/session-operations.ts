@@ -104,9 +104,9 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
         });
         return one({
           session_id: session.id,
-          agent_id: session.agent_id,
-          control_mode: session.control_mode,
-          created_at: new Date(session.created_at).toISOString(),
+          agent_id: session.agentId,
+          control_mode: session.control.mode,
+          created_at: session.createdAt.toISOString(),
           ...(ignored.list().length === 0 ? {} : { ignored_fields: [...ignored.list()] }),
         });
       },

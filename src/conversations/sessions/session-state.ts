@@ -35,7 +35,7 @@ export class SessionState {
       const steps = loaded.steps.filter(({ execution_id: id }) => id === row.id);
       const turn = new LiveTurn(row, epoch, steps);
       // Appended before any reader: a reader from an older owner has seen this event, and only this one.
-      turn.log.append('metadata', metadataOf(row));
+      turn.log.append(metadataOf(row));
       this.add(turn);
     }
   }

@@ -2,6 +2,7 @@ import { type Call, ClusterError } from '../../../cluster/index.js';
 import type { WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
 import type { LiveTurn } from './live-turn.js';
 import type { SessionState } from './session-state.js';
+import { watchedEventsToWire } from './wire/turn-events.js';
 
 /** What happens in a session from now on, turn by turn. Ends with the call, or when the session is erased. */
 export async function* watch(
@@ -29,10 +30,7 @@ export async function* watch(
         const events = turn.eventsFrom(place);
         places.set(turn, turn.log.events.length);
         if (events.length === 0) continue;
-        yield {
-          executionId: turn.row.id,
-          events: events.map(({ id, type, data }) => ({ id, type, dataJson: data })),
-        };
+        yield watchedEventsToWire({ executionId: turn.row.id, events });
       }
       for (const turn of places.keys()) if (state.turn(turn.row.id) !== turn) places.delete(turn);
       if (!call.ended) await changed;

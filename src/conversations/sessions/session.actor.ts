@@ -3,7 +3,6 @@
  * Other calls on a running turn (cancel, a change of the control mode, readers) do not wait for it.
  */
 import {
-  ActorError,
   type ActorKindOf,
   type Call,
   deactivated,
@@ -15,12 +14,15 @@ import {
 import {
   type AcceptRequest,
   type AppendRequest,
+  type AppendResponse,
   type CancelRequest,
   type CancelResponse,
   type ControlRequest,
+  type ControlResponse,
   type FollowRequest,
   type FollowResponse,
   type OpenRequest,
+  type OpenResponse,
   type PassedRequest,
   type RenameRequest,
   type RunRequest,
@@ -28,10 +30,10 @@ import {
   SessionServiceDefinition,
   type WatchResponse,
 } from '../../../generated/troupe/actors/v1/session.js';
-import { type Author, identityAfter } from '../invocation/index.js';
+import { identityAfter } from '../invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { EndingActivation } from './ending-activation.js';
-import { acceptTurn, beforeEntering, given, newSession, touchesOf } from './turn-queue.js';
+import { acceptTurn, beforeEntering, newSession, touchesOf } from './turn-queue.js';
 import { changeControl } from './session-control.js';
 import { elsewhere, follow } from './event-reader.js';
 import type { LiveTurn } from './live-turn.js';
@@ -43,13 +45,18 @@ import type {
   MessageRow,
   SessionLoad,
   SessionLoaded,
+  SessionRow,
   SessionWrite,
   SessionWritten,
 } from './rows.js';
+import type { RequestedTurn, SessionOverview } from './requests.js';
 import { change, SessionState } from './session-state.js';
 import { ended, lastEvents } from './turn-end.js';
 import { watch } from './session-watch.js';
 import { TurnWorker } from './turn-worker.js';
+import { appendFromWire, controlFromWire, openFromWire, overviewToWire } from './wire/session-requests.js';
+import type { TurnEventsMessage } from './wire/turn-events.js';
+import { turnFromWire } from './wire/turns.js';
 
 /** Enough for a full queue of turns. Unfinished ones are found again by their rows. */
 const workDeadlineMs = 3_600_000;
@@ -105,43 +112,41 @@ class SessionActor {
     if (this.#state.queue.length > 0) this.#askForWork();
   }
 
-  open(request: OpenRequest): Promise<{ sessionJson: string }> {
+  open(message: OpenRequest): Promise<OpenResponse> {
     return refusing(async () => {
-      const contactName = await this.#beforeEntering({ ...request, nameInferred: false });
+      const request = openFromWire(message);
+      const unnamed = { consumerDisplayName: undefined, nameInferred: false };
+      const contactName = await this.#beforeEntering({ ...request, ...unnamed });
       const { session } = this.#state;
       const now = new Date(this.#parts.time.wallMs()).toISOString();
       if (session !== undefined && session.agent_id !== request.agentId)
         throw new PlatformError('conflict', {
           message: 'The session belongs to another agent. Leave session_id out to start a new one.',
         });
-      const startedBy = authorOf(request.startedByJson);
-      const base = session ?? newSession(this.#activation, { ...request, startedBy }, now);
+      const base = session ?? newSession(this.#activation, request, now);
       const opened = {
         ...base,
-        consumer_key: identityAfter(base.consumer_key, given(request.consumerKey)),
-        consumer_display_name:
-          given(request.consumerDisplayName) ?? base.consumer_display_name ?? contactName ?? null,
-        metadata: request.metadataJson === '' ? base.metadata : JSON.parse(request.metadataJson),
+        consumer_key: identityAfter(base.consumer_key, request.consumerKey),
+        consumer_display_name: base.consumer_display_name ?? contactName ?? null,
+        metadata: request.metadata,
       };
       this.#state.session = opened;
       await this.#activation.write({
         session: opened,
-        touches: touchesOf(opened, { name: request.consumerDisplayName, inferred: false }, now),
+        touches: touchesOf(opened, { name: undefined, inferred: false }, now),
       });
-      return { sessionJson: JSON.stringify(opened) };
+      return overviewToWire(overviewOf(opened));
     });
   }
 
   async *run({ turn: wanted, after, follower }: RunRequest, call: Call): AsyncGenerator<RunResponse> {
-    if (wanted === undefined) throw new ActorError('validation_error', 'The request contains no turn.');
-    const turn = await refusing(() => this.#accept(wanted));
+    const turn = await refusing(() => this.#accept(turnFromWire(wanted)));
     if (turn === 'elsewhere') yield elsewhere;
     else yield* this.#follow(turn, after, follower, call);
   }
 
   async accept({ turn }: AcceptRequest): Promise<{ elsewhere: boolean }> {
-    if (turn === undefined) throw new ActorError('validation_error', 'The request contains no turn.');
-    const accepted = await refusing(() => this.#accept(turn));
+    const accepted = await refusing(() => this.#accept(turnFromWire(turn)));
     return { elsewhere: accepted === 'elsewhere' };
   }
 
@@ -163,15 +168,13 @@ class SessionActor {
 
   cancel({ by, executionId }: CancelRequest): Promise<CancelResponse> {
     return refusing(async () => {
-      const wanted = given(executionId);
       const turn =
-        wanted === undefined
+        executionId === undefined
           ? (this.#state.running ?? this.#state.queue[0])
-          : this.#state.queue.find(({ row }) => row.id === wanted);
-      if (turn === undefined) return { cancelled: false, executionId: '' };
+          : this.#state.queue.find(({ row }) => row.id === executionId);
+      if (turn === undefined) return nothingCancelled;
       await turn.accepted;
-      if (turn.finished || this.#state.turn(turn.row.id) !== turn)
-        return { cancelled: false, executionId: '' };
+      if (turn.finished || this.#state.turn(turn.row.id) !== turn) return nothingCancelled;
       const realtimeEvents = turn.row.cancelled_by === null ? [this.#cancelledEvent(turn.row, by)] : [];
       change(turn, { cancelled_by: by });
       if (this.#worker.isQueued(turn)) await this.#worker.endQueued(turn, ended('CANCELLED'), realtimeEvents);
@@ -179,7 +182,7 @@ class SessionActor {
         await this.#activation.write({ executions: [turn.row], realtimeEvents });
         turn.abort.abort('cancelled');
       }
-      return { cancelled: true, executionId: turn.row.id };
+      return { executionId: turn.row.id };
     });
   }
 
@@ -193,10 +196,11 @@ class SessionActor {
     return { tenant_id, id: this.#parts.newId(), type: 'manual_message_sent', data };
   }
 
-  control(request: ControlRequest): Promise<{ sessionJson: string }> {
+  control(message: ControlRequest): Promise<ControlResponse> {
     return refusing(async () => {
+      const request = controlFromWire(message);
       const session = await changeControl(this.#state, this.#activation, this.#parts, request);
-      return { sessionJson: JSON.stringify(session) };
+      return overviewToWire(overviewOf(session));
     });
   }
 
@@ -205,13 +209,14 @@ class SessionActor {
     return {};
   }
 
-  append(request: AppendRequest): Promise<{ createdAt: string }> {
+  append(wanted: AppendRequest): Promise<AppendResponse> {
     return refusing(async () => {
+      const request = appendFromWire(wanted);
       const { session } = this.#state;
       if (session === undefined)
         throw new PlatformError('not_found', { message: 'The session was not found.' });
-      const repeated = this.#state.tail.find(({ id }) => id === request.messageId);
-      if (repeated !== undefined) return { createdAt: repeated.created_at };
+      const repeated = this.#state.tail.find(({ id }) => id === request.id);
+      if (repeated !== undefined) return { createdAt: new Date(repeated.created_at) };
       if (request.mustBeHandedOff && session.control_mode === 'engaged') {
         throw new PlatformError('INVALID_SESSION_STATE', {
           message: 'The agent still controls this session. Take it over first.',
@@ -221,12 +226,12 @@ class SessionActor {
         tenant_id: session.tenant_id,
         session_id: session.id,
         number: session.last_message + 1,
-        id: request.messageId,
+        id: request.id,
         role: 'assistant',
-        author: authorOf(request.authorJson),
+        author: request.author,
         content: request.content,
         declared_context: null,
-        metadata: JSON.parse(request.metadataJson),
+        metadata: request.metadata,
         execution_id: null,
         created_at: new Date(this.#parts.time.wallMs()).toISOString(),
       };
@@ -239,9 +244,9 @@ class SessionActor {
       await this.#activation.write({
         session: this.#state.session,
         messages: [message],
-        realtimeEvents: request.writtenBy === '' ? [] : [this.#messageSentEvent(message, request.writtenBy)],
+        realtimeEvents: [this.#messageSentEvent(message, request.writtenBy)],
       });
-      return { createdAt: message.created_at };
+      return { createdAt: new Date(message.created_at) };
     });
   }
 
@@ -298,7 +303,7 @@ class SessionActor {
     for (const turn of this.#state.allTurns()) turn.abort.abort('lost');
   }
 
-  async #accept(wanted: NonNullable<RunRequest['turn']>): Promise<LiveTurn | 'elsewhere'> {
+  async #accept(wanted: RequestedTurn): Promise<LiveTurn | 'elsewhere'> {
     const entering = this.#beforeEntering(wanted);
     const contactName = entering === undefined ? undefined : await entering;
     const accepted = acceptTurn(this.#state, this.#activation, this.#parts, wanted, contactName);
@@ -311,7 +316,7 @@ class SessionActor {
     return beforeEntering(this.#state, this.#activation, this.#parts, wanted);
   }
 
-  #follow(turn: LiveTurn, after: number, follower: string, call: Call): AsyncGenerator<FollowResponse> {
+  #follow(turn: LiveTurn, after: number, follower: string, call: Call): AsyncGenerator<TurnEventsMessage> {
     const { readers } = this.#state;
     const { time } = this.#parts;
     return follow({ turn, after, follower, readers, time, leaving: () => this.#isLeaving }, call);
@@ -352,9 +357,26 @@ function knownTurn(input: RunRequest): RunRequest {
   return { ...input, turn: { ...input.turn, mustExist: true, ownSessionsOnly: false } };
 }
 
-/** Empty from a node that does not record authors yet. */
-function authorOf(json: string): Author | null {
-  return json === '' ? null : (JSON.parse(json) as Author);
+const nothingCancelled: CancelResponse = { executionId: undefined };
+
+function overviewOf(session: SessionRow): SessionOverview {
+  return {
+    id: session.id,
+    agentId: session.agent_id,
+    control: {
+      mode: session.control_mode,
+      kind: session.control_kind,
+      reason: session.control_reason,
+      by: session.control_by,
+      since: dateOf(session.control_since),
+      expiresAt: dateOf(session.control_expires_at),
+    },
+    createdAt: new Date(session.created_at),
+  };
+}
+
+function dateOf(text: string | null): Date | null {
+  return text === null ? null : new Date(text);
 }
 
 /** Passes platform errors to the caller with their code. */

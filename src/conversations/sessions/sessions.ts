@@ -1,10 +1,9 @@
 /** The sessions of tenants, for every caller: starts and follows turns, reads and controls conversations. */
 import type { Reference, Time } from '../../../cluster/index.js';
-import type { RunResponse, Turn } from '../../../generated/troupe/actors/v1/session.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { actorOf } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Author } from '../invocation/index.js';
+import type { Author, FlatObject } from '../invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { HotReads, Store } from '../../infra/storage/index.js';
 import type { SessionService } from './parts.js';
@@ -18,9 +17,26 @@ import {
   type ReadSession,
 } from './reads.store.js';
 import { asPlatformError } from './refusals.js';
-import type { SessionRow, StoredInput } from './rows.js';
-import { type CompactLog, type LoggedEvent, placeAfter, unfolded } from './turn-log.js';
+import type {
+  RequestedControl,
+  RequestedInput,
+  RequestedTurn,
+  SessionOverview,
+  TurnEvents,
+  WatchedEvents,
+} from './requests.js';
+import { type CompactLog, type EventText, placeAfter, unfolded } from './turn-log.js';
 import { finishedEvents } from './finished-events.js';
+import { readMessages } from './wire/read-messages.js';
+import {
+  appendedFromWire,
+  appendToWire,
+  controlToWire,
+  openToWire,
+  overviewFromWire,
+} from './wire/session-requests.js';
+import { turnEventsFromWire, watchedEventsFromWire } from './wire/turn-events.js';
+import { turnToWire } from './wire/turns.js';
 
 export interface SessionsParts {
   readonly store: Store;
@@ -33,35 +49,14 @@ export interface SessionsParts {
 }
 
 /** A turn as a caller submits it. All checks that do not need the session have passed. */
-export interface WantedTurn {
+export interface WantedTurn extends RequestedTurn {
   readonly scope: TenantScope;
   readonly sessionId: string;
-  /** An unknown session is refused, not created. */
-  readonly mustExist: boolean;
-  /** A session that its author did not start is refused like an unknown one. */
-  readonly ownSessionsOnly: boolean;
-  readonly agentId: string;
-  readonly executionId: string;
-  readonly channel: string;
-  readonly consumerKey: string | undefined;
-  readonly consumerDisplayName: string | undefined;
-  readonly nameInferred: boolean;
-  readonly input: Omit<StoredInput, 'author' | 'deadline_ms' | 'needs_bindings'> & {
-    readonly author: Author;
-  };
-  /** For tools; stored sealed, and only while the turn runs. */
-  readonly context: Readonly<Record<string, string | number | boolean>>;
-  /** For tools; not stored. */
-  readonly bindings: Readonly<Record<string, string | number | boolean>>;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly keyId: string | null;
-  readonly userId: string | null;
-  readonly triggerId: string | undefined;
-  readonly deadlineMs: number;
+  readonly input: RequestedInput & { readonly author: Author };
 }
 
 export interface ControlChange {
-  readonly kind: 'engaged' | 'suspend' | 'handoff';
+  readonly kind: RequestedControl['change'];
   readonly reason: string | undefined;
   readonly expiresInSeconds: number | undefined;
 }
@@ -79,23 +74,23 @@ export class Sessions {
   }
 
   /** Adds the turn to its session's queue and reads its events. Rejects if the turn is refused. */
-  async begin(wanted: WantedTurn, follower: string): Promise<AsyncIterableIterator<RunResponse>> {
+  async begin(wanted: WantedTurn, follower: string): Promise<AsyncIterableIterator<TurnEvents, undefined>> {
     const { scope, sessionId } = wanted;
     const events = this.#parts
       .session(scope.tenantId, sessionId)
-      .run({ turn: turnMessage(wanted), after: 0, follower }, { deadlineMs: followMs });
+      .run({ turn: turnToWire(wanted), after: 0, follower }, { deadlineMs: followMs });
     // Refusals before the first event become HTTP errors; after it they are events.
     const first = await events.next().catch((error: unknown) => {
       throw this.#refusal(error);
     });
-    return withFirst(first, events);
+    return readMessages(events, turnEventsFromWire, first);
   }
 
   /** The same without reading the events. Durable when it resolves. */
   async accept(wanted: WantedTurn): Promise<void> {
     await this.#translatingRefusals(
       this.#session(wanted.scope, wanted.sessionId).accept(
-        { turn: turnMessage(wanted) },
+        { turn: turnToWire(wanted) },
         { deadlineMs: controlMs },
       ),
     );
@@ -107,8 +102,12 @@ export class Sessions {
     executionId: string,
     after: number,
     follower: string,
-  ): AsyncIterableIterator<RunResponse> {
-    return this.#session(scope, sessionId).follow({ executionId, after, follower }, { deadlineMs: followMs });
+  ): AsyncIterableIterator<TurnEvents, undefined> {
+    const events = this.#session(scope, sessionId).follow(
+      { executionId, after, follower },
+      { deadlineMs: followMs },
+    );
+    return readMessages(events, turnEventsFromWire);
   }
 
   passed(scope: TenantScope, sessionId: string, follower: string, barrier: number): void {
@@ -123,7 +122,7 @@ export class Sessions {
     scope: TenantScope,
     executionId: string,
     after: number,
-  ): Promise<readonly LoggedEvent[] | undefined> {
+  ): Promise<readonly EventText[] | undefined> {
     return this.#parts.store.inTenant(scope, async (tx) => {
       const execution = await findExecution(scope, tx, executionId);
       if (execution === null || execution.outcome === null) return undefined;
@@ -156,25 +155,15 @@ export class Sessions {
     session: {
       readonly agentId: string;
       readonly consumerKey: string | undefined;
-      readonly metadata: Readonly<Record<string, unknown>>;
+      readonly metadata: FlatObject;
       readonly channel: string;
       readonly startedBy: Author;
     },
-  ): Promise<SessionRow> {
-    const { sessionJson } = await this.#translatingRefusals(
-      this.#session(caller.scope, this.#parts.newId()).open(
-        {
-          agentId: session.agentId,
-          consumerKey: session.consumerKey ?? '',
-          consumerDisplayName: '',
-          channel: session.channel,
-          metadataJson: JSON.stringify(session.metadata),
-          startedByJson: JSON.stringify(session.startedBy),
-        },
-        { deadlineMs: controlMs },
-      ),
+  ): Promise<SessionOverview> {
+    const opened = await this.#translatingRefusals(
+      this.#session(caller.scope, this.#parts.newId()).open(openToWire(session), { deadlineMs: controlMs }),
     );
-    return JSON.parse(sessionJson) as SessionRow;
+    return overviewFromWire(opened);
   }
 
   /**
@@ -185,25 +174,25 @@ export class Sessions {
     this.#beforeTakeoverIsAnswered.push(quiet);
   }
 
-  async control(caller: TenantCaller, sessionId: string, change: ControlChange): Promise<SessionRow> {
+  async control(caller: TenantCaller, sessionId: string, change: ControlChange): Promise<SessionOverview> {
     // Checked first: otherwise any id would activate an actor for a session that does not exist.
     await this.session(caller.scope, sessionId);
-    const { sessionJson } = await this.#translatingRefusals(
+    const changed = await this.#translatingRefusals(
       this.#session(caller.scope, sessionId).control(
-        {
-          kind: change.kind,
-          reason: change.reason ?? '',
+        controlToWire({
+          change: change.kind,
+          reason: change.reason,
           by: actorOf(caller),
-          expiresInSeconds: change.expiresInSeconds ?? 0,
-          ifEpoch: 0,
-        },
+          expiresInSeconds: change.expiresInSeconds,
+          ifEpoch: undefined,
+        }),
         { deadlineMs: controlMs },
       ),
     );
     if (change.kind !== 'engaged') {
       await Promise.all(this.#beforeTakeoverIsAnswered.map((quiet) => quiet(caller.scope, sessionId)));
     }
-    return JSON.parse(sessionJson) as SessionRow;
+    return overviewFromWire(changed);
   }
 
   /** Cancels the session's running turn, or the named execution. Undefined if there is nothing to cancel. */
@@ -214,12 +203,9 @@ export class Sessions {
     executionId?: string,
   ): Promise<string | undefined> {
     const answer = await this.#translatingRefusals(
-      this.#session(scope, sessionId).cancel(
-        { by, executionId: executionId ?? '' },
-        { deadlineMs: controlMs },
-      ),
+      this.#session(scope, sessionId).cancel({ by, executionId }, { deadlineMs: controlMs }),
     );
-    return answer.cancelled ? answer.executionId : undefined;
+    return answer.executionId;
   }
 
   async append(
@@ -228,31 +214,22 @@ export class Sessions {
     message: {
       readonly id: string;
       readonly content: string;
-      readonly metadata: Readonly<Record<string, unknown>>;
+      readonly metadata: FlatObject;
       readonly mustBeHandedOff: boolean;
       /** Part of the realtime event about the message. */
       readonly writtenBy: string;
       readonly author: Author;
     },
-  ): Promise<string> {
-    const { createdAt } = await this.#translatingRefusals(
-      this.#session(scope, sessionId).append(
-        {
-          messageId: message.id,
-          content: message.content,
-          metadataJson: JSON.stringify(message.metadata),
-          mustBeHandedOff: message.mustBeHandedOff,
-          writtenBy: message.writtenBy,
-          authorJson: JSON.stringify(message.author),
-        },
-        { deadlineMs: controlMs },
-      ),
+  ): Promise<Date> {
+    const appended = await this.#translatingRefusals(
+      this.#session(scope, sessionId).append(appendToWire(message), { deadlineMs: controlMs }),
     );
-    return createdAt;
+    return appendedFromWire(appended);
   }
 
-  watch(scope: TenantScope, sessionId: string) {
-    return this.#session(scope, sessionId).watch({}, { deadlineMs: followMs });
+  watch(scope: TenantScope, sessionId: string): AsyncIterableIterator<WatchedEvents> & { cancel(): void } {
+    const events = this.#session(scope, sessionId).watch({}, { deadlineMs: followMs });
+    return Object.assign(readMessages(events, watchedEventsFromWire), { cancel: () => events.cancel() });
   }
 
   async erase(caller: TenantCaller, sessionId: string): Promise<void> {
@@ -278,45 +255,4 @@ export class Sessions {
     const refusal = asPlatformError(error);
     return refusal === error ? (this.#parts.refusalOf(error) ?? error) : refusal;
   }
-}
-
-function turnMessage(wanted: WantedTurn): Turn {
-  const hasBindings = Object.keys(wanted.bindings).length > 0;
-  const input: Omit<StoredInput, 'deadline_ms'> = { ...wanted.input, needs_bindings: hasBindings };
-  return {
-    executionId: wanted.executionId,
-    agentId: wanted.agentId,
-    mustExist: wanted.mustExist,
-    ownSessionsOnly: wanted.ownSessionsOnly,
-    channel: wanted.channel,
-    consumerKey: wanted.consumerKey ?? '',
-    consumerDisplayName: wanted.consumerDisplayName ?? '',
-    nameInferred: wanted.nameInferred,
-    inputJson: JSON.stringify(input),
-    contextJson: Object.keys(wanted.context).length > 0 ? JSON.stringify(wanted.context) : '',
-    bindingsJson: hasBindings ? JSON.stringify(wanted.bindings) : '',
-    metadataJson: JSON.stringify(wanted.metadata),
-    callerJson: JSON.stringify({ key_id: wanted.keyId, user_id: wanted.userId }),
-    triggerId: wanted.triggerId ?? '',
-    deadlineMs: wanted.deadlineMs,
-  };
-}
-
-/** A generator would delay `return` until its next event; a reader that disconnects must be removed at once. */
-function withFirst<Item>(
-  first: IteratorResult<Item, undefined>,
-  rest: AsyncIterableIterator<Item, undefined>,
-): AsyncIterableIterator<Item, undefined> {
-  let isFirst = true;
-  return {
-    next() {
-      if (!isFirst) return rest.next();
-      isFirst = false;
-      return Promise.resolve(first);
-    },
-    return: () => rest.return?.() ?? Promise.resolve({ done: true, value: undefined }),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
 }

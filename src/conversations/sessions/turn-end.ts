@@ -1,5 +1,5 @@
 /** The end of a turn: for its row, for its readers, and for turns that never ran. */
-import { doneEvent, type Outcome, type TurnUsage } from '../invocation/index.js';
+import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../invocation/index.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
 import type { TurnEnd } from '../turns/index.js';
 import type { ExecutionRow } from './rows.js';
@@ -11,32 +11,26 @@ export function lastEvents(
   { session_id, id }: ExecutionRow,
   end: Ended,
   muted: boolean,
-): readonly (readonly [type: string, data: object])[] {
-  const events: (readonly [string, object])[] = [];
-  if (end.error !== undefined) events.push(['error', end.error]);
+): readonly StreamEvent[] {
+  const events: StreamEvent[] = [];
+  if (end.error !== undefined) events.push({ type: 'error', ...end.error });
   const hasAnswer = end.outcome === 'COMPLETED' || end.content !== '';
   if (hasAnswer && !muted) {
     const blocks = end.blocks.length === 0 ? {} : { blocks: end.blocks };
-    events.push(['response', { content: end.content, ...blocks }]);
+    events.push({ type: 'response', content: end.content, ...blocks });
   }
-  events.push([
-    'metrics',
-    {
-      usage: usageOf(end),
-      cost: end.cost,
-      model: end.model,
-      provider: end.provider,
-      latency_ms: Math.round(end.latencyMs),
-      first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
-      tool_calls: end.toolCalls,
-    },
-  ]);
-  const { type, ...done } = doneEvent(
-    { session_id: session_id ?? '', execution_id: id },
-    end.outcome,
-    end.timeoutClock,
-  );
-  events.push([type, done]);
+  events.push({
+    type: 'metrics',
+    usage: usageOf(end),
+    cost: end.cost,
+    model: end.model,
+    provider: end.provider,
+    latency_ms: Math.round(end.latencyMs),
+    first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
+    tool_calls: end.toolCalls,
+  });
+  const ids = { session_id: session_id ?? '', execution_id: id };
+  events.push(doneEvent(ids, end.outcome, end.timeoutClock));
   return events;
 }
 

@@ -1,3 +1,5 @@
+import type { StreamEvent } from '../invocation/index.js';
+
 /**
  * The events of one turn, for any number of readers. Ids are epoch × 2^32 + n, so that the ids of a new owner are
  * above all older ones. A reader with an id of an older owner is told that the turn restarted, and reads it from
@@ -5,9 +7,19 @@
  */
 export interface LoggedEvent {
   readonly id: number;
+  readonly event: StreamEvent;
+}
+
+/** An event as clients and the store read it. */
+export interface EventText {
+  readonly id: number;
   readonly type: string;
-  /** JSON text of the data, without the type. */
+  /** JSON text of the event. */
   readonly data: string;
+}
+
+export function textOf({ id, event }: LoggedEvent): EventText {
+  return { id, type: event.type, data: JSON.stringify(event) };
 }
 
 const epochSize = 2 ** 32;
@@ -37,18 +49,14 @@ export class TurnLog {
     return this.#events;
   }
 
-  append(type: string, data: object): void {
-    if (!this.#closed) this.publish(this.prepare([[type, data]]));
+  append(event: StreamEvent): void {
+    if (!this.#closed) this.publish(this.prepare([event]));
   }
 
   /** The coming events with their ids, for the transaction that precedes their publication. */
-  prepare(coming: readonly (readonly [type: string, data: object])[]): readonly LoggedEvent[] {
+  prepare(coming: readonly StreamEvent[]): readonly LoggedEvent[] {
     const first = this.#epoch * epochSize + this.#events.length + 1;
-    return coming.map(([type, data], at) => ({
-      id: first + at,
-      type,
-      data: JSON.stringify({ type, ...data }),
-    }));
+    return coming.map((event, at) => ({ id: first + at, event }));
   }
 
   publish(events: readonly LoggedEvent[]): void {
@@ -80,7 +88,7 @@ export class TurnLog {
 }
 
 /** The index at which a reader that has seen `id` continues. */
-export function placeAfter(events: readonly LoggedEvent[], id: number): number {
+export function placeAfter(events: readonly { readonly id: number }[], id: number): number {
   const first = events[0];
   if (first === undefined || id <= 0) return 0;
   if (epochOfEvent(id) < epochOfEvent(first.id)) return 1;
@@ -97,27 +105,27 @@ interface Run {
 }
 
 /** The stored form: pieces of text are joined, and split again for a reader that continues in the middle. */
-export type CompactLog = readonly (LoggedEvent | Run)[];
+export type CompactLog = readonly (EventText | Run)[];
 
 export function compact(events: readonly LoggedEvent[]): CompactLog {
-  const log: (LoggedEvent | { id: number; type: 'delta' | 'thinking'; lengths: number[]; text: string })[] =
-    [];
-  for (const event of events) {
+  const log: (EventText | { id: number; type: 'delta' | 'thinking'; lengths: number[]; text: string })[] = [];
+  for (const logged of events) {
+    const { id, event } = logged;
     if (event.type !== 'delta' && event.type !== 'thinking') {
-      log.push(event);
+      log.push(textOf(logged));
       continue;
     }
-    const { content } = JSON.parse(event.data) as { content: string };
+    const { type, content } = event;
     const last = log.at(-1);
-    if (last !== undefined && 'lengths' in last && last.type === event.type) {
+    if (last !== undefined && 'lengths' in last && last.type === type) {
       last.lengths.push(content.length);
       last.text += content;
-    } else log.push({ id: event.id, type: event.type, lengths: [content.length], text: content });
+    } else log.push({ id, type, lengths: [content.length], text: content });
   }
   return log;
 }
 
-export function unfolded(log: CompactLog): LoggedEvent[] {
+export function unfolded(log: CompactLog): EventText[] {
   return log.flatMap((entry) => {
     if (!('lengths' in entry)) return [entry];
     let start = 0;

@@ -2,7 +2,6 @@
  * Adds a turn to its session's queue: it is checked against the session and durable before the caller gets an
  * answer. The caller fixes the id before the first attempt, so that a turn that is submitted twice is one turn.
  */
-import type { Turn } from '../../../generated/troupe/actors/v1/session.js';
 import type { ConsumerTouch } from '../consumers/index.js';
 import {
   type Author,
@@ -12,9 +11,10 @@ import {
   starterAfter,
 } from '../invocation/index.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
-import { LiveTurn, metadataOf } from './live-turn.js';
+import { hasValues, LiveTurn, metadataOf } from './live-turn.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
-import type { ExecutionRow, SessionRow, StoredInput } from './rows.js';
+import type { RequestedTurn } from './requests.js';
+import type { ExecutionRow, SessionRow } from './rows.js';
 import type { SessionState } from './session-state.js';
 
 /** One turn runs and this many wait; the next is refused. */
@@ -24,18 +24,12 @@ const fullQueueMs = 5_000;
 /** Recovery checks a row this long after its last sign of life. */
 export const lookAgainMs = 60_000;
 
-/** The caller, as the edge reports it. */
-export interface TurnAsker {
-  readonly key_id: string | null;
-  readonly user_id: string | null;
-}
-
 /** Returns the queued turn, or `elsewhere` if the turn has already ended and left the queue. */
 export async function acceptTurn(
   state: SessionState,
   activation: SessionActivation,
   parts: SessionActorParts,
-  wanted: Turn,
+  wanted: RequestedTurn,
   contactName: string | undefined,
 ): Promise<LiveTurn | 'elsewhere'> {
   const known = state.turn(wanted.executionId);
@@ -48,20 +42,20 @@ export async function acceptTurn(
   const nowMs = parts.time.wallMs();
   const now = new Date(nowMs).toISOString();
   const before = state.session;
-  const input = JSON.parse(wanted.inputJson) as StoredInput;
-  const session = sessionAfter(state, activation, { wanted, author: input.author, contactName, now });
+  const { author } = wanted.input;
+  const session = sessionAfter(state, activation, { wanted, author, contactName, now });
   if (state.queue.length > waitingMax) {
     const message = `The session already has ${waitingMax} waiting turns, the maximum. Try again later.`;
     throw tooManyRequests(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
   }
-  const turn = new LiveTurn(newExecution(wanted, input, session, activation, parts, now), activation.epoch);
+  const turn = new LiveTurn(newExecution(wanted, session, activation, parts, now), activation.epoch);
   turn.addUnstoredValues(wanted);
-  turn.log.append('metadata', metadataOf(turn.row));
-  if (state.queue.length > 0) turn.log.append('status', { state: 'queued' });
+  turn.log.append(metadataOf(turn.row));
+  if (state.queue.length > 0) turn.log.append({ type: 'status', state: 'queued' });
   state.session = session;
   state.add(turn);
   const name = { name: wanted.consumerDisplayName, inferred: wanted.nameInferred };
-  const touches = wanted.consumerKey === '' ? [] : touchesOf(session, name, now);
+  const touches = wanted.consumerKey === undefined ? [] : touchesOf(session, name, now);
   const entering = { touches, executions: [turn.row] };
   const write = changesOnlyCounts(before, session) ? entering : { ...entering, session };
   turn.accepted = activation.write(write).then((written) => {
@@ -97,20 +91,20 @@ export function beforeEntering(
   { nameOf, tenantAtWork }: SessionActorParts,
   { consumerKey, consumerDisplayName, nameInferred }: Entering,
 ): Promise<string | undefined> | undefined {
-  const isFirst = consumerKey !== '' && (session?.consumer_key ?? null) === null;
-  const wantsName = isFirst && (consumerDisplayName === '' || nameInferred);
+  const isFirst = consumerKey !== undefined && (session?.consumer_key ?? null) === null;
+  const wantsName = isFirst && (consumerDisplayName === undefined || nameInferred);
   if (!wantsName && erasing === undefined) return undefined;
   return (async () => {
     await erasing;
     const tenant = wantsName ? await tenantAtWork(address.group) : undefined;
-    return tenant === undefined ? undefined : nameOf(tenant.scope, consumerKey);
+    return tenant === undefined || consumerKey === undefined ? undefined : nameOf(tenant.scope, consumerKey);
   })();
 }
 
-type Entering = Pick<Turn, 'consumerKey' | 'consumerDisplayName' | 'nameInferred'>;
+type Entering = Pick<RequestedTurn, 'consumerKey' | 'consumerDisplayName' | 'nameInferred'>;
 
 interface Arrival {
-  readonly wanted: Turn;
+  readonly wanted: RequestedTurn;
   readonly author: Author | undefined;
   readonly contactName: string | undefined;
   readonly now: string;
@@ -135,10 +129,10 @@ function sessionAfter(
   const name = wanted.consumerDisplayName;
   return {
     ...base,
-    consumer_key: identityAfter(base.consumer_key, given(wanted.consumerKey)),
+    consumer_key: identityAfter(base.consumer_key, wanted.consumerKey),
     consumer_display_name: displayNameAfter(
       base.consumer_display_name ?? contactName ?? null,
-      name === '' ? undefined : { name, source: wanted.nameInferred ? 'inferred' : 'declared' },
+      name === undefined ? undefined : { name, source: wanted.nameInferred ? 'inferred' : 'declared' },
     ),
     started_by: starterAfter(base.started_by, author),
     last_arrival: base.last_arrival + 1,
@@ -149,12 +143,12 @@ function sessionAfter(
 /** Records that the session's consumer was seen; empty if the session has none. */
 export function touchesOf(
   session: SessionRow,
-  { name, inferred }: { readonly name: string; readonly inferred: boolean },
+  { name, inferred }: { readonly name: string | undefined; readonly inferred: boolean },
   at: string,
 ): readonly ConsumerTouch[] {
   if (session.consumer_key === null) return [];
   const { tenant_id, consumer_key, channel } = session;
-  const display_name = given(name) ?? null;
+  const display_name = name ?? null;
   return [
     { tenant_id, consumer_key, display_name, declared: display_name !== null && !inferred, channel, at },
   ];
@@ -200,35 +194,34 @@ export function newSession(
 }
 
 function newExecution(
-  wanted: Turn,
-  input: StoredInput,
+  wanted: RequestedTurn,
   session: SessionRow,
   { process }: SessionActivation,
   { seal, time }: SessionActorParts,
   now: string,
 ): ExecutionRow {
-  const { key_id, user_id } = JSON.parse(wanted.callerJson) as TurnAsker;
+  const { input, context, bindings } = wanted;
   return {
     tenant_id: session.tenant_id,
     id: wanted.executionId,
     session_id: session.id,
     agent_id: wanted.agentId,
     agent_version: null,
-    trigger_id: given(wanted.triggerId) ?? null,
+    trigger_id: wanted.triggerId ?? null,
     slot: session.slot,
     arrival: session.last_arrival,
     channel: wanted.channel,
-    key_id,
-    user_id,
+    key_id: wanted.keyId,
+    user_id: wanted.userId,
     status: 'queued',
     outcome: null,
     attempts: 0,
     worker: process,
     due_at: new Date(time.wallMs() + lookAgainMs).toISOString(),
     cancelled_by: null,
-    input: { ...input, deadline_ms: wanted.deadlineMs },
-    sealed_input: wanted.contextJson === '' ? null : seal(wanted.contextJson, wanted.executionId),
-    metadata: JSON.parse(wanted.metadataJson) as ExecutionRow['metadata'],
+    input: { ...input, needs_bindings: hasValues(bindings), deadline_ms: wanted.deadlineMs },
+    sealed_input: hasValues(context) ? seal(JSON.stringify(context), wanted.executionId) : null,
+    metadata: wanted.metadata,
     output: null,
     blocks: [],
     model: null,
@@ -244,9 +237,4 @@ function newExecution(
     started_at: null,
     finished_at: null,
   };
-}
-
-/** Protobuf turns an omitted field into an empty text. */
-export function given(text: string): string | undefined {
-  return text === '' ? undefined : text;
 }

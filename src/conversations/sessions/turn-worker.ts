@@ -193,7 +193,7 @@ export class TurnWorker {
       { stamp: { set: 'busy', process: this.#activation.process, forMs: deadlineMs + stampMarginMs } },
     );
     turn.deadlineAtMs = this.#parts.time.monotonicMs() + deadlineMs;
-    if (resumed) turn.log.append('status', { state: 'restarted' });
+    if (resumed) turn.log.append({ type: 'status', state: 'restarted' });
   }
 
   #emitter(turn: LiveTurn, claimed: Promise<void>): (event: TurnEvent) => void {
@@ -215,9 +215,8 @@ export class TurnWorker {
   #emit(turn: LiveTurn, event: TurnEvent): void {
     // Output of an older control epoch is dropped here, whatever its source.
     if (turn.muted || turn.finished) return;
-    const { type, ...data } = event;
     if (event.type === 'delta') turn.sentText += event.content;
-    turn.log.append(type, data);
+    turn.log.append(event);
   }
 
   async #record(turn: LiveTurn, steps: readonly RecordedStep[]): Promise<void> {

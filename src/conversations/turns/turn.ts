@@ -116,7 +116,7 @@ export type EndedBy = 'cancelled' | 'suspended' | 'lost';
 
 /** Events of a turn, as the session's readers see them. The session adds the ids and the first event, `metadata`. */
 export type TurnEvent =
-  | { readonly type: 'status'; readonly state: string }
+  | { readonly type: 'status'; readonly state: 'running' }
   | { readonly type: 'phase'; readonly name: 'load' | 'intent' | 'model' | 'tools' | 'finish' }
   | {
       readonly type: 'tool';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Operation } from './operation.js';
-import { refuseUnknownFields, refuseUnknownParameters } from './unknown-fields.js';
+import { refuseMistypedParameters, refuseUnknownFields } from './unknown-fields.js';
 import { validate } from './validate.js';
 
 type Query = Readonly<Record<string, string>>;
@@ -16,8 +16,9 @@ export function validBody(operation: Operation, body: unknown): unknown {
 
 /** The query as the operation's handler takes it; throws an error about the first parameter that is wrong. */
 export function validQuery({ query: schema, unknownFields }: Operation, query: Query): unknown {
-  if (unknownFields === 'refuse') refuseUnknownParameters(schema, query);
-  return schema === undefined ? {} : validate(schema, query);
+  if (schema === undefined) return {};
+  if (unknownFields === 'refuse') refuseMistypedParameters(schema, query);
+  return validate(schema, query);
 }
 
 /**

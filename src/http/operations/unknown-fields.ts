@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { didYouMean } from '../../kernel/closest-name.js';
+import { closestName, didYouMean } from '../../kernel/closest-name.js';
 import { PlatformError } from '../../kernel/errors.js';
 
 type Schema = z.core.$ZodTypes;
@@ -31,13 +31,23 @@ export function refuseUnknownFields(
   throw new PlatformError('unknown_field', { message: `${field} ${issue}`, details: { field, issue } });
 }
 
-/** Refuses a query parameter that the operation does not have. */
-export function refuseUnknownParameters(schema: z.ZodType | undefined, query: object): void {
-  const found = schema === undefined ? unknownKey(query, [], []) : unknownIn(schema, query, []);
-  if (found === undefined) return;
-  const field = found.path.join('.');
-  const issue = `is not a query parameter of this operation.${suggestion(found)}`;
+/**
+ * Refuses a query parameter that is a mistyped one of the operation. Others are ignored: browsers, proxies and caches add
+ * parameters of their own to addresses.
+ */
+export function refuseMistypedParameters(schema: z.ZodType, query: Readonly<Record<string, unknown>>): void {
+  const known = namesOf(schema);
+  const field = Object.keys(query).find(
+    (name) => !known.includes(name) && closestName(name, known) !== undefined,
+  );
+  if (field === undefined) return;
+  const issue = `is not a query parameter of this operation.${didYouMean(field, known)}`;
   throw new PlatformError('unknown_parameter', { message: `${field} ${issue}`, details: { field, issue } });
+}
+
+function namesOf(schema: z.core.$ZodType): readonly string[] {
+  const { def } = (schema as Schema)._zod;
+  return def.type === 'object' ? Object.keys(def.shape) : [];
 }
 
 function without(input: unknown, name: string): object {

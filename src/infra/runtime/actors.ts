@@ -101,12 +101,7 @@ export function createActors(parts: ActorsParts): Actors {
     for (const close of closing) await close();
   }
 
-  const pulse = pulseActor({
-    describe() {
-      if (open === undefined) throw new Error('the pulse actor was called before the start');
-      return open.node.describe();
-    },
-  });
+  const pulse = pulseActor();
   register(pulse);
   const beats = referencesTo(pulse, late);
   const pulses = new ReadinessProbes(pulse, beats, () => open?.node);

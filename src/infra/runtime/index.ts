@@ -6,3 +6,4 @@ export { countsOf } from './counts.js';
 export { toPlatformError } from './failures.js';
 export type { Actors, RecoveryHandle, TimersHandle } from './contract.js';
 export type { NodeReport } from './readiness-probes.js';
+export { requiredPart, UnreadableMessage, type WireEnum, wireEnum } from './wire-values.js';

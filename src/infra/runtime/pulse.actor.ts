@@ -1,21 +1,15 @@
-import { type Activation, type NodeDescription, type Slot, volatileActor } from '../../../cluster/index.js';
+import { type Activation, type Slot, volatileActor } from '../../../cluster/index.js';
 import { PulseServiceDefinition } from '../../../generated/troupe/actors/v1/pulse.js';
-
-/** The functions of the node that hosts a pulse actor. */
-export interface PulseHost {
-  describe(): NodeDescription;
-}
 
 export type PulseKind = ReturnType<typeof pulseActor>;
 
 /** A small actor whose answer shows that its node responds: a call to it takes the path of every other call. */
-export function pulseActor(host: PulseHost) {
+export function pulseActor() {
   return volatileActor({
     service: PulseServiceDefinition,
-    methods: { beat: { idempotent: true }, describe: { idempotent: true, lane: 'control' } },
+    methods: { beat: { idempotent: true } },
     create: (activation: Activation) => ({
       beat: () => ({ process: activation.process }),
-      describe: () => ({ description: JSON.stringify(host.describe()) }),
     }),
   });
 }

@@ -1,4 +1,4 @@
-import type { ClusterNode, Member, NodeDescription, ProcessId, Reference } from '../../../cluster/index.js';
+import type { ClusterNode, Member, NodeDescription, Reference } from '../../../cluster/index.js';
 import { ClusterError, targetOf } from '../../../cluster/index.js';
 import type { PulseServiceDefinition } from '../../../generated/troupe/actors/v1/pulse.js';
 import { type PulseKind, pulseKey } from './pulse.actor.js';
@@ -15,7 +15,7 @@ export interface NodeReport {
 const group = 'platform';
 const deadlineMs = 1_500;
 
-/** Finds the pulse actor of each node by its slots, and calls it. */
+/** Finds a pulse actor of this node by its slots, and collects what the nodes report of themselves. */
 export class ReadinessProbes {
   readonly #kind: PulseKind;
   readonly #beats: Beats;
@@ -31,8 +31,11 @@ export class ReadinessProbes {
   async beat(): Promise<void> {
     const node = this.#node();
     if (node === undefined) throw new ClusterError('not_serving', 'this node has not started');
-    const key = this.#keyOf(node, node.process) ?? 'pulse-0';
-    await this.#beats(group, key).beat({}, { deadlineMs });
+    const ownKey = pulseKey(
+      (key) => targetOf(this.#kind, group, key).slot,
+      (slot) => node.ring.ownerOf(slot)?.process === node.process,
+    );
+    await this.#beats(group, ownKey ?? 'pulse-0').beat({}, { deadlineMs });
   }
 
   /** Reports of every node with slots and of this node; this node's own needs no call. */
@@ -40,39 +43,18 @@ export class ReadinessProbes {
     const node = this.#node();
     if (node === undefined) return [];
     const { members } = node.ring.view;
-    const asked = Promise.all(
-      members.map(async (member): Promise<NodeReport> => {
-        if (member.process === node.process) return { member, description: node.describe() };
-        const key = this.#keyOf(node, member.process);
-        return { member, description: key === undefined ? undefined : await this.#ask(key, member.process) };
-      }),
+    const { nodes } = await node.describeCluster(deadlineMs);
+    const descriptions = new Map(
+      nodes.map((one) => [one.process, 'description' in one ? one.description : undefined]),
     );
-    if (members.some((member) => member.process === node.process)) return asked;
+    const reports = members.map((member) => ({ member, description: descriptions.get(member.process) }));
+    if (members.some((member) => member.process === node.process)) return reports;
     // A node without slots is not a member, but its report is included.
     const own = { process: node.process, address: '', roles: ['edge'] as const };
-    return [{ member: own, description: node.describe() }, ...(await asked)];
+    return [{ member: own, description: node.describe() }, ...reports];
   }
 
   describe(): NodeDescription | undefined {
     return this.#node()?.describe();
-  }
-
-  async #ask(key: string, process: ProcessId): Promise<NodeDescription | undefined> {
-    try {
-      const { description } = await this.#beats(group, key).describe({}, { deadlineMs });
-      const read = JSON.parse(description) as NodeDescription;
-      // The slot may have moved during the call.
-      return read.process === process ? read : undefined;
-    } catch {
-      // The report lists the node as one that did not answer.
-      return undefined;
-    }
-  }
-
-  #keyOf(node: ClusterNode, process: ProcessId): string | undefined {
-    return pulseKey(
-      (key) => targetOf(this.#kind, group, key).slot,
-      (slot) => node.ring.ownerOf(slot)?.process === process,
-    );
   }
 }

@@ -7,6 +7,7 @@ import type { QuotaReference } from './quota-requests.js';
 import type { QuotaRows } from './quota-rows.store.js';
 import { type QuotaActivation, Resident, type Residents } from './residents.js';
 import { TokenLedger } from './token-ledger.js';
+import { handOverToWire } from './wire/hand-over.js';
 
 /** The functions of a node's actors that quota needs. */
 export type QuotaActors = Pick<Actors, 'register' | 'references' | 'process' | 'surelyGone' | 'owns'>;
@@ -91,16 +92,12 @@ export class NodeQuotas implements QuotaHost {
 
   /** Sends the figures to the next owner, which the view already names. If it fails, windows start empty and a bound replaces the calls. */
   #handOver({ scope, activation, keyIds, tokens }: Resident): void {
-    const windows = this.counts.windowsOf(scope, keyIds).map(({ keyId, agesMs, counts }) => ({
-      keyId,
-      agesMs: agesMs.map((ageMs) => Math.max(0, Math.round(ageMs))),
-      counts: [...counts],
-    }));
-    const reservations = tokens.leftovers().map((one) => ({ ...one, withinMs: Math.round(one.withinMs) }));
+    const windows = this.counts.windowsOf(scope, keyIds);
+    const reservations = tokens.leftovers();
     if (windows.length === 0 && reservations.length === 0) return;
     const { knowsAll } = tokens;
     const told = this.quotaOf(scope.tenantId).handOver(
-      { epoch: activation.epoch, windows, reservations, knowsAll },
+      handOverToWire({ epoch: activation.epoch, windows, reservations, knowsAll }),
       { deadlineMs: handOverMs },
     );
     this.#follow('handing over a quota', told);

@@ -22,8 +22,9 @@ import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import type { LocalAdmission } from './admission.js';
 import type { QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten } from './quota-actor.store.js';
 import { directForMs, type Resident } from './residents.js';
-import type { Reserved } from './token-ledger.js';
-import { keyOf, limitsOf, unavailable, verdictOf } from './verdicts.js';
+import { entryFromWire, unavailable, verdictToWire } from './wire/admission.js';
+import { handOverFromWire } from './wire/hand-over.js';
+import { claimFromWire, reservedToWire } from './wire/tokens.js';
 
 /**
  * The limits of one tenant, counted in one place for all nodes. The figures are in the memory of the actor's node
@@ -85,17 +86,18 @@ class QuotaActor {
   refund({ entries, agesMs }: RefundRequest) {
     const { scope } = this.#resident;
     for (const [index, entry] of entries.entries()) {
-      this.#host.counts.takeBackWork(scope, limitsOf(entry), keyOf(scope, entry), agesMs[index] ?? 0);
+      const { limits, key } = entryFromWire(scope, entry);
+      this.#host.counts.takeBackWork(scope, limits, key, agesMs[index] ?? 0);
     }
     return {};
   }
 
   reserve(request: ReserveRequest, call: Call): ReserveResponse | Promise<ReserveResponse> {
     this.#resident.called();
-    const reserved = this.#resident.tokens.reserve(request);
-    if (!(reserved instanceof Promise)) return answerOf(reserved);
+    const reserved = this.#resident.tokens.reserve(claimFromWire(request));
+    if (!(reserved instanceof Promise)) return reservedToWire(reserved);
     call.letNextIn();
-    return reserved.then(answerOf);
+    return reserved.then(reservedToWire);
   }
 
   settle({ settlements }: SettleRequest) {
@@ -105,7 +107,8 @@ class QuotaActor {
     return {};
   }
 
-  handOver({ windows, reservations, knowsAll }: HandOverRequest) {
+  handOver(request: HandOverRequest) {
+    const { windows, reservations, knowsAll } = handOverFromWire(request);
     this.#host.counts.mergeWindows(this.#resident.scope, windows);
     this.#resident.tokens.takeOver(reservations, knowsAll);
     return {};
@@ -118,20 +121,19 @@ class QuotaActor {
   #decide(entry: AdmitEntry): Ready<AdmitAnswer> {
     const { scope, keyIds } = this.#resident;
     const { counts } = this.#host;
-    const key = keyOf(scope, entry);
-    const limits = limitsOf(entry);
+    const { key, limits, enters, works } = entryFromWire(scope, entry);
     if (key !== undefined) keyIds.add(key.keyId);
-    const first = !entry.enters
+    const first = !enters
       ? undefined
       : key === undefined
         ? counts.lookAtTenant(scope, limits)
         : counts.admitKey(key);
-    const shown = first === undefined ? undefined : verdictOf(first);
-    if (first?.refusal !== undefined || !entry.works) return { entry: shown, work: undefined };
+    const shown = first === undefined ? undefined : verdictToWire(first);
+    if (first?.refusal !== undefined || !works) return { entry: shown, work: undefined };
     const work = counts.admitTenantWork(scope, limits, key);
-    if (!(work instanceof Promise)) return { entry: shown, work: verdictOf(work) };
+    if (!(work instanceof Promise)) return { entry: shown, work: verdictToWire(work) };
     return work.then(
-      (admitted) => ({ entry: shown, work: verdictOf(admitted) }),
+      (admitted) => ({ entry: shown, work: verdictToWire(admitted) }),
       // If the count cannot be kept, nothing is admitted; the asking node reports it.
       () => ({ entry: shown, work: unavailable }),
     );
@@ -140,12 +142,4 @@ class QuotaActor {
 
 function areThere(answers: Ready<AdmitAnswer>[]): answers is AdmitAnswer[] {
   return !answers.some((answer) => answer instanceof Promise);
-}
-
-function answerOf(reserved: Reserved): ReserveResponse {
-  return {
-    refused: reserved.outcome === 'used up',
-    busy: reserved.outcome === 'busy',
-    used: reserved.outcome === 'used up' ? reserved.used : 0,
-  };
 }

@@ -5,7 +5,7 @@ import type { Admission, Admitted, RateClass, RateFigures, WorkAhead } from '../
 import type { CountedKey, LocalAdmission } from './admission.js';
 import type { QuotaRequests } from './quota-requests.js';
 import type { Resident, Residents } from './residents.js';
-import { admittedOf, entryOf } from './verdicts.js';
+import { entryToWire, verdictFromWire } from './wire/admission.js';
 
 /**
  * Admission with one count for all nodes: the tenant's quota actor counts the tenant and its keys; each node counts
@@ -61,13 +61,13 @@ export class SharedAdmission implements Admission {
 
   async #ask(caller: TenantCaller, rate: RateClass): Promise<Admitted> {
     const works = rate === 'model-work';
-    const entry = entryOf(caller.limits, keyOf(caller), { enters: true, works });
+    const entry = entryToWire({ limits: caller.limits, key: keyOf(caller), enters: true, works });
     const askedAtMs = this.#questions.nowMs();
     const answer = await this.#questions.ask(caller.scope, entry);
-    const first = admittedOf(answer.entry);
+    const first = verdictFromWire(answer.entry);
     if (first.refusal !== undefined || !works) return first;
     const refund = (): void => this.#questions.refund(caller.scope, entry, askedAtMs);
-    const admitted = admittedOf(answer.work);
+    const admitted = verdictFromWire(answer.work);
     return {
       ...first,
       ahead: { admitted, refund: admitted.refusal === undefined ? refund : nothingCounted },
@@ -75,8 +75,8 @@ export class SharedAdmission implements Admission {
   }
 
   #askForWork(scope: TenantScope, limits: TenantLimits, key: CountedKey | undefined): Promise<Admitted> {
-    const entry = entryOf(limits, key, { enters: false, works: true });
-    return this.#questions.ask(scope, entry).then(({ work }) => admittedOf(work));
+    const entry = entryToWire({ limits, key, enters: false, works: true });
+    return this.#questions.ask(scope, entry).then(({ work }) => verdictFromWire(work));
   }
 }
 

@@ -10,6 +10,7 @@ import type { QuotaRequests } from './quota-requests.js';
 import type { QuotaRows } from './quota-rows.store.js';
 import type { Residents } from './residents.js';
 import { type Reserved, TokenLedger, type TokenClaim } from './token-ledger.js';
+import { claimToWire, reservedFromWire } from './wire/tokens.js';
 
 /** An attempt at a vendor that the platform pays for. */
 export interface TokenRequest {
@@ -110,9 +111,7 @@ export class SharedTokens implements Tokens {
   async #ask(scope: TenantScope, wish: TokenClaim): Promise<Reserved> {
     try {
       const quota = this.#quotas.quotaOf(scope.tenantId);
-      const { refused, busy, used } = await quota.reserve({ ...wish }, { deadlineMs: reserveMs });
-      if (refused) return { outcome: 'used up', used };
-      return { outcome: busy ? 'busy' : 'reserved' };
+      return reservedFromWire(await quota.reserve(claimToWire(wish), { deadlineMs: reserveMs }));
     } catch (error) {
       // The reservation may have been made all the same, for an attempt that will not run.
       this.#questions.settle(scope, { attemptId: wish.attemptId, reserved: 0, tokens: 0 });

@@ -1,6 +1,7 @@
 // The session's actor on a node that is alone, over real tables; the turns are real too.
 import { randomUUID } from 'node:crypto';
 import {
+  type ActorKindOf,
   clusterConfig,
   GroupCommit,
   openLoneNode,
@@ -15,7 +16,8 @@ import type { RunnableAgent } from '../../../src/agents/index.js';
 import type { Author } from '../../../src/conversations/invocation/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import type { SessionActorParts, SessionService } from '../../../src/conversations/sessions/parts.js';
-import { sessionActor } from '../../../src/conversations/sessions/session.actor.js';
+import { sessionActor, type SessionCommits } from '../../../src/conversations/sessions/session.actor.js';
+import { turnToWire } from '../../../src/conversations/sessions/wire/turns.js';
 import { sessionTables } from '../../../src/conversations/sessions/session.store.js';
 import { agentOf, type TurnsBench } from '../builders/turns.js';
 
@@ -41,17 +43,15 @@ export async function echoingAgent(bench: TurnsBench): Promise<RunnableAgent> {
   return { ...agentOf(), id: (made.body.data as { id: string }).id };
 }
 
-export async function startSessionNode(options: SessionNodeOptions): Promise<SessionNode> {
-  const { databaseUrl, bench, agent, sessionId, name, turns = bench.turns, time = systemTime } = options;
-  const config = clusterConfig();
-  const store = new PostgresFenceStore(sessionTables, {
-    databaseUrl,
-    role: 'troupe_writer',
-    statementTimeoutMs: config.statementTimeoutMs,
-    connectTimeoutMs: config.connectTimeoutMs,
-  });
+/** The kind of a session's actor without the platform around it. */
+export function sessionKind(
+  commits: SessionCommits,
+  self: SessionActorParts['self'],
+  options: Pick<SessionNodeOptions, 'bench' | 'agent' | 'turns' | 'time'>,
+): ActorKindOf<SessionService> {
+  const { bench, agent, turns = bench.turns, time = systemTime } = options;
   const tenant = { scope: bench.scope, limits: limitsOf('enterprise', {}) };
-  const kind = sessionActor(new GroupCommit(store, config, systemTime, systemRandom), {
+  return sessionActor(commits, {
     turns,
     agents: { runnableAgent: () => agent, agentVersion: () => Promise.resolve(agent.snapshot) },
     tenantAtWork: () => tenant,
@@ -61,7 +61,7 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
     seal: (text) => text,
     unseal: (text) => text,
     olderMessages: () => Promise.resolve([]),
-    self: (group, key) => node.actor(kind, group, key),
+    self,
     armExpiry: () => undefined,
     time,
     newId: randomUUID,
@@ -69,6 +69,20 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
       throw error;
     },
   });
+}
+
+export async function startSessionNode(options: SessionNodeOptions): Promise<SessionNode> {
+  const { databaseUrl, bench, sessionId, name } = options;
+  const config = clusterConfig();
+  const store = new PostgresFenceStore(sessionTables, {
+    databaseUrl,
+    role: 'troupe_writer',
+    statementTimeoutMs: config.statementTimeoutMs,
+    connectTimeoutMs: config.connectTimeoutMs,
+  });
+  const commits = new GroupCommit(store, config, systemTime, systemRandom);
+  const self = (group: string, key: string): Reference<SessionService> => node.actor(kind, group, key);
+  const kind = sessionKind(commits, self, options);
   const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name) });
   return {
     session: node.actor(kind, bench.scope.tenantId, sessionId),
@@ -84,34 +98,33 @@ export function turnOf(
   executionId: string,
   author: Author = { kind: 'key', id: '5d0ab5ce-8e8c-4d7b-9f0c-0d6f3b0f7f11' },
 ): Parameters<SessionNode['session']['run']>[0] {
-  const input = {
-    message: 'good morning, everybody',
-    author,
-    declared_context: null,
-    accepted_fields: ['message'],
-    ignored_fields: [],
-    quick_replies: false,
-    role: 'owner',
-    needs_bindings: false,
-  };
   return {
-    turn: {
+    turn: turnToWire({
       executionId,
       agentId: agent.id,
       mustExist: false,
       ownSessionsOnly: false,
       channel: 'chat',
-      consumerKey: '',
-      consumerDisplayName: '',
+      consumerKey: undefined,
+      consumerDisplayName: undefined,
       nameInferred: false,
-      inputJson: JSON.stringify(input),
-      contextJson: '',
-      bindingsJson: '',
-      metadataJson: '{}',
-      callerJson: JSON.stringify({ key_id: null, user_id: null }),
-      triggerId: '',
+      input: {
+        message: 'good morning, everybody',
+        author,
+        declared_context: null,
+        accepted_fields: ['message'],
+        ignored_fields: [],
+        quick_replies: false,
+        role: 'owner',
+      },
+      context: {},
+      bindings: {},
+      metadata: {},
+      keyId: null,
+      userId: null,
+      triggerId: undefined,
       deadlineMs: 60_000,
-    },
+    }),
     after: 0,
     follower: randomUUID(),
   };

@@ -86,9 +86,9 @@ test('a session of which nobody recorded who began it is nobody’s own', async 
   const author: Author = { kind: 'key', id: randomUUID() };
   const node = await start(sessionId, 'unrecorded');
   t.teardown(() => node.stop());
-  const { turn } = turnOf(agent, randomUUID());
-  const { author: _, ...unsigned } = JSON.parse(turn?.inputJson ?? '{}') as Record<string, unknown>;
-  await accept(node, author, { inputJson: JSON.stringify(unsigned) });
+  const { input } = turnOf(agent, randomUUID()).turn ?? t.fail();
+  if (input === undefined) throw new Error('there is an input');
+  await accept(node, author, { input: { ...input, author: undefined } });
   await t.throwsAsync(accept(node, author, { ownSessionsOnly: true }), refused);
   await accept(node, author);
   await eventually(async () => (await authorsOf(sessionId)).length === 2);

@@ -35,7 +35,7 @@ function nodeWith(name: string, sessionId: string): Promise<SessionNode> {
 async function run({ session }: SessionNode, executionId: string): Promise<readonly string[]> {
   const types: string[] = [];
   for await (const { events, elsewhere } of session.run(turnOf(agent, executionId), { deadlineMs: 30_000 })) {
-    types.push(...events.map(({ type }) => type), ...(elsewhere ? ['elsewhere'] : []));
+    types.push(...events.map(({ event }) => event?.$case ?? ''), ...(elsewhere ? ['elsewhere'] : []));
   }
   return types;
 }

@@ -4,6 +4,7 @@ import test from 'ava';
 import type pg from 'pg';
 import { systemTime, type Time } from '../../../../cluster/index.js';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
+import { controlToWire } from '../../../../src/conversations/sessions/wire/session-requests.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { ownerView } from '../../../support/database/owner-view.js';
@@ -32,7 +33,13 @@ const within = { deadlineMs: 60_000 };
 const patient: Time = { ...systemTime, after: (ms, action) => systemTime.after(ms * 60, action) };
 
 function handOff({ session }: SessionNode): Promise<unknown> {
-  const request = { kind: 'handoff', reason: '', by: 'a test', expiresInSeconds: 0, ifEpoch: 0 };
+  const request = controlToWire({
+    change: 'handoff',
+    reason: undefined,
+    by: 'a test',
+    expiresInSeconds: undefined,
+    ifEpoch: undefined,
+  });
   return session.control(request, within);
 }
 
@@ -71,8 +78,8 @@ test('a handoff is answered behind the text of a turn whose end is durable, also
   const reading = (async () => {
     for await (const { events, barrier } of node.session.run(turn, within)) {
       if (barrier > 0) await node.session.passed({ follower: turn.follower, barrier }, within);
-      order.push(...events.map(({ type }) => type).filter((type) => type === 'response'));
-      if (events.some(({ type }) => type === 'done')) return;
+      order.push(...events.map(({ event }) => event?.$case ?? '').filter((type) => type === 'response'));
+      if (events.some(({ event }) => event?.$case === 'done')) return;
     }
   })();
   await eventually(() => turnHasEnded(executionId), { what: 'the end of the turn is durable' });
@@ -100,7 +107,7 @@ test('a handoff is answered when those who read the end of a turn have handed it
   const events = node.session.run(turnOf(agent, executionId), within);
   for (let isDone = false; !isDone;) {
     const { value } = await events.next();
-    isDone = value?.events.some(({ type }) => type === 'done') ?? true;
+    isDone = value?.events.some(({ event }) => event?.$case === 'done') ?? true;
   }
   const handed = handOff(node).then(() => order.push('answered'));
   await eventually(() => isHandedOff(sessionId), { what: 'the handoff is durable' });

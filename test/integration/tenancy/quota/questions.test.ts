@@ -14,7 +14,8 @@ import { readSettings } from '../../../../src/kernel/config/index.js';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { createLog } from '../../../../src/infra/diagnostics/index.js';
 import { QuotaRequests } from '../../../../src/tenancy/quota/quota-requests.js';
-import { entryOf, unavailable } from '../../../../src/tenancy/quota/verdicts.js';
+import { entryToWire, unavailable } from '../../../../src/tenancy/quota/wire/admission.js';
+import { reservedToWire } from '../../../../src/tenancy/quota/wire/tokens.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
 import { openStore } from '../../../../src/infra/storage/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -24,7 +25,8 @@ const database = databaseOfFile(test);
 function entry(keyPerMinute: number): AdmitEntry {
   const scope = tenantScope(randomUUID());
   const key = { scope, keyId: randomUUID(), requestsPerMinute: keyPerMinute, quotaLimit: null };
-  return entryOf({ requestsPerMinute: 1, requestsPerDay: 1 }, key, { enters: true, works: false });
+  const limits = { requestsPerMinute: 1, requestsPerDay: 1 };
+  return entryToWire({ limits, key, enters: true, works: false });
 }
 
 test('what one turn of the event loop asks goes in one call for each tenant, and each gets its own answer', async (t) => {
@@ -45,8 +47,8 @@ test('what one turn of the event loop asks goes in one call for each tenant, and
     create: () => ({
       admit({ entries }: AdmitRequest) {
         asked.push(entries.length);
-        const answers = entries.map(({ keyPerMinute }) => ({
-          entry: { ...unavailable, limit: keyPerMinute },
+        const answers = entries.map(({ key }) => ({
+          entry: { ...unavailable, limit: key?.perMinute ?? 0 },
           work: undefined,
         }));
         return { answers };
@@ -59,7 +61,7 @@ test('what one turn of the event loop asks goes in one call for each tenant, and
         told.push(`settled ${settlements.map(({ tokens }) => tokens).join(' ')}`);
         return {};
       },
-      reserve: () => ({ refused: false, busy: false, used: 0 }),
+      reserve: () => reservedToWire({ outcome: 'reserved' }),
       handOver: () => ({}),
     }),
   });

@@ -1,7 +1,8 @@
 // A turn's events on their way to a client that reads slowly, or not at all.
 import test from 'ava';
-import type { RunResponse } from '../../../../generated/troupe/actors/v1/session.js';
+import { doneEvent, type StreamEvent } from '../../../../src/conversations/invocation/index.js';
 import { EventPump, type PumpSource } from '../../../../src/conversations/sessions/event-pump.js';
+import type { TurnEvents } from '../../../../src/conversations/sessions/requests.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 
@@ -56,13 +57,13 @@ class Owner implements PumpSource {
   asked = 0;
   #waiting:
     | {
-        readonly resolve: (message: IteratorResult<RunResponse>) => void;
+        readonly resolve: (message: IteratorResult<TurnEvents>) => void;
         readonly reject: (error: Error) => void;
       }
     | undefined;
   #id = 0;
 
-  readonly events: AsyncIterableIterator<RunResponse> = {
+  readonly events: AsyncIterableIterator<TurnEvents> = {
     next: () => {
       this.asked += 1;
       return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }));
@@ -81,12 +82,12 @@ class Owner implements PumpSource {
     return Promise.resolve(undefined);
   }
 
-  async say(types: readonly string[], more: Partial<RunResponse> = {}): Promise<void> {
+  async say(types: readonly StreamEvent['type'][], more: Partial<TurnEvents> = {}): Promise<void> {
     const waiting = await eventually(() => this.#waiting, { what: 'the pump reads on' });
     this.#waiting = undefined;
     const events = types.map((type) => {
       this.#id += 1;
-      return { id: this.#id, type, dataJson: JSON.stringify({ type, content: `text ${this.#id}` }) };
+      return { id: this.#id, event: eventOf(type, `text ${this.#id}`) };
     });
     waiting.resolve({
       done: false,
@@ -102,6 +103,27 @@ class Owner implements PumpSource {
 
   get isRead(): boolean {
     return this.#waiting !== undefined;
+  }
+}
+
+/** An event whose text shows which one it is. */
+function eventOf(type: StreamEvent['type'], content: string): StreamEvent {
+  const ids = { session_id: content, execution_id: 'e' };
+  switch (type) {
+    case 'delta':
+    case 'thinking':
+    case 'response':
+      return { type, content };
+    case 'metadata':
+      return { type, accepted_fields: [], ignored_fields: [], ...ids };
+    case 'tool':
+      return { type, call_id: 'c', name: content, state: 'started' };
+    case 'status':
+      return { type, state: 'running' };
+    case 'done':
+      return doneEvent(ids, 'COMPLETED');
+    default:
+      throw new Error(`no event ${type}`);
   }
 }
 
@@ -140,7 +162,7 @@ test('an owner is not read on while a megabyte waits for a slow client', async (
   const { client, owner, running } = start();
   await owner.say(['metadata']);
   await eventually(() => client.isWaitedFor);
-  const big = { id: 9, type: 'delta', dataJson: JSON.stringify({ content: 'x'.repeat(1024 * 1024) }) };
+  const big = { id: 9, event: eventOf('delta', 'x'.repeat(1024 * 1024)) };
   await owner.say([], { events: [big] });
   await new Promise((resolve) => setImmediate(resolve));
   t.is(owner.asked, 2);

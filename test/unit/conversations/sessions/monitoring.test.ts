@@ -1,17 +1,17 @@
 import test from 'ava';
-import type { WatchResponse } from '../../../../generated/troupe/actors/v1/session.js';
+import type { WatchedEvents } from '../../../../src/conversations/sessions/requests.js';
 import { monitor } from '../../../../src/conversations/sessions/session-monitor.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 /** A session's events, which the test says one by one. */
-class Watched implements AsyncIterable<WatchResponse> {
-  readonly #said: WatchResponse[] = [];
+class Watched implements AsyncIterable<WatchedEvents> {
+  readonly #said: WatchedEvents[] = [];
   #ended = false;
   #wake: () => void = () => undefined;
 
-  say(id: number, type: string): void {
-    this.#said.push({ executionId: 'e-1', events: [{ id, type, dataJson: JSON.stringify({ type }) }] });
+  say(id: number, type: 'delta'): void {
+    this.#said.push({ executionId: 'e-1', events: [{ id, event: { type, content: '' } }] });
     this.#wake();
   }
 
@@ -20,7 +20,7 @@ class Watched implements AsyncIterable<WatchResponse> {
     this.#wake();
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<WatchResponse> {
+  async *[Symbol.asyncIterator](): AsyncIterator<WatchedEvents> {
     while (!this.#ended) {
       const next = this.#said.shift();
       if (next !== undefined) yield next;

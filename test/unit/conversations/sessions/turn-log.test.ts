@@ -1,14 +1,22 @@
 import test from 'ava';
-import { compact, placeAfter, TurnLog, unfolded } from '../../../../src/conversations/sessions/turn-log.js';
+import { doneEvent } from '../../../../src/conversations/invocation/index.js';
+import {
+  compact,
+  placeAfter,
+  textOf,
+  TurnLog,
+  unfolded,
+} from '../../../../src/conversations/sessions/turn-log.js';
 
 function log(epoch: number): TurnLog {
   const made = new TurnLog(epoch);
-  made.append('metadata', { session_id: 's' });
-  made.append('delta', { content: 'one ' });
-  made.append('delta', { content: 'two' });
-  made.append('thinking', { content: 'hm' });
-  made.append('delta', { content: ' three' });
-  made.append('done', { outcome: 'COMPLETED' });
+  const ids = { session_id: 's', execution_id: 'e' };
+  made.append({ type: 'metadata', accepted_fields: [], ignored_fields: [], ...ids });
+  made.append({ type: 'delta', content: 'one ' });
+  made.append({ type: 'delta', content: 'two' });
+  made.append({ type: 'thinking', content: 'hm' });
+  made.append({ type: 'delta', content: ' three' });
+  made.append(doneEvent(ids, 'COMPLETED'));
   return made;
 }
 
@@ -33,5 +41,5 @@ test('what is stored compactly unfolds into the very same events', (t) => {
   const { events } = log(7);
   const stored = JSON.parse(JSON.stringify(compact(events)));
   t.true(stored.length < events.length);
-  t.deepEqual(unfolded(stored), [...events]);
+  t.deepEqual(unfolded(stored), events.map(textOf));
 });
