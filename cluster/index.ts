@@ -40,6 +40,7 @@ export { type Deadlined, Deadlines } from './time/deadlines.js';
 export { SystemLoopLag, type LoopLag, type LoopLagReading } from './time/loop-lag.js';
 export * from './time/system.js';
 export * from './time/time.js';
+export { type Timers, within, withinSignal } from './time/within.js';
 export { GrpcPeers } from './links/grpc/peers.js';
 export { examineTls, type ExaminedTls } from './links/grpc/examine-tls.js';
 export { isLoopback } from './links/grpc/loopback.js';

@@ -190,6 +190,48 @@ test('each outside protocol has one user', (t) => {
   t.deepEqual(wrong, []);
 });
 
+/**
+ * The places of the platform that use the machine's clock, timers or chance themselves, each with the reason. A path that
+ * ends with a slash stands for its folder. Everything else gets them handed in, so that tests can hand in their own.
+ */
+const ownClock: Readonly<Record<string, string>> = {
+  'src/infra/platform/': 'provides the ids and the chance that are handed in',
+  'src/app/command/': 'the program itself: it begins and ends the process',
+  'src/app/main.ts': 'hands the clock and chance of the machine to the node',
+  'src/app/seed/': 'makes up the demo account, once, at the start of the program',
+  'src/infra/diagnostics/logger.ts': 'the log is there before anything is handed in',
+  'src/infra/diagnostics/log-destination.ts': 'flushes the log of the process until its very end',
+  'src/infra/egress/': 'bounds real sockets, which no other clock moves',
+  'src/infra/runtime/actors.ts':
+    'leases are kept by the clock of the machine, whatever clock the platform is given',
+  'src/infra/sandbox/orphan-guard.worker.ts': 'a thread of a child process',
+  'src/infra/storage/embedded/': 'starts and keeps PostgreSQL in processes of their own',
+  'src/infra/storage/migrate.ts': 'runs before there is a store to hand anything to',
+};
+
+const usesClockOrChance =
+  /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval|Immediate)\(|\bperformance\.now\b|\brandom(?:UUID|Bytes|Int|Fill)\(|\bgetRandomValues\b|\bAbortSignal\.timeout\b|'node:timers|\bhrtime\b|\bsystem(?:Time|Random|Ids|Platform)\b/;
+
+const hasOwnClock = (path: string): boolean =>
+  Object.keys(ownClock).some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place));
+
+test('clock and chance are handed in everywhere in the platform', (t) => {
+  const wrong = platform.filter(
+    ({ path, text }) => usesClockOrChance.test(withoutComments(text)) && !hasOwnClock(path),
+  );
+  t.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+  const idle = Object.keys(ownClock).filter(
+    (place) =>
+      !platform.some(
+        ({ path, text }) => path.startsWith(place) && usesClockOrChance.test(withoutComments(text)),
+      ),
+  );
+  t.deepEqual(idle, [], 'these places no longer need their exception');
+});
+
 test('clock, chance and environment are handed in', (t) => {
   const environment = platform.filter(
     ({ path, text }) =>

@@ -1,11 +1,11 @@
 // Buffers that are open at once in one node: how late each is flushed, and how much memory it uses. During the
 // measurement as many buffers open as end, so that intake continues. A flush starts no turn.
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { systemPlatform } from '../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../cluster/index.js';
 import { tenantScope } from '../../src/kernel/tenant-scope.js';
 import { createSealer } from '../../src/infra/sealing/index.js';
@@ -39,7 +39,9 @@ export async function measureWindows(windows: number): Promise<void> {
   const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
   const inbox = writers.writer(acceptTarget);
   const target = flushTarget({ holdMs: windowMs, keepMs: 3_600_000 });
-  const seal = new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
+  const seal = new MessageSealer(
+    createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random }),
+  );
   // The session id contains the index of the window.
   const all = windows + Math.ceil((windows * measuredMs) / windowMs);
   const endsAt = new Float64Array(all);
@@ -52,6 +54,7 @@ export async function measureWindows(windows: number): Promise<void> {
       gates: { isDenied: () => false },
       live: { get: () => undefined },
       seal,
+      ids: systemPlatform.ids,
       writer: writers.writer(target, flushLimits),
     }),
     runner: {

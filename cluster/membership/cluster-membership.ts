@@ -1,7 +1,7 @@
 import { ClusterError } from '../errors.js';
 import type { ProcessId } from '../ids/ids.js';
 import { sleep, type Timer } from '../time/time.js';
-import { within } from '../time/within.js';
+import { answerWithin } from '../time/within.js';
 import { Electorate } from './electorate.js';
 import { GoneProcesses } from './gone-processes.js';
 import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
@@ -204,7 +204,7 @@ export class ClusterMembership implements Membership {
     if (!wasFenced) this.#standing = 'left';
     try {
       const release = store.release(this.#departing());
-      await within(time, config.memberStoreTimeoutMs, 'releasing the lease', release);
+      await answerWithin(time, config.memberStoreTimeoutMs, 'releasing the lease', release);
     } catch (error) {
       // The lease then expires on the observers' clocks.
       this.#emit({ event: 'store_failed', error });

@@ -1,6 +1,6 @@
 import type { ClusterConfig } from '../config.js';
 import type { Time } from '../time/time.js';
-import { within } from '../time/within.js';
+import { answerWithin } from '../time/within.js';
 import type { ViewNumbers } from './member-store.js';
 import type { Member, View } from './membership.js';
 import type { PeerProbe } from './peer-probe.js';
@@ -32,7 +32,7 @@ export function confirmedByPeers(parts: ConfirmationParts, view: View): Promise<
       const enough = promises === workers || (unseized && promises * 2 > workers);
       if (enough || outstanding === 0) resolve(enough);
     };
-    const seized = within(time, config.probeTimeoutMs, 'the seized view number', numbers.seized());
+    const seized = answerWithin(time, config.probeTimeoutMs, 'the seized view number', numbers.seized());
     seized.then(
       (number) => {
         unseized = number <= view.number;

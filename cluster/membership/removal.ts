@@ -1,5 +1,5 @@
 import type { ProcessId } from '../ids/ids.js';
-import { within } from '../time/within.js';
+import { answerWithin } from '../time/within.js';
 import type { Lease, RemovalOutcome } from './member-store.js';
 import type { Member } from './membership.js';
 import { waitMs, type Perspective } from './perspective.js';
@@ -215,7 +215,7 @@ export class Removal {
     };
     try {
       const removal = store.remove(request);
-      const outcome = await within(time, config.memberStoreTimeoutMs, 'removing a lease', removal);
+      const outcome = await answerWithin(time, config.memberStoreTimeoutMs, 'removing a lease', removal);
       if (outcome.outcome === 'removed') {
         this.#context.emit({ event: 'removed', process, because });
         await this.#context.poll();

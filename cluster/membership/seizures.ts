@@ -1,5 +1,5 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
-import { within } from '../time/within.js';
+import { answerWithin } from '../time/within.js';
 import { waitMs, type Perspective } from './perspective.js';
 import type { Opposition } from './quorum.js';
 
@@ -100,12 +100,12 @@ export class Seizures {
     this.#readAtMs = time.monotonicMs();
     try {
       const asking = numbers.seized();
-      const seized = await within(time, config.statementTimeoutMs, 'the seized view number', asking);
+      const seized = await answerWithin(time, config.statementTimeoutMs, 'the seized view number', asking);
       this.#remember(seized);
       if (silent === undefined || seized > silent || !this.#context.mayChange()) return;
       const base = this.#context.storeView() ?? this.#context.view();
       const seizing = numbers.seize(base.number);
-      const number = await within(time, config.statementTimeoutMs, 'seizing a view number', seizing);
+      const number = await answerWithin(time, config.statementTimeoutMs, 'seizing a view number', seizing);
       this.#remember(number);
       this.#context.emit({ event: 'seized', number });
     } catch (error) {

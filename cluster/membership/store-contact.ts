@@ -1,6 +1,6 @@
 import type { ClusterConfig } from '../config.js';
 import type { Time } from '../time/time.js';
-import { within } from '../time/within.js';
+import { answerWithin } from '../time/within.js';
 import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
 import type { Lease, MemberStore, Snapshot } from './member-store.js';
 import type { View } from './membership.js';
@@ -164,6 +164,6 @@ export class StoreContact {
   }
 
   #bounded<Result>(what: string, work: Promise<Result>): Promise<Result> {
-    return within(this.#time, this.#config.memberStoreTimeoutMs, what, work);
+    return answerWithin(this.#time, this.#config.memberStoreTimeoutMs, what, work);
   }
 }

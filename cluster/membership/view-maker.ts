@@ -1,6 +1,6 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type { Timer } from '../time/time.js';
-import { within } from '../time/within.js';
+import { answerWithin } from '../time/within.js';
 import type { Member, View } from './membership.js';
 import { waitMs, type Perspective } from './perspective.js';
 import { emptyView, makeView } from './view.js';
@@ -171,7 +171,7 @@ export class ViewMaker {
     const number = await this.#nextNumber(base);
     const view = makeView(number, wanted);
     const publication = store.publish(view, { generation, follows: base });
-    if (await within(time, config.memberStoreTimeoutMs, 'publishing a view', publication)) {
+    if (await answerWithin(time, config.memberStoreTimeoutMs, 'publishing a view', publication)) {
       this.#context.adopt(view);
     }
   }
@@ -216,7 +216,7 @@ export class ViewMaker {
 
   #takeNumber(base: View): Promise<ViewNumber> {
     const { numbers, time, config } = this.#context;
-    return within(time, config.statementTimeoutMs, 'the next view number', numbers.next(base.number));
+    return answerWithin(time, config.statementTimeoutMs, 'the next view number', numbers.next(base.number));
   }
 
   /**
@@ -236,7 +236,7 @@ export class ViewMaker {
     }
     if (this.#firstNumber === undefined) {
       const first = numbers.next(viewNumber(0));
-      this.#firstNumber = await within(time, config.statementTimeoutMs, 'the first view number', first);
+      this.#firstNumber = await answerWithin(time, config.statementTimeoutMs, 'the first view number', first);
     }
     return this.#firstNumber === 1;
   }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../kernel/chance.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import { invalidField, PlatformError } from '../kernel/errors.js';
 import type { JsonObject } from '../http/operations/index.js';
@@ -22,9 +22,11 @@ export const agentsMax = 5_000;
 /** Creates, reads and changes the working copies of agents. `publishing.ts` alone changes the published version. */
 export class Agents {
   readonly #store: Store;
+  readonly #ids: Ids;
 
-  constructor(store: Store) {
+  constructor(store: Store, ids: Ids) {
     this.#store = store;
+    this.#ids = ids;
   }
 
   async create(author: Author, fields: JsonObject): Promise<AgentRow> {
@@ -34,7 +36,7 @@ export class Agents {
         if ((await countAgents(author.scope, tx)) >= agentsMax) {
           throw new PlatformError('conflict', { message: `A tenant holds at most ${agentsMax} agents.` });
         }
-        return insertAgent(author.scope, tx, { id: randomUUID(), document, createdBy: author.id });
+        return insertAgent(author.scope, tx, { id: this.#ids.uuid(), document, createdBy: author.id });
       }),
     );
   }

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import type { Platform } from '../infra/platform/index.js';
 import { PlatformError } from '../kernel/errors.js';
-import type { Store } from '../infra/storage/index.js';
 import { agentsMax, refusingTakenName } from './agents.js';
 import { type AgentRow, countAgents, insertAgent, takenNames } from './agents.store.js';
 import type { Author } from './author.js';
@@ -15,7 +14,7 @@ const nameLengthMax = 100;
  * because they were approved for this same content.
  */
 export function duplicateAgent(
-  store: Store,
+  { store, ids }: Pick<Platform, 'store' | 'ids'>,
   author: Author,
   id: string,
   wanted: string | undefined,
@@ -30,13 +29,13 @@ export function duplicateAgent(
       const stem = `${agent.document.name.slice(0, nameLengthMax - 9)}-copy`;
       const name = wanted ?? freeName(stem, await takenNames(scope, tx, stem));
       const copy = await insertAgent(scope, tx, {
-        id: randomUUID(),
+        id: ids.uuid(),
         document: { ...agent.document, name: agentName.parse(name) },
         createdBy: author.id,
       });
       for (const { document, approved, tools, tools_read_at: toolsReadAt } of schemas) {
         await putSchema(scope, tx, copy.id, {
-          id: randomUUID(),
+          id: ids.uuid(),
           document,
           approved,
           tools,

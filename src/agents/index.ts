@@ -1,12 +1,11 @@
 // The public interface of agents: definitions, tools, states and versions. `conversations/turns` runs the turns.
-import type { Time } from '../../cluster/index.js';
 import type { Role } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { Egress } from '../infra/egress/index.js';
 import type { Expressions } from '../infra/expressions/index.js';
 import type { Operation } from '../http/operations/index.js';
 import type { Sandbox } from '../infra/sandbox/index.js';
-import type { ChangeFeed, Store } from '../infra/storage/index.js';
+import type { Platform } from '../infra/platform/index.js';
 import type { Vault } from '../tenancy/vault/index.js';
 import { Agents } from './agents.js';
 import { Checks } from './checks.js';
@@ -33,14 +32,11 @@ export { depthMax } from './sub-agents.js';
 export type { SchemaToolAnswer, SchemaToolCall } from './tools/schema-tools.js';
 export { ToolError, type ToolFailure } from './tools/tool-error.js';
 
-export interface AgentsDependencies {
-  readonly store: Store;
-  readonly feed: ChangeFeed;
+export interface AgentsOptions {
   readonly vault: Pick<Vault, 'find' | 'keep' | 'resolve' | 'addReferenceFinder'>;
   readonly egress: Egress;
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly expressions: Expressions;
-  readonly time: Time;
   /** Checks models before publication. Without it, models are not checked. */
   readonly models?: ModelChecks;
 }
@@ -65,12 +61,15 @@ export interface AgentsSubject {
   stop(): Promise<void>;
 }
 
-export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
-  const { store, feed, vault, egress, sandbox, expressions, time, models } = dependencies;
+export function createAgents(
+  platform: Pick<Platform, 'store' | 'changes' | 'time' | 'ids'>,
+  { vault, egress, sandbox, expressions, models }: AgentsOptions,
+): AgentsSubject {
+  const { store, changes: feed, time, ids } = platform;
   vault.addReferenceFinder(findSecretReferences);
-  const agents = new Agents(store);
-  const publishing = new Publishing(store, feed, new Checks(vault, egress, sandbox), models);
-  const schemas = new Schemas(store, vault, egress);
+  const agents = new Agents(store, ids);
+  const publishing = new Publishing(platform, new Checks(vault, egress, sandbox), models);
+  const schemas = new Schemas({ store, vault, egress, ids });
   const toolTests = new ToolTest({ store, vault, egress, expressions, time, schemas });
   const live = new LiveAgents(store, feed);
   const running = new RunningAgents(store, live);
@@ -81,7 +80,7 @@ export function createAgents(dependencies: AgentsDependencies): AgentsSubject {
         agents,
         publishing,
         models,
-        duplicate: (author, id, name) => duplicateAgent(store, author, id, name),
+        duplicate: (author, id, name) => duplicateAgent({ store, ids }, author, id, name),
       }),
       ...versionOperations(new Versions(store), publishing),
       ...schemaOperations(schemas, toolTests),

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { isUuid } from '../kernel/uuid.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import { type ChangeFeed, sql, type Store } from '../infra/storage/index.js';
 import { agentTopic } from './changes.js';
@@ -30,7 +31,6 @@ interface Load {
 
 /** Total size of the cached agents, as JSON. */
 const keptCharsMax = 64 * 1024 * 1024;
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Caches the published agents that this node was asked for. The change feed removes outdated entries; while the
@@ -64,7 +64,7 @@ export class LiveAgents {
    * Undefined if the agent is not published or belongs to another tenant. A cached agent is returned synchronously.
    */
   get(scope: TenantScope, id: string): LiveAgent | undefined | Promise<LiveAgent | undefined> {
-    if (!uuid.test(id)) return undefined;
+    if (!isUuid(id)) return undefined;
     if (!this.#feed.isFresh()) return this.#read(scope, id);
     const key = keyOf(scope.tenantId, id);
     return this.#kept.get(key) ?? this.#loads.get(key)?.agent ?? this.#load(scope, id, key);

@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import {
+  cutPage,
   declare,
-  list,
-  listShape,
   one,
   oneShape,
   type Operation,
+  optionalLimit,
+  optionalPage,
+  optionalPageShape,
   pageQuery,
+  queryFlag,
+  rowsFor,
   tenantUser,
 } from '../http/operations/index.js';
 import type { Agents } from './agents.js';
@@ -19,7 +23,6 @@ import { type ModelChecks, modelWarnings } from './models.js';
 import type { PublishConfig, Publishing } from './publishing.js';
 
 const agentParams = z.object({ id: z.uuid() });
-const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
 const paging = {
   limit: pageQuery.shape.limit,
   cursor: z.guid().optional(),
@@ -39,7 +42,7 @@ const publishBody = z.object({
     .describe('Omitted fields keep their values from the last publication.'),
 });
 
-const listed = z.object({ ...listShape(agentSummary).shape, next_cursor: z.string().nullable().optional() });
+const listed = optionalPageShape(agentSummary);
 
 /** An agent of another tenant returns 404, and so does an unpublished agent for a member. */
 const one404 = { params: agentParams, absent: 'agent_not_found' } as const;
@@ -73,7 +76,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
       query: z.object({
         status: z.enum(statuses).optional(),
         type: z.enum(agentTypes).optional(),
-        includeArchived: flag.optional(),
+        includeArchived: queryFlag.optional(),
         createdBy: z.guid().optional(),
         ...paging,
       }),
@@ -254,14 +257,8 @@ function limitsOf(config: z.output<typeof publishBody>['config']): PublishConfig
 }
 
 async function answerList(agents: Agents, author: Author, filter: AgentFilter) {
-  const { limit, after } = filter;
-  if (limit === undefined && after === undefined) {
-    return list((await agents.list(author, filter)).map(summaryOf));
-  }
-  const size = limit ?? 50;
-  // Reads one row more than the page holds to learn whether a next page exists.
-  const rows = await agents.list(author, { ...filter, limit: size + 1 });
-  const page = rows.slice(0, size);
-  const next_cursor = rows.length > size ? (page.at(-1)?.id ?? null) : null;
-  return { ...list(page.map(summaryOf)), next_cursor };
+  const limit = optionalLimit({ limit: filter.limit, cursor: filter.after });
+  const found = await agents.list(author, { ...filter, limit: rowsFor(limit) });
+  const { rows, nextCursor } = cutPage(found, limit, ({ id }) => id);
+  return optionalPage(rows.map(summaryOf), nextCursor);
 }

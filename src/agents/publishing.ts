@@ -1,7 +1,9 @@
+import { withinSignal } from '../../cluster/index.js';
+import type { Platform } from '../infra/platform/index.js';
 import { recordAudit } from '../tenancy/audit/index.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import { PlatformError } from '../kernel/errors.js';
-import type { ChangeFeed, Store, TenantTransaction } from '../infra/storage/index.js';
+import type { TenantTransaction } from '../infra/storage/index.js';
 import { present, refusingTakenName } from './agents.js';
 import { type AgentRow, lockAgent, publishVersion, withdraw } from './agents.store.js';
 import type { Author } from './author.js';
@@ -29,14 +31,20 @@ const checkTimeoutMs = 30_000;
 
 /** Changes the states of an agent and its published version. Each change is audited and announced to every node. */
 export class Publishing {
-  readonly #store: Store;
-  readonly #feed: ChangeFeed;
+  readonly #store: Platform['store'];
+  readonly #changes: Platform['changes'];
+  readonly #time: Platform['time'];
   readonly #checks: Checks;
   readonly #models: ModelChecks | undefined;
 
-  constructor(store: Store, feed: ChangeFeed, checks: Checks, models?: ModelChecks) {
+  constructor(
+    { store, changes, time }: Pick<Platform, 'store' | 'changes' | 'time'>,
+    checks: Checks,
+    models?: ModelChecks,
+  ) {
     this.#store = store;
-    this.#feed = feed;
+    this.#changes = changes;
+    this.#time = time;
     this.#checks = checks;
     this.#models = models;
   }
@@ -53,7 +61,7 @@ export class Publishing {
       return { ...copy, issues: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
     const parameters = await this.#checks.parameters(scope, schemas);
-    const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
+    const outside = await this.#network(author, schemas, signal);
     const models = await this.#unknownModels(author, agent);
     return { agent, issues: [...models, ...parameters, ...issues, ...outside.issues] };
   }
@@ -139,7 +147,7 @@ export class Publishing {
       return { ...copy, local: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
     const parameters = await this.#checks.parameters(scope, schemas);
-    const outside = await this.#checks.network(scope, author.role, schemas, bounded(signal));
+    const outside = await this.#network(author, schemas, signal);
     // The findings of aborted checks are not recorded.
     if (signal.aborted)
       throw new PlatformError('service_unavailable', {
@@ -203,6 +211,18 @@ export class Publishing {
     return publishVersion(scope, tx, id, { version, ...limitsOf(locked, config) });
   }
 
+  /** The checks end when the caller disconnects or the time is over. */
+  #network(
+    { scope, role }: Author,
+    schemas: Parameters<Checks['network']>[2],
+    outer: AbortSignal,
+  ): ReturnType<Checks['network']> {
+    const late = (): Error => new DOMException('the checks took too long', 'TimeoutError');
+    return withinSignal(this.#time, checkTimeoutMs, outer, late, (signal) =>
+      this.#checks.network(scope, role, schemas, signal),
+    );
+  }
+
   /** Performs one change of state. If `work` returns the row that it was given, nothing was changed. */
   async #change(
     author: Author,
@@ -223,7 +243,7 @@ export class Publishing {
       });
       return { row, change: await announceAgent(tx, id) };
     });
-    if (change !== undefined) await settled(this.#feed, change);
+    if (change !== undefined) await settled(this.#changes, change);
     return row;
   }
 }
@@ -244,9 +264,4 @@ function refuseArchived({ status }: AgentRow): void {
   if (status === 'archived') {
     throw new PlatformError('conflict', { message: 'The agent is archived. Restore it first.' });
   }
-}
-
-/** The checks end when the caller disconnects or the time is over. */
-function bounded(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(checkTimeoutMs)]);
 }

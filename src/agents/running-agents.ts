@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import { isUuid } from '../kernel/uuid.js';
+import { isReady } from '../kernel/ready.js';
 import type { Role } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { Store } from '../infra/storage/index.js';
@@ -21,7 +23,6 @@ export interface RunnableAgent extends Omit<LiveAgent, 'version'> {
 }
 
 const keptCharsMax = 32 * 1024 * 1024;
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Finds the agent with which a turn starts, and the version with which it continues. */
 export class RunningAgents {
@@ -48,13 +49,13 @@ export class RunningAgents {
     role: Role,
   ): RunnableAgent | undefined | Promise<RunnableAgent | undefined> {
     const live = this.#live.get(scope, id);
-    if (!(live instanceof Promise) && live !== undefined) return runnable(live);
+    if (isReady(live) && live !== undefined) return runnable(live);
     return this.#later(scope, id, role, live);
   }
 
   /** The content of a version, regardless of the agent's present state. */
   async version(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined> {
-    if (!uuid.test(id)) return undefined;
+    if (!isUuid(id)) return undefined;
     const key = `${scope.tenantId} ${id.toLowerCase()} ${version}`;
     const kept = this.#versions.get(key);
     if (kept !== undefined) return kept;
@@ -72,7 +73,7 @@ export class RunningAgents {
   ): Promise<RunnableAgent | undefined> {
     const live = await pending;
     if (live !== undefined) return runnable(live);
-    if (!seesDrafts(role) || !uuid.test(id)) return undefined;
+    if (!seesDrafts(role) || !isUuid(id)) return undefined;
     return this.#store.inTenant(scope, async (tx) => {
       const agent = await findAgent(scope, tx, id, 'working-copy');
       if (agent?.status !== 'draft') return undefined;

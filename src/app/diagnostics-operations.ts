@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Time } from '../../cluster/index.js';
 import { PlatformError } from '../kernel/errors.js';
 import { anyone, declare, type Operation, operatorOrLocal, RawReply } from '../http/operations/index.js';
 import { readiness, type ReadinessCheck } from '../infra/diagnostics/health.js';
@@ -6,6 +7,7 @@ import type { Metrics } from '../infra/diagnostics/metrics.js';
 import type { RecentErrors } from '../infra/diagnostics/recent-errors.js';
 
 export interface DiagnosticsParts {
+  readonly time: Time;
   readonly checks: readonly ReadinessCheck[];
   /** True from the moment the node is told to stop. */
   readonly stopping: () => boolean;
@@ -99,7 +101,7 @@ async function ready(parts: DiagnosticsParts) {
       retryAfterSeconds: 5,
     });
   }
-  const { ready: isReady, checks } = await readiness(parts.checks);
+  const { ready: isReady, checks } = await readiness(parts.time, parts.checks);
   if (isReady) return { success: true as const, status: 'ready' as const, checks: { ...checks } };
   const failing = Object.keys(checks).filter((name) => checks[name] !== 'ok');
   throw new PlatformError('service_unavailable', {

@@ -8,13 +8,21 @@ import {
   type AtEnd,
   type Close,
   type NodeEnvironment,
+  type NodeLimits,
   makeHttpServer,
   makeSubjects,
   openStores,
 } from './node/index.js';
 import type { OperationTable } from '../http/operations/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
+import { systemIds, systemRandom } from '../infra/platform/index.js';
 import { makeFolder } from '../infra/storage/index.js';
+
+/**
+ * The limits of a node in production. With a mean lag of half a second, every caller already waits longer than most
+ * clients set as their limit.
+ */
+export const nodeLimits: NodeLimits = { lagMsMax: 500, sharedAnswerMsMax: 50 };
 
 export interface NodeParts {
   readonly settings: Settings;
@@ -22,13 +30,8 @@ export interface NodeParts {
   readonly log: Log;
   /** Default: the machine's clock. */
   readonly time?: Time;
-  /**
-   * Whether requests are refused while the event loop runs late; default true. Set false in a process that also does
-   * other work, where lag does not mean that the node is overloaded.
-   */
-  readonly shedsLoad?: boolean;
-  /** How long optional reads from Redis may wait for an answer; default: the limit of the shared values. */
-  readonly sharedAnswerMsMax?: number;
+  /** Default: `nodeLimits`. A process that shares its machine or event loop with other work hands in its own. */
+  readonly limits?: NodeLimits;
   /** Timings of the runtime, for a process that shares its event loop with other work. */
   readonly cluster?: Partial<ClusterConfig>;
   /** Answers DNS queries; default: the machine's name servers. */
@@ -81,15 +84,14 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     nodeId,
     log: parts.log,
     time,
-    shedsLoad: parts.shedsLoad ?? true,
-    sharedAnswerMsMax: parts.sharedAnswerMsMax,
+    ids: systemIds,
+    random: systemRandom,
+    limits: parts.limits ?? nodeLimits,
     cluster: parts.cluster ?? {},
     lose,
     dataDir,
     lookUp: parts.lookUp,
     publicUrl: () => baseUrl,
-    report: (attempted, error) => parts.log.logger.error({ error }, attempted),
-    note: (what, facts) => parts.log.logger.info(facts, what),
     atEnd,
   };
   const stores = await openStores(environment);

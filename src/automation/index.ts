@@ -1,5 +1,4 @@
 // The interface of triggers: what starts agents from outside, how messages are accepted, and how answers are sent.
-import type { Random, Time } from '../../cluster/index.js';
 import type { AgentsSubject } from '../agents/index.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { Databases } from './databases/index.js';
@@ -10,7 +9,7 @@ import type { Operation } from '../http/operations/index.js';
 import type { FailedCredentials, Quota } from '../tenancy/quota/index.js';
 import type { Sandbox } from '../infra/sandbox/index.js';
 import type { Sealer } from '../infra/sealing/index.js';
-import type { BatchWriters, ChangeFeed, HotReads, Store } from '../infra/storage/index.js';
+import type { Platform } from '../infra/platform/index.js';
 import type { Vault } from '../tenancy/vault/index.js';
 import { plainTextsBy } from './outbox/replies/plain-texts.js';
 import type { ChannelAddresses } from './triggers/config/trigger-config.js';
@@ -61,11 +60,7 @@ export { resealTriggers } from './management/reseal.js';
 export { SessionTurns } from './inbox/session-turns.js';
 export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './triggers/ports.js';
 
-export interface TriggersDependencies {
-  readonly store: Store;
-  readonly reads: HotReads;
-  readonly writers: BatchWriters;
-  readonly feed: ChangeFeed;
+export interface TriggersOptions {
   readonly vault: Pick<
     Vault,
     'keep' | 'resolve' | 'resolveAll' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'
@@ -97,9 +92,6 @@ export interface TriggersDependencies {
   readonly sessions: ManualMessagesParts['sessions'];
   readonly consumers: ConsumerPort;
   readonly channels: ChannelAddresses;
-  readonly time: Time;
-  readonly random: Random;
-  readonly randomBytes: (count: number) => Uint8Array;
   /** Only for tenants named by triggers' rows. */
   readonly scopeOf: (tenantId: string) => TenantScope;
   /** The topic of changes to a tenant's plan; the subject is the tenant. */
@@ -107,7 +99,6 @@ export interface TriggersDependencies {
   /** Topics of changes after which a tenant's denylist or sessions may block answers. */
   readonly blockTopics: readonly string[];
   readonly publicUrl: () => string;
-  readonly report: (attempted: string, error: unknown) => void;
 }
 
 export interface TriggersSubject {
@@ -121,11 +112,12 @@ export interface TriggersSubject {
   stop(): Promise<void>;
 }
 
-export function createTriggers(given: TriggersDependencies): TriggersSubject {
+export function createTriggers(platform: Platform, options: TriggersOptions): TriggersSubject {
   const measures = new TriggerMeasures();
-  const plainTexts = plainTextsBy(given.sandbox);
-  const dependencies = { ...given, measures, plainTexts, report: failureReport({ ...given, measures }) };
-  const { store, reads, vault, agents, quota, expressions, consumers, publicUrl, time } = dependencies;
+  const plainTexts = plainTextsBy(options.sandbox);
+  const report = failureReport({ time: platform.time, report: platform.log.report, measures });
+  const dependencies = { ...platform, ...options, feed: platform.changes, measures, plainTexts, report };
+  const { store, reads, ids, vault, agents, quota, expressions, consumers, publicUrl, time } = dependencies;
   vault.addReferenceFinder(findSecretReferences);
   const seal = new MessageSealer(dependencies.sealer);
   const live = new LiveTriggers(dependencies);
@@ -135,14 +127,14 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     domains: dependencies.mailDomains,
   });
   const reader = new MailReader(dependencies);
-  const gates = new SenderBlocks(consumers, reads);
+  const gates = new SenderBlocks(consumers, reads, time);
   const sender = new Sender({ ...dependencies, live, seal, gates, addresses });
   const runner = new InboxRunner({ ...dependencies, live, gates, sender, seal });
   const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
-  const flushes = new Flushes({ live, seal, gates, writer: flushing });
+  const flushes = new Flushes({ live, seal, gates, writer: flushing, ids });
   const buffers = new Buffers({ ...dependencies, flushes, runner });
   const outbox = new Outbox({ store, live, seal, plainTexts, sender, time });
-  const schedules = new Schedules({ store, live, seal, measures });
+  const schedules = new Schedules({ store, live, seal, measures, ids });
   const events = new DatabaseEvents({
     ...dependencies,
     live,
@@ -160,6 +152,7 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
     runner,
     seal,
     measures,
+    ids,
   });
   const mailboxes = new Mailboxes({
     ...dependencies,
@@ -226,13 +219,13 @@ export function createTriggers(given: TriggersDependencies): TriggersSubject {
   });
   const retention = new Retention(dependencies);
   const dryRuns = new TriggerDryRun({ triggers, live, agents, expressions, checks });
-  const manualRuns = new ManualRuns({ triggers, live, agents, expressions, plainTexts, runner });
+  const manualRuns = new ManualRuns({ ids, triggers, live, agents, expressions, plainTexts, runner });
   return {
     operations: [
-      ...triggerOperations({ triggers, dryRuns, manualRuns, publicUrl }),
+      ...triggerOperations({ triggers, dryRuns, manualRuns, publicUrl, time }),
       ...webhookOperations({ intake, live, authentication, publicUrl, failures: dependencies.failures }),
       ...historyOperations({ history: new History(store, seal), outbox }),
-      ...manualOperations(new ManualMessages({ store, outbox, sessions: dependencies.sessions })),
+      ...manualOperations(new ManualMessages({ store, outbox, ids, sessions: dependencies.sessions })),
     ],
     measures: () => measures.text(),
     quiet: (scope, sessionId) => sender.quiet(scope, sessionId),

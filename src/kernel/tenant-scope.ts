@@ -1,4 +1,4 @@
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+import { isUuid } from './uuid.js';
 
 class Scope {
   // A private field: no object literal can stand in for a scope.
@@ -24,6 +24,6 @@ export type TenantScope = Scope;
  * them.
  */
 export function tenantScope(tenantId: string): TenantScope {
-  if (!uuid.test(tenantId)) throw new TypeError('The tenant id must be a UUID');
+  if (!isUuid(tenantId)) throw new TypeError('The tenant id must be a UUID');
   return new Scope(tenantId.toLowerCase());
 }

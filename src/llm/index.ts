@@ -34,5 +34,5 @@ export { VendorError, withoutSecret, type Clock, type FailureClass } from './ven
 export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
 export { argumentsObject } from './reply-json.js';
-export { openSignature, sealSignature } from './sealed-signature.js';
+export { unpackSignature, packSignature } from './packed-signature.js';
 export { VendorKeys, type TenantKey, type VendorSettings } from './vendor-keys.js';

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { logTo } from '../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
 import { Ledger } from '../../src/models/usage/index.js';
@@ -67,7 +68,7 @@ test('of a process that was killed in its calls every attempt is booked: to the 
   });
   const report = (what: string, error: unknown): void => t.fail(`${what}: ${String(error)}`);
   const isGone = (id: string): boolean => id === 'the one that is killed';
-  const ledger = new Ledger({ writers, store, time: systemTime, report, isGone });
+  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(report) }, { isGone });
   await ledger.sweep();
 
   // The end of a call of several attempts may be told while its last attempt is left open: a commit each. That attempt is

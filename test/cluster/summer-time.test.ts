@@ -1,7 +1,8 @@
 // Schedules of three nodes over the days on which the clocks are changed. PostgreSQL is real and tells the time, so its
 // clock is the one that is turned: the nodes' connections find another `clock_timestamp()` first.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { systemPlatform } from '../../src/infra/platform/index.js';
 import { tenantScope } from '../../src/kernel/tenant-scope.js';
 import { createSealer } from '../../src/infra/sealing/index.js';
 import { openStore, type Store } from '../../src/infra/storage/index.js';
@@ -35,7 +36,9 @@ const changes: readonly Change[] = [
 const lineOfChangedHour = { 'Europe/Berlin': '*/30 2 * * *', 'America/New_York': '*/30 2 * * *' };
 const autumnLineOfNewYork = '*/30 1 * * *';
 const scope = tenantScope(randomUUID());
-const seal = new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes }));
+const seal = new MessageSealer(
+  createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random }),
+);
 
 interface Node {
   readonly store: Store;
@@ -174,7 +177,13 @@ async function startNode(
       formerSecretUntilMs: 0,
     }),
   };
-  const schedules = new Schedules({ store, live, seal, measures: { fired: onFiring } });
+  const schedules = new Schedules({
+    store,
+    live,
+    seal,
+    measures: { fired: onFiring },
+    ids: systemPlatform.ids,
+  });
   return { store, schedules, proxy };
 }
 

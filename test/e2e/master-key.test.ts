@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
+import { platformOf } from '../support/builders/platform.js';
 import { tenantScope } from '../../src/kernel/tenant-scope.js';
 import { openStore } from '../../src/infra/storage/index.js';
 import { createVault, VaultError } from '../../src/tenancy/vault/index.js';
@@ -41,7 +42,7 @@ test('the master key of an installation is changed without stopping it, by the c
   t.is(listed.json.count, 4, 'the token of the first node is good at the last one');
   const store = await openStore({ databaseUrl });
   t.teardown(() => store.close());
-  const vault = createVault({ store, masterKey: newKey, providers: () => [] });
+  const vault = createVault(platformOf({ store }), { masterKey: newKey, providers: () => [] });
   for (const name of ['made-before', 'made-between', 'made-by-the-old-one', 'made-after']) {
     const { value } = await vault.resolve(tenantScope(bootstrap.tenant_id), name);
     t.is(value.reveal(), `value of ${name}`);

@@ -10,7 +10,7 @@ import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 const model = 'openai.gpt-4.1-mini';
 
 /** Longer than a Redis on a busy machine stays away: what two nodes share is found, however long it takes. */
-const patient = { sharedAnswerMsMax: 20_000 };
+const patient = { limits: { sharedAnswerMsMax: 20_000 } };
 
 /** Two nodes of one installation, which share a database and a Redis; another one may join them. */
 async function startPair(t: ExecutionContext, server: OpenAiServer, patience: Partial<typeof patient> = {}) {

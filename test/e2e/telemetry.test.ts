@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { logTo } from '../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
 import { type CallRow, Ledger } from '../../src/models/usage/index.js';
@@ -20,7 +21,7 @@ async function tell(node: TestNode, ...rows: readonly Partial<CallRow>[]): Promi
   const report = (what: string, error: unknown): never => {
     throw new Error(what, { cause: error });
   };
-  const ledger = new Ledger({ writers, store, time: systemTime, report });
+  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(report) });
   await Promise.all(rows.map((row) => ledger.record({ ...usual(node), ...row })));
   await writers.close();
   await store.close();

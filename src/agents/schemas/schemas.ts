@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { isUuid } from '../../kernel/uuid.js';
+import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Egress } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -22,15 +23,22 @@ import {
 /** Per agent. Vendors accept few more tools, and models choose badly among so many. */
 export const schemasMax = 128;
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+interface SchemasParts {
+  readonly store: Store;
+  readonly vault: Pick<Vault, 'keep'>;
+  readonly egress: Pick<Egress, 'checkHeaders'>;
+  readonly ids: Ids;
+}
 
 /** The tools of the working copies. */
 export class Schemas {
   readonly #store: Store;
   readonly #vault: Pick<Vault, 'keep'>;
   readonly #egress: Pick<Egress, 'checkHeaders'>;
+  readonly #ids: Ids;
 
-  constructor(store: Store, vault: Pick<Vault, 'keep'>, egress: Pick<Egress, 'checkHeaders'>) {
+  constructor({ store, vault, egress, ids }: SchemasParts) {
+    this.#ids = ids;
     this.#store = store;
     this.#vault = vault;
     this.#egress = egress;
@@ -62,7 +70,7 @@ export class Schemas {
       }
       const approved = await this.#approved(author, tx, document, []);
       return putSchema(scope, tx, agentId, {
-        id: randomUUID(),
+        id: this.#ids.uuid(),
         document,
         approved,
         tools: null,
@@ -151,7 +159,7 @@ export class Schemas {
   }
 
   async #found(scope: TenantScope, tx: TenantTransaction, agentId: string, id: string): Promise<SchemaRow> {
-    const row = uuid.test(id) ? await findSchema(scope, tx, agentId, id) : null;
+    const row = isUuid(id) ? await findSchema(scope, tx, agentId, id) : null;
     if (row === null) throw new PlatformError('not_found', { message: 'The schema was not found.' });
     return row;
   }

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { systemTime } from '../../../cluster/index.js';
 import { describeLinkProtection, LinkProtectionError } from '../../infra/runtime/index.js';
 import { readSettings, type Settings, SettingsError } from '../../kernel/config/index.js';
 import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../../infra/storage/index.js';
@@ -70,7 +71,7 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
     ];
   }
   try {
-    const facts = await examineDatabase(url);
+    const facts = await examineDatabase(url, systemTime);
     const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} responds` }];
     const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
     if (facts.versionNumber < databaseVersionMin)

@@ -1,6 +1,5 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemPlatform } from '../../infra/platform/index.js';
 import { type Environment, readSettings, type Settings } from '../../kernel/config/index.js';
 import { createIdentity, type Identity } from '../../tenancy/identity/index.js';
 import { cancelAllInvites } from '../../tenancy/invites/index.js';
@@ -55,41 +54,36 @@ export async function withManagement<Result>(
     const onProblem = (error: unknown): void => {
       process.stderr.write(`troupe: ${error instanceof Error ? error.message : String(error)}\n`);
     };
-    const changes = await openChangeFeed({ databaseUrl, time: systemTime, random: systemRandom, onProblem });
+    const { time, random } = systemPlatform;
+    const changes = await openChangeFeed({ databaseUrl, time, random, onProblem });
     closing.push(() => changes.close());
+    const log = { report: (_: string, error: unknown) => onProblem(error), note: () => undefined };
+    const platform = { ...systemPlatform, store, changes, log };
     const sealer = createSealer({
       masterKey: settings.masterKey ?? new Uint8Array(),
       formerMasterKeys: settings.previousMasterKeys,
-      randomBytes,
+      random,
     });
-    const mail = createMail({
-      store,
+    const mail = createMail(platform, {
       sealer,
-      time: systemTime,
-      random: systemRandom,
-      newId: randomUUID,
       smtpUrl: settings.smtpUrl,
       outboxFolder: join(resolve(settings.dataDir), 'outbox'),
       publicUrl: () => settings.publicUrl ?? '',
-      onProblem,
     });
-    const identity = await createIdentity({
-      store,
-      changes,
+    const identity = await createIdentity(platform, {
       sealer,
-      time: systemTime,
-      random: { uuid: randomUUID, bytes: randomBytes },
       endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
-      onProblem,
     });
     closing.push(() => identity.close());
-    const keys = new KeyAdministration({ store, time: systemTime, random: systemRandom });
-    const vault = createVault({
-      store,
-      masterKey: settings.masterKey ?? new Uint8Array(),
-      previousMasterKeys: settings.previousMasterKeys,
-      providers: () => [],
-    });
+    const keys = new KeyAdministration({ store, time, random });
+    const vault = createVault(
+      { ...systemPlatform, store },
+      {
+        masterKey: settings.masterKey ?? new Uint8Array(),
+        previousMasterKeys: settings.previousMasterKeys,
+        providers: () => [],
+      },
+    );
     await vault.prepare();
     return await work({ settings, store, changes, identity, keys, mail, vault, sealer });
   } finally {

@@ -1,4 +1,5 @@
 /** The checks of `troupe doctor` for external services: mail, token issuer, model vendors. */
+import { systemTime } from '../../../cluster/index.js';
 import type { Settings } from '../../kernel/config/index.js';
 import { examineNameServers } from '../../infra/egress/index.js';
 import { examineIssuer } from '../../tenancy/identity/index.js';
@@ -55,7 +56,7 @@ async function checkMailIn({
 async function checkIssuer(settings: Settings): Promise<readonly Finding[]> {
   if (settings.oidcIssuer === undefined && settings.oidcAudience === undefined) return [];
   return attempt('outside issuer', 'check TROUPE_OIDC_ISSUER and TROUPE_OIDC_AUDIENCE', async () => {
-    await examineIssuer(outsideIssuerOf(settings)?.issuer ?? '');
+    await examineIssuer(outsideIssuerOf(settings)?.issuer ?? '', systemTime);
     return 'publishes its keys';
   });
 }

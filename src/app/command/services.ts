@@ -1,4 +1,5 @@
 // Checks the database and the Redis of the settings before anything starts.
+import { systemTime } from '../../../cluster/index.js';
 import { type DatabaseFacts, examineDatabase, examineRedis } from '../../infra/storage/index.js';
 import { CommandError, reasonsOf } from './command.js';
 
@@ -76,7 +77,7 @@ export async function requireDatabase(databaseUrl: string): Promise<void> {
   const place = { variable: 'DATABASE_URL', url: databaseUrl };
   let facts: DatabaseFacts;
   try {
-    facts = await examineDatabase(databaseUrl);
+    facts = await examineDatabase(databaseUrl, systemTime);
   } catch (error) {
     throw serviceProblem(place, error);
   }

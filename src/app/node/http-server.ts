@@ -1,4 +1,3 @@
-import { systemRandom } from '../../../cluster/index.js';
 import { createAuthenticator } from '../../http/authentication/index.js';
 import { version } from '../../kernel/config/index.js';
 import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
@@ -17,15 +16,12 @@ import { diagnosticsOperations } from '../diagnostics-operations.js';
 
 const bytesPerMegabyte = 1024 * 1024;
 
-export function makeHttpServer(
-  environment: NodeEnvironment,
-  { store, reads, feed }: Stores,
-  subjects: Subjects,
-) {
-  const { settings, log, publicUrl, atEnd } = environment;
+export function makeHttpServer(environment: NodeEnvironment, { platform }: Stores, subjects: Subjects) {
+  const { settings, log, publicUrl, limits, atEnd } = environment;
+  const { store, changes, time, ids } = platform;
   const { actors, identity, invites, keys, quota, vault, agents, calls, consumers, sessions } = subjects;
   let stopping = false;
-  const recentErrors = new RecentErrors();
+  const recentErrors = new RecentErrors({ time, ids });
   const metrics = new Metrics({
     runningRequests: () => edge.runningRequests,
     lagMs: () => edge.overload.lagMs,
@@ -38,20 +34,12 @@ export function makeHttpServer(
     {
       name: 'changes',
       check: async () => {
-        if (!feed.isFresh()) throw new Error('the change feed of this node is out of date');
+        if (!changes.isFresh()) throw new Error('the change feed of this node is out of date');
       },
     },
     actors.readiness,
   ];
-  const realtime = createRealtime({
-    store,
-    reads,
-    feed,
-    time: environment.time,
-    random: systemRandom,
-    publish: (topic, text) => edge.publish(topic, text),
-    report: environment.report,
-  });
+  const realtime = createRealtime(platform, { publish: (topic, text) => edge.publish(topic, text) });
   atEnd(() => realtime.stop());
   const documents = createDocuments({ version, url: publicUrl });
   const table = new OperationTable([
@@ -68,9 +56,9 @@ export function makeHttpServer(
     ...realtime.operations,
     ...subjects.mailDomains.operations,
     ...subjects.triggers.operations,
-    ...createTelemetry({ store, time: environment.time, version }).operations,
+    ...createTelemetry(platform, { version }).operations,
     ...clusterOperations(actors),
-    ...diagnosticsOperations({ checks, stopping: () => stopping, metrics, recentErrors }),
+    ...diagnosticsOperations({ time, checks, stopping: () => stopping, metrics, recentErrors }),
     ...documents.operations,
     ...playgroundOperations(),
   ]);
@@ -81,6 +69,7 @@ export function makeHttpServer(
       port: settings.httpPort,
       trustedProxies: settings.trustedProxies,
       corsOrigins: settings.corsOrigins,
+      lagMsMax: limits.lagMsMax,
       bounds: {
         connectionsPerAddress: settings.connectionsPerAddress,
         connections: settings.connections,
@@ -98,9 +87,10 @@ export function makeHttpServer(
         failures: subjects.failures,
       }),
       admission: quota.admission,
-      report: createRequestReporter({ log, metrics, recentErrors }),
+      report: createRequestReporter({ log, time, metrics, recentErrors }),
       refusalOf,
-      wallMs: () => environment.time.wallMs(),
+      time,
+      random: platform.random,
       onUntrustedForwarding: ({ header, address }) =>
         log.logger.warn(
           { header, address },
@@ -109,8 +99,7 @@ export function makeHttpServer(
         ),
     },
   );
-  if (!environment.shedsLoad) edge.overload.stop();
-  atEnd(endStreamsWithCredentials(edge.streams, keys, feed));
+  atEnd(endStreamsWithCredentials(edge.streams, keys, changes));
   // Registered last, so closed first: running requests finish while everything below still works.
   atEnd(async (signal) => {
     stopping = true;

@@ -1,4 +1,4 @@
-import { systemRandom } from '../../../cluster/index.js';
+import type { Platform, PlatformLog } from '../../infra/platform/index.js';
 import { toPlatformError } from '../../infra/runtime/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
@@ -8,28 +8,39 @@ import {
   openHotReads,
   openSharedValues,
   openStore,
+  type SharedValues,
   StoreError,
 } from '../../infra/storage/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 
-export type Stores = Awaited<ReturnType<typeof openStores>>;
+/** The platform of the node, and the values that nodes share in Redis, if there is one. */
+export interface Stores {
+  readonly platform: Platform;
+  readonly shared: SharedValues | undefined;
+}
 
-export async function openStores({ settings, time, sharedAnswerMsMax, report, atEnd }: NodeEnvironment) {
+export async function openStores(environment: NodeEnvironment): Promise<Stores> {
+  const { settings, time, ids, random, limits, atEnd } = environment;
+  const { logger } = environment.log;
+  const log: PlatformLog = {
+    report: (attempted, error) => logger.error({ error }, attempted),
+    note: (what, facts) => logger.info(facts, what),
+  };
   const databaseUrl = settings.databaseUrl ?? '';
   await migrate({ databaseUrl, acceptNewer: true });
   const store = await openStore({ databaseUrl });
   atEnd(() => store.close());
   const reads = openHotReads({ databaseUrl, time });
   atEnd(() => reads.close());
-  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
+  const writers = openBatchWriters({ databaseUrl, time, random });
   atEnd(() => writers.close());
-  const feed = await openChangeFeed({
+  const changes = await openChangeFeed({
     databaseUrl,
     time,
-    random: systemRandom,
-    onProblem: (error) => report('reading the change feed', error),
+    random,
+    onProblem: (error) => log.report('reading the change feed', error),
   });
-  atEnd(() => feed.close());
+  atEnd(() => changes.close());
   const { redisUrl } = settings;
   const shared =
     redisUrl === undefined
@@ -37,11 +48,13 @@ export async function openStores({ settings, time, sharedAnswerMsMax, report, at
       : openSharedValues({
           redisUrl,
           time,
-          onProblem: (error) => report('using shared values in Redis', error),
-          ...(sharedAnswerMsMax !== undefined && { answerMsMax: sharedAnswerMsMax }),
+          onProblem: (error) => log.report('using shared values in Redis', error),
+          newId: () => ids.uuid(),
+          answerMsMax: limits.sharedAnswerMsMax,
         });
   atEnd(() => shared?.close());
-  return { store, reads, writers, feed, shared };
+  const platform = { store, reads, writers, changes, time, ids, random, log };
+  return { platform, shared };
 }
 
 /** Maps a failure of the store or of an actor call to the answer of the request; undefined for unexpected failures. */

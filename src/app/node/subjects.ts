@@ -1,6 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { systemRandom } from '../../../cluster/index.js';
 import { createActors } from '../../infra/runtime/index.js';
 import { createAgents } from '../../agents/index.js';
 import { createCalls, vendorAccess } from '../../models/calls/index.js';
@@ -32,134 +30,97 @@ const failingAddressesMax = 100_000;
 export type Subjects = Awaited<ReturnType<typeof makeSubjects>>;
 
 export async function makeSubjects(environment: NodeEnvironment, stores: Stores) {
-  const { settings, time, report, atEnd, publicUrl } = environment;
-  const { store, reads, writers, feed, shared } = stores;
+  const { settings, atEnd, publicUrl } = environment;
+  const { platform, shared } = stores;
+  const { time, random, log } = platform;
   const access = vendorAccess(await vendorSettings(settings));
   const masterKey = settings.masterKey ?? new Uint8Array();
-  const sealer = createSealer({ masterKey, formerMasterKeys: settings.previousMasterKeys, randomBytes });
-  const vault = createVault({
-    store,
+  const sealer = createSealer({ masterKey, formerMasterKeys: settings.previousMasterKeys, random });
+  const vault = createVault(platform, {
     masterKey,
     previousMasterKeys: settings.previousMasterKeys,
     providers: () => access.providers,
-    feed,
   });
   await vault.prepare();
   const actors = createActors({
     settings,
     nodeId: environment.nodeId,
-    store,
+    store: platform.store,
     sealer,
     logger: environment.log.logger,
     cluster: environment.cluster,
     onLost: environment.lose,
   });
 
-  const random = { uuid: randomUUID, bytes: randomBytes };
-  const identity = await createIdentity({
-    store,
-    changes: feed,
+  const identity = await createIdentity(platform, {
     sealer,
-    time,
-    random,
     outsideIssuer: outsideIssuerOf(settings),
     newTenantsPerAddress: settings.newTenantsPerAddress,
     endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
-    onProblem: (error) => report('maintaining identities', error),
   });
   atEnd(() => identity.close());
-  const mail = createMail({
-    store,
+  const mail = createMail(platform, {
     sealer,
-    time,
-    random: systemRandom,
-    newId: randomUUID,
     smtpUrl: settings.smtpUrl,
     outboxFolder: join(environment.dataDir, 'outbox'),
     publicUrl,
-    onProblem: (error) => report('sending mails', error),
   });
   atEnd(() => mail.close());
-  const invites = createInvites({ store, accounts: identity.accounts, mail, time, random, publicUrl });
+  const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
 
-  const quota = createQuota({
-    store,
-    openAttempts: (scope) => openAttempts(store, scope),
-    time,
+  const quota = createQuota(platform, {
+    openAttempts: (scope) => openAttempts(platform.store, scope),
     dailyLimits: settings.dailyLimits,
     actors,
-    report,
   });
   atEnd(() => quota.stop());
   const failures = new FailedCredentials(time, failingAddressesMax);
-  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report, failures });
+  const keys = createKeys(platform, { failures });
   atEnd(() => keys.stop());
 
   const isMember = settings.redisUrl !== undefined && settings.nodeRoles.includes('worker');
-  const processes = await openProcesses({
+  const processes = await openProcesses(platform, {
     dataDir: environment.dataDir,
-    newId: randomUUID,
-    time,
     peers: isMember ? actors : undefined,
   });
   atEnd(() => processes.leave());
-  const ledger = new Ledger({ writers, store, time, report, isGone: (id) => processes.isGone(id) });
+  const ledger = new Ledger(platform, { isGone: (id) => processes.isGone(id) });
   atEnd(() => ledger.stop());
-  const calls = createCalls({
+  const calls = createCalls(platform, {
     access,
-    reads,
-    feed,
     vault,
     quota,
     ledger,
     shared,
-    time,
-    random: systemRandom,
-    newId: randomUUID,
     processId: processes.processId,
-    report,
   });
   atEnd(() => calls.close());
 
   const egress = createEgress({ allow: settings.egressAllow ?? [] });
   atEnd(() => egress.close());
-  const databases = createDatabases({ store, vault, egress, time });
+  const databases = createDatabases(platform, { vault, egress });
   atEnd(() => databases.close());
   const sandbox = createSandbox({
     time,
-    report,
+    report: log.report,
     processes: settings.sandboxProcesses,
     cpuMsPerMinute: settings.sandboxCpuSeconds * 1_000,
   });
   atEnd(() => sandbox.close());
   const expressions = createExpressions(sandbox);
-  const agents = createAgents({
-    store,
-    feed,
-    vault,
-    egress,
-    sandbox,
-    expressions,
-    time,
-    models: calls.preflight,
-  });
+  const agents = createAgents(platform, { vault, egress, sandbox, expressions, models: calls.preflight });
   atEnd(() => agents.stop());
-  const turns = createTurns({
+  const turns = createTurns(platform, {
     models: calls.models,
     catalogue: access.catalogue,
     tools: agents.tools,
     runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
     contextStrict: settings.contextStrict,
-    time,
     refusalOf,
-    note: environment.note,
-    report,
   });
-  const consumers = createConsumers({ store, reads, feed, figuresOf: figuresOfConsumers, time });
+  const consumers = createConsumers(platform, { figuresOf: figuresOfConsumers });
   atEnd(() => consumers.stop());
-  const sessions = createSessions({
-    store,
-    reads,
+  const sessions = createSessions(platform, {
     actors,
     agents,
     models: calls.models,
@@ -171,21 +132,10 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     nameOf: consumers.nameOf,
     isKnownConsumer: consumers.isKnown,
     findPromised,
-    time,
-    newId: randomUUID,
-    report,
   });
   const lookUp = environment.lookUp ?? systemRecords();
-  const mailDomains = createMailDomains({
-    store,
-    reads,
-    lookUp,
-    operatorDomain: settings.mailDomain,
-    time,
-    newId: randomUUID,
-    randomBytes,
-  });
-  const triggers = await makeTriggers(environment, stores, {
+  const mailDomains = createMailDomains(platform, { lookUp, operatorDomain: settings.mailDomain });
+  const triggers = await makeTriggers(environment, platform, {
     vault,
     sealer,
     egress,

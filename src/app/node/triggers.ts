@@ -1,6 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { systemRandom } from '../../../cluster/index.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { Settings } from '../../kernel/config/index.js';
 import { type ConsumersSubject, denylistTopic } from '../../conversations/consumers/index.js';
@@ -10,6 +8,7 @@ import { createEgress, type Egress, type LookUpRecords } from '../../infra/egres
 import type { Expressions } from '../../infra/expressions/index.js';
 import { identityTopics } from '../../tenancy/identity/index.js';
 import type { Keys } from '../../tenancy/keys/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { hostOf, type Mail } from '../../infra/mail/index.js';
 import type { MailDomains } from '../../tenancy/mail-domains/index.js';
 import type { FailedCredentials, Quota } from '../../tenancy/quota/index.js';
@@ -20,7 +19,6 @@ import type { SessionsSubject } from '../../conversations/sessions/index.js';
 import { createTriggers, SessionTurns, type TriggersSubject } from '../../automation/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import type { NodeEnvironment } from './node-environment.js';
-import type { Stores } from './stores.js';
 
 interface TriggerNeeds {
   readonly vault: Vault;
@@ -42,16 +40,15 @@ interface TriggerNeeds {
 
 export async function makeTriggers(
   environment: NodeEnvironment,
-  stores: Stores,
+  platform: Platform,
   needs: TriggerNeeds,
 ): Promise<TriggersSubject> {
-  const { settings, time, report, atEnd, publicUrl } = environment;
+  const { settings, atEnd, publicUrl } = environment;
   const { sessions, keys, consumers, ...parts } = needs;
   // The operator sets the addresses of channel vendors, so private addresses are allowed.
   const operatorEgress = createEgress({ allow: ['0.0.0.0/0', '::/0'] });
   atEnd(() => operatorEgress.close());
-  const triggers = createTriggers({
-    ...stores,
+  const triggers = createTriggers(platform, {
     ...parts,
     operatorEgress,
     authenticateKey: keys.authenticateKey,
@@ -61,16 +58,13 @@ export async function makeTriggers(
       sessions: sessions.sessions,
       admission: sessions.admission,
       quota: parts.quota,
-      time,
-      newId: randomUUID,
+      time: platform.time,
+      newId: () => platform.ids.uuid(),
     }),
     channels: {
       twilio: settings.twilioBaseUrl ?? 'https://api.twilio.com',
       whatsapp_cloud: settings.whatsappBaseUrl ?? 'https://graph.facebook.com',
     },
-    time,
-    random: systemRandom,
-    randomBytes,
     scopeOf: tenantScope,
     tenantTopic: identityTopics.tenant,
     blockTopics: [denylistTopic, realtimeTopic],
@@ -80,7 +74,6 @@ export async function makeTriggers(
     // Without SMTP, mails are only written to files, so any sender domain is acceptable.
     fallbackMailDomain: () => (settings.smtpUrl === undefined ? undefined : hostOf(publicUrl())),
     checksSenders: settings.mailSenderCheck === 'dmarc',
-    report,
   });
   sessions.sessions.beforeTakeoverIsAnswered((scope, sessionId) => triggers.quiet(scope, sessionId));
   atEnd(() => triggers.stop());

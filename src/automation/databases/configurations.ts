@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { Time } from '../../../cluster/index.js';
 import { recordAudit } from '../../tenancy/audit/index.js';
 import type { Role } from '../../kernel/caller.js';
@@ -6,10 +6,14 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Egress } from '../../infra/egress/index.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import {
-  decodeCursor,
-  encodeCursor,
+  cursorOfCreated,
+  type CutPage,
+  cutPage,
   type JsonObject,
   mergePatch,
+  optionalLimit,
+  pageAsked,
+  rowsFor,
   validate,
 } from '../../http/operations/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
@@ -56,6 +60,7 @@ export interface ConfigurationsParts {
   readonly vault: Pick<Vault, 'keep' | 'resolve' | 'putOwned' | 'deleteOwned'>;
   readonly egress: Pick<Egress, 'checkHost'>;
   readonly time: Time;
+  readonly ids: Ids;
 }
 
 /** The author of a creation or change. */
@@ -69,8 +74,8 @@ export interface Editor {
 export interface ListFilter {
   readonly includeDeleted: boolean;
   readonly activeOnly: boolean;
-  readonly limit: number | undefined;
-  readonly cursor: string | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
 }
 
 /** What is needed to read a configured database. */
@@ -104,7 +109,7 @@ export class Configurations {
           message: `A tenant can have at most ${configurationsMax} database configurations. Delete one first.`,
         });
       }
-      const id = randomUUID();
+      const id = this.#parts.ids.uuid();
       const now = this.#now();
       const content = await this.#content(editor, tx, id, document, null);
       if (content.is_primary) await demotePrimary(scope, tx, id, now);
@@ -119,24 +124,13 @@ export class Configurations {
   }
 
   /** All, or a page if `limit` or `cursor` is given; newest first. */
-  async list(
-    scope: TenantScope,
-    { limit, cursor, ...filter }: ListFilter,
-  ): Promise<{ readonly rows: readonly SummaryRow[]; readonly nextCursor: string | null | undefined }> {
-    const behind = cursor === undefined ? undefined : decodeCursor(cursor);
-    const size = limit ?? (cursor === undefined ? undefined : 50);
-    // One more than requested shows whether there is a next page.
-    const more = size === undefined ? undefined : size + 1;
+  async list(scope: TenantScope, filter: ListFilter): Promise<CutPage<SummaryRow>> {
+    const behind = pageAsked(filter).after;
+    const limit = optionalLimit(filter);
     const found = await this.#parts.store.inTenant(scope, (tx) =>
-      listConfigurations(scope, tx, { ...filter, behind, limit: more }),
+      listConfigurations(scope, tx, { ...filter, behind, limit: rowsFor(limit) }),
     );
-    if (size === undefined) return { rows: found, nextCursor: undefined };
-    const rows = found.slice(0, size);
-    const last = found.length > size ? rows.at(-1) : undefined;
-    return {
-      rows,
-      nextCursor: last === undefined ? null : encodeCursor({ at: last.created_at, id: last.id }),
-    };
+    return cutPage(found, limit, cursorOfCreated);
   }
 
   update(editor: Editor, id: string, patch: JsonObject): Promise<ConfigurationRow> {

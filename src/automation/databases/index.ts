@@ -1,10 +1,9 @@
 // Databases of tenants: their configurations, their schemas, and reading from them.
-import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Egress } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import { Configurations } from './configurations.js';
 import { Connections } from './connection/connections.js';
@@ -23,11 +22,9 @@ export type {
   TextRow,
 } from './database-reader.js';
 
-export interface DatabasesParts {
-  readonly store: Store;
+export interface DatabasesOptions {
   readonly vault: Pick<Vault, 'keep' | 'resolve' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'>;
   readonly egress: Pick<Egress, 'checkHost' | 'connectGuarded' | 'startTls'>;
-  readonly time: Time;
 }
 
 export interface Databases {
@@ -41,9 +38,12 @@ export interface Databases {
   close(): Promise<void>;
 }
 
-export function createDatabases({ store, vault, egress, time }: DatabasesParts): Databases {
+export function createDatabases(
+  { store, time, ids }: Pick<Platform, 'store' | 'time' | 'ids'>,
+  { vault, egress }: DatabasesOptions,
+): Databases {
   vault.addReferenceFinder(findSecretReferences);
-  const configurations = new Configurations({ store, vault, egress, time });
+  const configurations = new Configurations({ store, vault, egress, time, ids });
   const connections = new Connections({ egress, time });
   return {
     operations: [

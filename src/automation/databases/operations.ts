@@ -4,12 +4,13 @@ import {
   declare,
   done,
   doneShape,
-  list,
-  listShape,
   one,
   oneShape,
   type Operation,
+  optionalPage,
+  optionalPageShape,
   pageQuery,
+  queryFlag,
   tenantUser,
 } from '../../http/operations/index.js';
 import { detailOf, summaryOf } from './responses.js';
@@ -17,11 +18,7 @@ import type { Configurations, Editor } from './configurations.js';
 import { configurationDetail, configurationPatch, configurationSummary, newConfiguration } from './shapes.js';
 
 const params = z.object({ id: z.uuid() });
-const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
-const listed = z.object({
-  ...listShape(configurationSummary).shape,
-  next_cursor: z.string().nullable().optional(),
-});
+const listed = optionalPageShape(configurationSummary);
 
 export function configurationOperations(configurations: Configurations): readonly Operation[] {
   return [...readingOperations(configurations), ...writingOperations(configurations)];
@@ -37,16 +34,17 @@ function readingOperations(configurations: Configurations): readonly Operation[]
       description: 'Newest first. All are answered unless `limit` or `cursor` is given.',
       access: tenantUser('databases:read'),
       query: z.object({
-        includeDeleted: flag.default(false),
-        activeOnly: flag.default(false),
+        includeDeleted: queryFlag.default(false),
+        activeOnly: queryFlag.default(false),
         ...pageQuery.shape,
       }),
       output: listed,
       handle: async ({ caller, query }) => {
-        const { limit, cursor, ...filter } = query;
-        const { rows, nextCursor } = await configurations.list(caller.scope, { ...filter, limit, cursor });
-        const answer = list(rows.map((row) => summaryOf(row, filter.includeDeleted)));
-        return nextCursor === undefined ? answer : { ...answer, next_cursor: nextCursor };
+        const { rows, nextCursor } = await configurations.list(caller.scope, query);
+        return optionalPage(
+          rows.map((row) => summaryOf(row, query.includeDeleted)),
+          nextCursor,
+        );
       },
     }),
     declare({

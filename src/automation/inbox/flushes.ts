@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { BatchWriter } from '../../infra/storage/index.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
@@ -14,6 +14,7 @@ export interface FlushesParts {
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly seal: MessageSealer;
   readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly ids: Ids;
   readonly writer: Pick<BatchWriter<FlushRow, Flushed>, 'write'>;
 }
 
@@ -37,9 +38,8 @@ export class Flushes {
   async flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<FlushOutcome> {
     const { live, seal, writer, gates } = this.#parts;
     const { triggerId, sessionId } = window;
-    const found = live.get(triggerId);
-    const trigger = found instanceof Promise ? await found : found;
-    const executionId = randomUUID();
+    const trigger = await live.get(triggerId);
+    const executionId = this.#parts.ids.uuid();
     const { parts, seq, leftMs } = await writer.write({
       tenant_id: scope.tenantId,
       trigger_id: triggerId,

@@ -1,3 +1,4 @@
+import type { Ids } from '../../kernel/chance.js';
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
@@ -34,6 +35,7 @@ const putOffMs = 2_000;
 const storeAgainMs = 1_000;
 
 export interface InboxRunnerParts {
+  readonly ids: Ids;
   readonly store: Store;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly gates: Pick<SenderBlocks, 'isDenied'>;

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
@@ -23,6 +23,7 @@ export interface MessageCompletionParts {
   readonly sender: Pick<Sender, 'finish' | 'hint'>;
   readonly seal: MessageSealer;
   readonly plainTexts: PlainTexts;
+  readonly ids: Ids;
 }
 
 /** The end of an execution that no session knows. */
@@ -108,7 +109,7 @@ export class MessageCompletion {
     if (text === '') return undefined;
     const { content, truncated } = await prepareAnswer(this.#way(item), parsed, text, work);
     const answer = {
-      id: randomUUID(),
+      id: this.#parts.ids.uuid(),
       executionId,
       place: row.seq,
       chunkTotal: content.chunks.length,

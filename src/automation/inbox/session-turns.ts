@@ -1,4 +1,4 @@
-import type { Time } from '../../../cluster/index.js';
+import { sleep, type Time } from '../../../cluster/index.js';
 import type { Author } from '../../conversations/invocation/index.js';
 import { redactValue } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -46,7 +46,7 @@ export class SessionTurns implements TurnPort {
             'The turn has not ended in time. Read its execution, or send the message again with the same key.',
         });
       }
-      await new Promise<void>((resolve) => void time.after(lookAgainMs, resolve));
+      await sleep(time, lookAgainMs);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Time } from '../../../cluster/index.js';
+import { sleep, type Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { HotReads, Store } from '../../infra/storage/index.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
@@ -77,7 +77,7 @@ export class RepeatedMessages {
       if (row?.answer !== null && row !== undefined) return row.answer;
       // The first was refused or given up: a repeat starts anew, or learns the end from the execution.
       if (row?.state !== 'running') break;
-      await new Promise<void>((resolve) => void this.#time.after(lookEveryMs, resolve));
+      await sleep(this.#time, lookEveryMs);
     }
     return undefined;
   }

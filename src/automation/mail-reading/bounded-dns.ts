@@ -1,4 +1,4 @@
-import type { Time, Timer } from '../../../cluster/index.js';
+import { type Time, within } from '../../../cluster/index.js';
 import type { LookUpRecords } from '../../infra/egress/index.js';
 
 /** SPF may query ten times with a few addresses each, each signature once, the policy twice. */
@@ -14,15 +14,9 @@ export function boundedDns(resolve: LookUpRecords, time: Time): LookUpRecords {
   return async (name, type) => {
     queries += 1;
     if (queries > queriesMax || !types.has(type) || name.length > 255) throw dnsError('EREFUSED');
-    let timer: Timer | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = time.after(Math.max(0, endsAtMs - time.monotonicMs()), () => reject(dnsError('ETIMEOUT')));
+    return within(time, Math.max(0, endsAtMs - time.monotonicMs()), resolve(name, type), () => {
+      throw dnsError('ETIMEOUT');
     });
-    try {
-      return await Promise.race([resolve(name, type), late]);
-    } finally {
-      timer?.cancel();
-    }
   };
 }
 

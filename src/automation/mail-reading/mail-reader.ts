@@ -1,4 +1,4 @@
-import type { Time, Timer } from '../../../cluster/index.js';
+import { type Time, type Timer, within } from '../../../cluster/index.js';
 import type { LookUpRecords } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { TaskLimiter } from '../../infra/claims/index.js';
@@ -78,12 +78,9 @@ export class MailReader {
     const { time, lookUp } = this.#parts;
     const ms = readMs + (check === undefined ? 0 : checkMs);
     const reading = reader.read(raw, check, boundedDns(lookUp, time));
-    const outcome = await within(
-      time,
-      ms,
-      reading,
-      () => new UnreadableMail(`The mail takes longer than ${ms / 1_000} seconds to read.`),
-    );
+    const outcome = await within(time, ms, reading, () => {
+      throw new UnreadableMail(`The mail takes longer than ${ms / 1_000} seconds to read.`);
+    });
     if ('mail' in outcome) {
       this.#keep(reader);
       return outcome;
@@ -102,7 +99,9 @@ export class MailReader {
     const reader = new ReaderProcess();
     this.#all.add(reader);
     try {
-      await within(this.#parts.time, startMs, reader.ready, () => new Error('It did not start in time'));
+      await within(this.#parts.time, startMs, reader.ready, () => {
+        throw new Error('It did not start in time');
+      });
       return reader;
     } catch (cause) {
       this.#end(reader);
@@ -121,22 +120,5 @@ export class MailReader {
   #end(reader: ReaderProcess): void {
     this.#all.delete(reader);
     reader.kill();
-  }
-}
-
-async function within<Result>(
-  time: Time,
-  ms: number,
-  work: Promise<Result>,
-  late: () => Error,
-): Promise<Result> {
-  let timer: Timer | undefined;
-  const tooLong = new Promise<never>((_resolve, reject) => {
-    timer = time.after(ms, () => reject(late()));
-  });
-  try {
-    return await Promise.race([work, tooLong]);
-  } finally {
-    timer?.cancel();
   }
 }

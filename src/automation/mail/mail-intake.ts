@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../infra/storage/index.js';
@@ -33,6 +33,7 @@ export interface MailIntakeParts {
   readonly runner: Pick<InboxRunner, 'begin'>;
   readonly seal: MessageSealer;
   readonly measures: Pick<TriggerMeasures, 'accepted'>;
+  readonly ids: Ids;
 }
 
 /** A trigger that receives mail. */
@@ -140,7 +141,7 @@ export class MailIntake {
     const { sessionId } = evaluated;
     const key = keyOf(evaluated);
     const work: MessagePayload = { ...evaluated.work, requestId: key };
-    const executionId = randomUUID();
+    const executionId = this.#parts.ids.uuid();
     const { seq } = await inbox.write({
       tenant_id: scope.tenantId,
       trigger_id: trigger.id,
@@ -172,7 +173,7 @@ export class MailIntake {
     const { trigger, messageId, thread, sessionId, work } = evaluated;
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return undefined;
     const found = { triggerId: trigger.id, key: keyOf(evaluated), sessionId, work, keepMs };
-    return putIntoInbox(scope, tx, this.#parts.seal, found);
+    return putIntoInbox(scope, tx, this.#parts, found);
   }
 
   async #keepRefused(
@@ -182,7 +183,7 @@ export class MailIntake {
   ): Promise<void> {
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return;
     await recordRefused(tx, {
-      id: randomUUID(),
+      id: this.#parts.ids.uuid(),
       agentId: trigger.agentId,
       sessionId,
       triggerId: trigger.id,

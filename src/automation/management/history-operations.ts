@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import { PlatformError } from '../../kernel/errors.js';
 import {
-  decodeCursor,
+  cursorOfCreated,
   declare,
-  encodeCursor,
-  list,
-  listShape,
   one,
   oneShape,
   type Operation,
+  pageAsked,
+  pageOf,
   pageQuery,
+  pageShape,
+  rowsFor,
   tenantCaller,
 } from '../../http/operations/index.js';
 import { deliveryAnswer, deliveryAnswerOf } from './responses.js';
@@ -21,8 +22,6 @@ export interface HistoryOperationParts {
   readonly outbox: Outbox;
 }
 
-const limitDefault = 50;
-const nextCursor = { next_cursor: z.string().nullable() };
 const statuses = ['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked'] as const;
 
 export function historyOperations({ history, outbox }: HistoryOperationParts): readonly Operation[] {
@@ -36,14 +35,12 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       access: tenantCaller('executions:read'),
       params: z.object({ id: z.uuid() }),
       query: pageQuery.extend({ status: z.enum(statuses).optional() }),
-      output: listShape(executionAnswer).extend(nextCursor),
-      handle: async ({ caller, params, query: { limit = limitDefault, cursor, status } }) => {
-        const rows = await history.list(caller.scope, params.id, {
-          status,
-          after: cursor === undefined ? undefined : decodeCursor(cursor),
-          limit: limit + 1,
-        });
-        return { ...list(rows.slice(0, limit).map(executionAnswerOf)), next_cursor: cursorOf(rows, limit) };
+      output: pageShape(executionAnswer),
+      handle: async ({ caller, params, query }) => {
+        const { limit, after } = pageAsked(query);
+        const page = { status: query.status, after, limit: rowsFor(limit) };
+        const rows = await history.list(caller.scope, params.id, page);
+        return pageOf(rows, limit, executionAnswerOf, cursorOfCreated);
       },
     }),
     declare({
@@ -83,18 +80,18 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
         session_id: z.guid().optional(),
         execution_id: z.guid().optional(),
       }),
-      output: listShape(deliveryAnswer).extend(nextCursor),
+      output: pageShape(deliveryAnswer),
       handle: async ({ caller, query }) => {
-        const { limit = limitDefault, cursor } = query;
+        const { limit, after } = pageAsked(query);
         const rows = await outbox.list(caller.scope, {
           status: query.status,
           triggerId: query.trigger_id,
           sessionId: query.session_id,
           executionId: query.execution_id,
-          after: cursor === undefined ? undefined : decodeCursor(cursor),
-          limit: limit + 1,
+          after,
+          limit: rowsFor(limit),
         });
-        return { ...list(rows.slice(0, limit).map(deliveryAnswerOf)), next_cursor: cursorOf(rows, limit) };
+        return pageOf(rows, limit, deliveryAnswerOf, cursorOfCreated);
       },
     }),
     declare({
@@ -116,12 +113,4 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       },
     }),
   ];
-}
-
-function cursorOf(
-  rows: readonly { readonly id: string; readonly created_at: Date }[],
-  limit: number,
-): string | null {
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
-  return last === undefined ? null : encodeCursor({ at: last.created_at, id: last.id });
 }

@@ -1,12 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import { authorFrom } from '../../conversations/invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { hasMessage, type Sessions } from '../../conversations/sessions/index.js';
 import type { Store } from '../../infra/storage/index.js';
+import type { Ids } from '../../kernel/chance.js';
 import type { Outbox } from '../outbox/outbox.js';
 
 export interface ManualMessagesParts {
+  readonly ids: Ids;
   readonly store: Store;
   readonly outbox: Pick<Outbox, 'sendManual' | 'wasSent'>;
   readonly sessions: Pick<Sessions, 'session' | 'append'>;
@@ -38,7 +40,7 @@ export class ManualMessages {
     const { store, outbox, sessions } = this.#parts;
     const { scope } = caller;
     const session = await sessions.session(scope, sessionId);
-    const messageId = key === undefined ? randomUUID() : messageIdOf(sessionId, key);
+    const messageId = key === undefined ? this.#parts.ids.uuid() : messageIdOf(sessionId, key);
     const isRepeat = key !== undefined && (await outbox.wasSent(scope, messageId));
     if (!isRepeat && session.control_mode === 'engaged') {
       throw new PlatformError('INVALID_SESSION_STATE', {

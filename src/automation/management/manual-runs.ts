@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -20,6 +20,7 @@ import { givenContext, givenMessage } from './given-payload.js';
 import type { Triggers } from './triggers.js';
 
 export interface ManualRunParts {
+  readonly ids: Ids;
   readonly triggers: Pick<Triggers, 'get'>;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent'>;
@@ -47,12 +48,12 @@ export class ManualRuns {
     const { stopped } = await readinessChecks(agents).take({ trigger });
     if (stopped !== undefined) throw errorOf(stopped.stop);
     const { parsed, agentId } = trigger;
-    const executionId = randomUUID();
+    const executionId = this.#parts.ids.uuid();
     const turn = await runner.run({
       scope,
       triggerId: id,
       executionId,
-      sessionId: await sessionOrNew(agentId, parsed, payload),
+      sessionId: await sessionOrNew(this.#parts.ids, agentId, parsed, payload),
       work: {
         message: await givenMessage(expressions, scope, parsed, payload),
         context: givenContext(parsed, payload),
@@ -73,12 +74,17 @@ export class ManualRuns {
 /** Manual runs of other trigger types respond like a webhook without settings. */
 const plainWebhook = webhookConfig.parse({});
 
-async function sessionOrNew(agentId: string, parsed: TriggerConfig, payload: JsonObject): Promise<string> {
-  if (parsed.type !== 'webhook') return randomUUID();
+async function sessionOrNew(
+  ids: Ids,
+  agentId: string,
+  parsed: TriggerConfig,
+  payload: JsonObject,
+): Promise<string> {
+  if (parsed.type !== 'webhook') return ids.uuid();
   const { config } = parsed;
   const session = await stopAtFault(unreadable, () =>
     sessionOf(agentId, config, sourcesOf(config, payload, undefined)),
   );
   // A payload without the fields that sessions are derived from starts a session of its own.
-  return session instanceof Stop || session === undefined ? randomUUID() : session;
+  return session instanceof Stop || session === undefined ? ids.uuid() : session;
 }

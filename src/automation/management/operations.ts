@@ -1,17 +1,24 @@
 import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
 import {
-  decodeCursor,
+  cursorOfCreated,
+  cutPage,
   declare,
   done,
   doneShape,
-  encodeCursor,
   isJsonObject,
   list,
   listShape,
   one,
   oneShape,
   type Operation,
+  optionalLimit,
+  optionalPage,
+  optionalPageShape,
+  pageAsked,
   pageQuery,
+  queryFlag,
+  rowsFor,
   tenantCaller,
   tenantUser,
 } from '../../http/operations/index.js';
@@ -34,11 +41,11 @@ export interface TriggerOperationParts {
   readonly dryRuns: TriggerDryRun;
   readonly manualRuns: ManualRuns;
   readonly publicUrl: () => string;
+  readonly time: Pick<Time, 'wallMs' | 'soon'>;
 }
 
 export const triggerParams = z.object({ id: z.uuid() });
 const name = z.string().trim().min(1).max(255);
-const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
 const dayMs = 24 * 3_600_000;
 
 const titles: Record<TriggerType, { readonly title: string; readonly description: string }> = {
@@ -52,7 +59,7 @@ export function triggerOperations(parts: TriggerOperationParts): readonly Operat
   return [...reading(parts), ...writing(parts), ...switching(parts), ...trying(parts)];
 }
 
-function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Operation[] {
+function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly Operation[] {
   return [
     declare({
       name: 'triggers.list',
@@ -64,26 +71,20 @@ function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       query: pageQuery.extend({
         agent_id: z.guid().optional(),
         trigger_type: z.enum(triggerTypes).optional(),
-        enabled: flag.optional(),
+        enabled: queryFlag.optional(),
       }),
-      output: listShape(triggerAnswer).extend({ next_cursor: z.string().nullable().optional() }),
-      handle: async ({ caller, query: { limit, cursor, agent_id, trigger_type, enabled } }) => {
-        const paged = limit !== undefined || cursor !== undefined;
-        const size = limit ?? 50;
-        const rows = await triggers.list(caller.scope, {
-          agentId: agent_id,
-          type: trigger_type,
-          enabled,
-          after: cursor === undefined ? undefined : decodeCursor(cursor),
-          // One more than requested shows whether there is a next page.
-          limit: paged ? size + 1 : undefined,
+      output: optionalPageShape(triggerAnswer),
+      handle: async ({ caller, query }) => {
+        const limit = optionalLimit(query);
+        const found = await triggers.list(caller.scope, {
+          agentId: query.agent_id,
+          type: query.trigger_type,
+          enabled: query.enabled,
+          after: pageAsked(query).after,
+          limit: rowsFor(limit),
         });
-        const page = paged ? rows.slice(0, size) : rows;
-        const last = page.at(-1);
-        const answer = list(await triggerAnswersOf(page, publicUrl()));
-        if (!paged) return answer;
-        const more = rows.length > size && last !== undefined;
-        return { ...answer, next_cursor: more ? encodeCursor({ at: last.created_at, id: last.id }) : null };
+        const { rows, nextCursor } = cutPage(found, limit, cursorOfCreated);
+        return optionalPage(await triggerAnswersOf(rows, { publicUrl, time }), nextCursor);
       },
     }),
     declare({
@@ -95,7 +96,7 @@ function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       params: triggerParams,
       output: oneShape(triggerAnswer),
       handle: async ({ caller, params }) => {
-        const answer = triggerAnswerOf(await triggers.get(caller.scope, params.id), publicUrl());
+        const answer = triggerAnswerOf(await triggers.get(caller.scope, params.id), { publicUrl, time });
         const source = await triggers.source(caller.scope, params.id);
         return one(source === null ? answer : { ...answer, source });
       },
@@ -120,7 +121,7 @@ function reading({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
   ];
 }
 
-function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Operation[] {
+function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly Operation[] {
   return [
     declare({
       name: 'triggers.create',
@@ -173,7 +174,7 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
       output: oneShape(triggerAnswer),
       errors: ['agent_not_found'],
       handle: async ({ caller, params, body }) =>
-        one(triggerAnswerOf(await triggers.update(caller, params.id, body), publicUrl())),
+        one(triggerAnswerOf(await triggers.update(caller, params.id, body), { publicUrl, time })),
     }),
     declare({
       name: 'triggers.delete',
@@ -222,7 +223,7 @@ function writing({ triggers, publicUrl }: TriggerOperationParts): readonly Opera
   ];
 }
 
-function switching({ triggers, publicUrl }: TriggerOperationParts): readonly Operation[] {
+function switching({ triggers, publicUrl, time }: TriggerOperationParts): readonly Operation[] {
   return ([true, false] as const).map((enabled) =>
     declare({
       name: enabled ? 'triggers.enable' : 'triggers.disable',
@@ -233,7 +234,7 @@ function switching({ triggers, publicUrl }: TriggerOperationParts): readonly Ope
       params: triggerParams,
       output: oneShape(triggerAnswer),
       handle: async ({ caller, params }) =>
-        one(triggerAnswerOf(await triggers.setEnabled(caller, params.id, enabled), publicUrl())),
+        one(triggerAnswerOf(await triggers.setEnabled(caller, params.id, enabled), { publicUrl, time })),
     }),
   );
 }

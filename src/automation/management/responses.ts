@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
 import type { DeliveryRow } from '../outbox/deliveries.store.js';
 import { deliveryStatuses } from '../outbox/deliveries.store.js';
 import { scheduleConfig } from '../triggers/config/source-configs.js';
@@ -62,7 +63,16 @@ export function webhookUrlOf(publicUrl: string, id: string): string {
   return `${publicUrl.replace(/\/+$/, '')}/api/triggers/webhook/${id}`;
 }
 
-export function triggerAnswerOf(row: TriggerRow, publicUrl: string): z.input<typeof triggerAnswer> {
+/** What an answer needs of this node. */
+export interface AnsweringNode {
+  readonly publicUrl: () => string;
+  readonly time: Pick<Time, 'wallMs' | 'soon'>;
+}
+
+export function triggerAnswerOf(
+  row: TriggerRow,
+  { publicUrl, time }: AnsweringNode,
+): z.input<typeof triggerAnswer> {
   return {
     id: row.id,
     agent_id: row.agent_id,
@@ -70,8 +80,10 @@ export function triggerAnswerOf(row: TriggerRow, publicUrl: string): z.input<typ
     trigger_type: row.trigger_type,
     trigger_config: row.config,
     enabled: row.enabled,
-    ...(row.trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl, row.id) } : {}),
-    ...(row.trigger_type === 'schedule' && row.enabled ? { next_runs: nextRunsOf(row.config) } : {}),
+    ...(row.trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl(), row.id) } : {}),
+    ...(row.trigger_type === 'schedule' && row.enabled
+      ? { next_runs: nextRunsOf(row.config, time.wallMs()) }
+      : {}),
     created_by: row.created_by,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
@@ -83,7 +95,7 @@ const nextRunsShown = 3;
 const knownRuns = new LRUCache<string, readonly number[]>({ max: 10_000 });
 
 /** The result is valid until the first of the runs is over. */
-export function nextRunsOf(config: TriggerRow['config'], nowMs = Date.now()): string[] {
+export function nextRunsOf(config: TriggerRow['config'], nowMs: number): string[] {
   const parsed = scheduleConfig.parse(config);
   const key = JSON.stringify([parsed.cron, parsed.timezone]);
   let runs = knownRuns.get(key) ?? [];
@@ -105,12 +117,12 @@ const answersAtOnce = 20;
 
 export async function triggerAnswersOf(
   rows: readonly TriggerRow[],
-  publicUrl: string,
+  node: AnsweringNode,
 ): Promise<z.input<typeof triggerAnswer>[]> {
   const answers: z.input<typeof triggerAnswer>[] = [];
   for (const row of rows) {
-    answers.push(triggerAnswerOf(row, publicUrl));
-    if (answers.length % answersAtOnce === 0) await new Promise((resolve) => void setImmediate(resolve));
+    answers.push(triggerAnswerOf(row, node));
+    if (answers.length % answersAtOnce === 0) await new Promise<void>((resolve) => node.time.soon(resolve));
   }
   return answers;
 }

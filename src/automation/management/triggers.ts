@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids, SecureRandom } from '../../kernel/chance.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import { recordAudit } from '../../tenancy/audit/index.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
@@ -48,7 +48,8 @@ export interface TriggersParts {
   readonly egress: Pick<Egress, 'checkUrl' | 'checkHost' | 'checkHeaders'>;
   readonly agents: Pick<AgentsSubject, 'runnableAgent'>;
   readonly channels: ChannelAddresses;
-  readonly randomBytes: (count: number) => Uint8Array;
+  readonly ids: Ids;
+  readonly random: Pick<SecureRandom, 'bytes'>;
   readonly nowMs: () => number;
   /** Refuses an address that mail may not be sent from; the id is undefined for a new trigger. */
   readonly checkAddress: (scope: TenantScope, id: string | undefined, config: EmailConfig) => Promise<void>;
@@ -110,7 +111,7 @@ export class Triggers {
     await this.#requireAgent(caller, fields.agent_id);
     const beginning = await this.#parts.beginning(scope, parsed);
     const destinations = destinationsOf(parsed, this.#parts.channels);
-    const id = randomUUID();
+    const id = this.#parts.ids.uuid();
     const secret = fields.trigger_type === 'webhook' ? this.#newSecret() : undefined;
     return this.#arming(scope, async (tx) => {
       if ((await countTriggers(scope, tx)) >= triggersMax) {
@@ -256,7 +257,7 @@ export class Triggers {
 
   /** In the secret format of Standard Webhooks, since callbacks are signed with it. */
   #newSecret(): string {
-    return `whsec_${Buffer.from(this.#parts.randomBytes(32)).toString('base64')}`;
+    return `whsec_${Buffer.from(this.#parts.random.bytes(32)).toString('base64')}`;
   }
 
   async #arming<Result>(

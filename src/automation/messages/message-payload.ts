@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
-import type { Sealer } from '../../infra/sealing/index.js';
+import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 
 /** The position of an answer in a mail thread. */
 export const mailPlace = z.object({
@@ -42,7 +42,7 @@ export class MessageSealer {
   }
 
   seal({ tenantId }: TenantScope, value: unknown): Buffer {
-    return this.#sealer.seal(Buffer.from(JSON.stringify(value), 'utf8'), contextOf(tenantId));
+    return this.#sealer.seal(Buffer.from(JSON.stringify(value), 'utf8'), placeOf(tenantId));
   }
 
   /** The payload that a row runs: its own, or the messages of a buffer in order. */
@@ -60,11 +60,11 @@ export class MessageSealer {
 
   /** Seals the same value under the current key. */
   anew({ tenantId }: TenantScope, sealed: Uint8Array): Buffer {
-    return this.#sealer.seal(this.#sealer.open(sealed, contextOf(tenantId)), contextOf(tenantId));
+    return this.#sealer.seal(this.#sealer.open(sealed, placeOf(tenantId)), placeOf(tenantId));
   }
 
   open<Value>({ tenantId }: TenantScope, sealed: Uint8Array, shape: z.ZodType<Value>): Value {
-    return shape.parse(JSON.parse(this.#sealer.open(sealed, contextOf(tenantId)).toString('utf8')));
+    return shape.parse(JSON.parse(this.#sealer.open(sealed, placeOf(tenantId)).toString('utf8')));
   }
 }
 
@@ -73,8 +73,8 @@ function separatorOf(parsed: TriggerConfig | undefined): string {
   return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.concat_separator : '\n';
 }
 
-function contextOf(tenantId: string): string {
-  return `trigger work of ${tenantId}`;
+function placeOf(tenantId: string): SealedPlace {
+  return ['trigger message', tenantId];
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { HotReads, HotStatement } from '../../infra/storage/index.js';
@@ -26,10 +27,12 @@ interface Question {
 export class SenderBlocks {
   readonly #consumers: ConsumerPort;
   readonly #reads: HotReads;
+  readonly #time: Pick<Time, 'soon'>;
   /** By tenant, the sessions asked for in this tick of the event loop: a burst of messages is one read. */
   readonly #questions = new Map<string, Question>();
 
-  constructor(consumers: ConsumerPort, reads: HotReads) {
+  constructor(consumers: ConsumerPort, reads: HotReads, time: Pick<Time, 'soon'>) {
+    this.#time = time;
     this.#consumers = consumers;
     this.#reads = reads;
   }
@@ -61,7 +64,7 @@ export class SenderBlocks {
       scope,
       sessionIds,
       answer: new Promise((resolve, reject) => {
-        setImmediate(() => {
+        this.#time.soon(() => {
           if (this.#questions.get(scope.tenantId) === question) this.#questions.delete(scope.tenantId);
           this.#read(scope, sessionIds).then(resolve, reject);
         });

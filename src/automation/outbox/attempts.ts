@@ -1,4 +1,4 @@
-import type { Time, Timer } from '../../../cluster/index.js';
+import { type Time, within } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
@@ -155,20 +155,15 @@ export class Attempts {
     const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
     const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
     if (answer === undefined) throw new Unsendable(noReplyRoute);
-    let timer: Timer | undefined;
-    const tooLong = new Promise<never>((_resolve, reject) => {
-      const error = new MailError('The mail server did not answer in time.', { final: false });
-      timer = time.after(attemptMs, () => reject(error));
-    });
     try {
-      await Promise.race([mail.send(answer), tooLong]);
+      await within(time, attemptMs, mail.send(answer), () => {
+        throw new MailError('The mail server did not answer in time.', { final: false });
+      });
       return { kind: 'answered', status: 250, retryAfter: undefined };
     } catch (error) {
       report('sending an answer by mail', error);
       const final = error instanceof MailError && error.final;
       return { kind: 'failed', error: 'The mail server did not take the mail.', final };
-    } finally {
-      timer?.cancel();
     }
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Time } from '../../../cluster/index.js';
+import { sleep, type Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { PlainTexts } from './replies/plain-texts.js';
@@ -133,7 +133,7 @@ export class Outbox {
     if (!isNew) await this.#awaitFirst(scope, messageId, message.text);
     else await this.#sendOrFail(scope, messageId, 1);
     const sent = await store.inTenant(scope, (tx) => findDelivery(scope, tx, messageId));
-    return { deliveredAt: sent?.finished_at ?? new Date() };
+    return { deliveredAt: sent?.finished_at ?? new Date(this.#parts.time.wallMs()) };
   }
 
   /** The reply route of the session's last message. */
@@ -198,7 +198,7 @@ export class Outbox {
       if (row !== null && row.status !== 'pending') return row;
       if (time.monotonicMs() > endsAt)
         throw new PlatformError('service_unavailable', { retryAfterSeconds: 1 });
-      await new Promise<void>((resolve) => void time.after(lookEveryMs, resolve));
+      await sleep(time, lookEveryMs);
     }
   }
 }

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import type { Random, Time } from '../../../cluster/index.js';
+import type { Ids } from '../../kernel/chance.js';
+import { type Random, sleep, type Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { BatchWriter, BatchWriters, Store } from '../../infra/storage/index.js';
 import { type Finish, type FinishedAnswer, type FinishedRow, finishTarget } from './finish-target.js';
@@ -37,6 +37,7 @@ export interface SenderParts extends AttemptParts {
   readonly measures: Pick<TriggerMeasures, 'attempted'>;
   readonly time: Time;
   readonly random: Random;
+  readonly ids: Ids;
   readonly scopeOf: (tenantId: string) => TenantScope;
 }
 
@@ -198,7 +199,7 @@ export class Sender {
     const state = await this.#lines.write({
       tenant_id: scope.tenantId,
       session_id: sessionId,
-      claim: randomUUID(),
+      claim: this.#parts.ids.uuid(),
       ended,
       goesOn: takesNext && !this.#rounds.stopped,
     });
@@ -227,7 +228,7 @@ export class Sender {
   }
 
   #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#parts.time.after(ms, resolve));
+    return sleep(this.#parts.time, ms);
   }
 }
 

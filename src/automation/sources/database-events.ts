@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from '../databases/index.js';
@@ -45,6 +45,7 @@ export interface DatabaseEventsParts {
   readonly seal: MessageSealer;
   readonly databases: Pick<Databases, 'connect'>;
   readonly time: Time;
+  readonly ids: Ids;
   /** A notification arrived: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   /** Whether this node holds as many waiting messages as it should; further rows stay in their table. */
@@ -190,10 +191,10 @@ export class DatabaseEvents {
         continue;
       }
       if (known.has(key) || last.has(key)) continue;
-      const item = await putIntoInbox(scope, tx, this.#parts.seal, {
+      const item = await putIntoInbox(scope, tx, this.#parts, {
         triggerId,
         key,
-        sessionId: randomUUID(),
+        sessionId: this.#parts.ids.uuid(),
         work: { message: messageOf(config, row), context: {} },
         keepMs,
       });

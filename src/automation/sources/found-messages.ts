@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
@@ -19,10 +19,10 @@ export interface Found {
 export async function putIntoInbox(
   scope: TenantScope,
   tx: TenantTransaction,
-  seal: MessageSealer,
+  { seal, ids }: { readonly seal: MessageSealer; readonly ids: Ids },
   { triggerId, key, sessionId, work: given, keepMs }: Found,
 ): Promise<InboxMessage | undefined> {
-  const executionId = randomUUID();
+  const executionId = ids.uuid();
   const work: MessagePayload = { ...given, requestId: key };
   const sealed = seal.seal(scope, work);
   const seq = await insertFound(scope, tx, {

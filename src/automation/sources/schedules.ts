@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { ScheduleConfig } from '../triggers/config/source-configs.js';
@@ -32,6 +32,7 @@ export interface SchedulesParts {
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly seal: MessageSealer;
   readonly measures: Pick<TriggerMeasures, 'fired'>;
+  readonly ids: Ids;
 }
 
 export function scheduleOf(config: ScheduleConfig, nowMs: number): Schedule | undefined {
@@ -65,7 +66,7 @@ export class Schedules {
   }
 
   async fire(scope: TenantScope, triggerId: string): Promise<readonly InboxMessage[]> {
-    const { store, live, seal } = this.#parts;
+    const { store, live } = this.#parts;
     const trigger = await live.get(triggerId);
     if (trigger?.parsed.type !== 'schedule') return [];
     const { config } = trigger.parsed;
@@ -88,10 +89,10 @@ export class Schedules {
       const busy = !config.allow_overlap && (await isRunning(scope, tx, triggerId));
       const items: InboxMessage[] = [];
       for (const firingMs of busy ? [] : firingsDue(schedule, config, handledMs, nowMs)) {
-        const item = await putIntoInbox(scope, tx, seal, {
+        const item = await putIntoInbox(scope, tx, this.#parts, {
           triggerId,
           key: `schedule:${new Date(firingMs).toISOString()}`,
-          sessionId: randomUUID(),
+          sessionId: this.#parts.ids.uuid(),
           work: { message: config.message, context: config.context },
           keepMs,
         });

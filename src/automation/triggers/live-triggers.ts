@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { isUuid } from '../../kernel/uuid.js';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -41,7 +42,6 @@ const unknownMax = 10_000;
 const lookUpsMax = 500;
 /** Short: the feed announces a new trigger anyway, and a flood of invented ids stays cheap. */
 const unknownMs = 2_000;
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A cache of triggers. The change feed invalidates entries; while the feed is not fresh, the cache is bypassed. */
 export class LiveTriggers {
@@ -84,7 +84,7 @@ export class LiveTriggers {
 
   /** Undefined if the trigger does not exist. Returns without a promise if it is cached. */
   get(id: string): LiveTrigger | undefined | Promise<LiveTrigger | undefined> {
-    if (!uuid.test(id)) return undefined;
+    if (!isUuid(id)) return undefined;
     const key = id.toLowerCase();
     if (!this.#parts.feed.isFresh()) return this.#read(key);
     const kept = this.#kept.get(key);
@@ -95,7 +95,7 @@ export class LiveTriggers {
 
   /** Bypasses the cache, for decisions that must see a change that was just made. */
   async fresh(id: string): Promise<LiveTrigger | undefined> {
-    return uuid.test(id) ? this.#read(id.toLowerCase()) : undefined;
+    return isUuid(id) ? this.#read(id.toLowerCase()) : undefined;
   }
 
   stop(): void {

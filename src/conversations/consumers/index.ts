@@ -1,9 +1,8 @@
 // The public interface of consumers: the people that integrations name, across all sessions, and the denylist.
-import type { Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { Consumers, type FiguresOf } from './consumers.js';
 import { nameStatement } from './consumers.store.js';
 import { Denylist } from './denylist.js';
@@ -29,14 +28,11 @@ export interface ConsumersSubject {
   stop(): void;
 }
 
-export function createConsumers(parts: {
-  readonly store: Store;
-  readonly reads: HotReads;
-  readonly feed: ChangeFeed;
-  readonly figuresOf: FiguresOf;
-  readonly time: Time;
-}): ConsumersSubject {
-  const { store, reads, feed, figuresOf, time } = parts;
+export function createConsumers(
+  platform: Pick<Platform, 'store' | 'reads' | 'changes' | 'time'>,
+  { figuresOf }: { readonly figuresOf: FiguresOf },
+): ConsumersSubject {
+  const { store, reads, changes: feed, time } = platform;
   const denylist = new Denylist(reads, feed);
   return {
     operations: [

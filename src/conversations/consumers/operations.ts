@@ -10,6 +10,8 @@ import {
   pageOf,
   pageQuery,
   pageShape,
+  queryFlag,
+  rowsFor,
   tenantCaller,
 } from '../../http/operations/index.js';
 import {
@@ -21,12 +23,10 @@ import {
   deniedShape,
 } from './responses.js';
 import type { Consumers } from './consumers.js';
-import type { ConsumerPosition } from './consumers.store.js';
 
 const reasonCharactersMax = 1_000;
 const searchCharactersMax = 255;
 
-const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1');
 /** Long enough for a cursor with the longest key, in UTF-8 and base64. */
 const consumerCursor = z.string().max(2_000).optional();
 
@@ -49,15 +49,15 @@ function readingOperations(consumers: Consumers): readonly Operation[] {
       access: tenantCaller('consumers:read'),
       query: z.object({
         search: z.string().max(searchCharactersMax).optional(),
-        blocked: flag.optional(),
+        blocked: queryFlag.optional(),
         limit: pageQuery.shape.limit,
         cursor: consumerCursor,
       }),
       output: pageShape(consumerShape),
       handle: async ({ caller, query: { search, blocked, ...page } }) => {
-        const { limit } = pageAsked({ limit: page.limit });
+        const { limit, after } = pageAsked(page, decodeConsumerCursor);
         const filter = { search: search === '' ? undefined : search, blocked };
-        const rows = await consumers.list(caller, filter, afterOf(page.cursor), limit + 1);
+        const rows = await consumers.list(caller, filter, after, rowsFor(limit));
         return pageOf(rows, limit, (row) => consumerAnswer(row, caller.role), cursorOfConsumer);
       },
     }),
@@ -114,15 +114,11 @@ function denylistOperations(consumers: Consumers): readonly Operation[] {
       query: z.object({ limit: pageQuery.shape.limit, cursor: consumerCursor }),
       output: pageShape(deniedShape),
       handle: async ({ caller, query }) => {
-        const { limit } = pageAsked({ limit: query.limit });
+        const { limit, after } = pageAsked(query, decodeConsumerCursor);
         const denied = { search: undefined, blocked: true };
-        const rows = await consumers.list(caller, denied, afterOf(query.cursor), limit + 1);
+        const rows = await consumers.list(caller, denied, after, rowsFor(limit));
         return pageOf(rows, limit, deniedAnswer, cursorOfConsumer);
       },
     }),
   ];
-}
-
-function afterOf(cursor: string | undefined): ConsumerPosition | undefined {
-  return cursor === undefined ? undefined : decodeConsumerCursor(cursor);
 }

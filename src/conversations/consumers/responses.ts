@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type Role } from '../../kernel/caller.js';
-import { invalidField } from '../../kernel/errors.js';
-import { allows } from '../../http/operations/index.js';
+import { allows, encodeCursor, positionOf } from '../../http/operations/index.js';
 import type { Consumer } from './consumers.js';
 import type { ConsumerPosition, ConsumerRow } from './consumers.store.js';
 
@@ -51,22 +50,18 @@ export function deniedAnswer(row: ConsumerRow): z.input<typeof deniedShape> {
   };
 }
 
-const positionShape = z.tuple([z.int(), z.string().min(1)]);
+/** PostgreSQL stores no null character and no half of a surrogate pair. */
+const consumerKey = z
+  .string()
+  .min(1)
+  .refine((key) => !key.includes('\0') && key.isWellFormed());
 
-/** The same as `encodeCursor`, for rows whose key is a text. */
+/** The cursor of a consumer, whose id in the list is its key. */
 export function cursorOfConsumer({ latest_at, consumer_key }: ConsumerRow): string {
-  return Buffer.from(JSON.stringify([latest_at.getTime(), consumer_key])).toString('base64url');
+  return encodeCursor({ at: latest_at, id: consumer_key });
 }
 
 export function decodeConsumerCursor(cursor: string): ConsumerPosition {
-  try {
-    const [atMs, key] = positionShape.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
-    const at = new Date(atMs);
-    if (Number.isNaN(at.getTime()) || key.includes('\0') || !key.isWellFormed())
-      throw new RangeError('not a cursor position');
-    return { at, key };
-  } catch {
-    // Every decoding error means the same: the cursor is not valid.
-    throw invalidField('cursor', 'is not a cursor of this list');
-  }
+  const { at, id } = positionOf(cursor, consumerKey);
+  return { at, key: id };
 }

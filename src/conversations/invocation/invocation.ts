@@ -2,6 +2,7 @@
  * Reads the body of a turn: which fields the sender may use, which are ignored and why, and which are refused.
  * Pure, so that every endpoint (stream, MCP) reads alike; it does not know the agent or the session.
  */
+import { isUuid } from '../../kernel/uuid.js';
 import { invalidField } from '../../kernel/errors.js';
 import type { Caller } from '../../kernel/caller.js';
 import { type Capabilities, readCapabilities } from './capabilities.js';
@@ -91,7 +92,6 @@ const integrationFields: readonly Field[] = ['consumer_key', 'context', 'binding
 
 /** A megabyte of plain text; anything longer is a document, not a message. */
 const messageCharactersMax = 1024 * 1024;
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const none: FlatObject = Object.freeze({});
 
 export function readInvocation(
@@ -177,7 +177,7 @@ function readMessage(value: unknown): string {
 }
 
 function readSessionId(value: unknown): string {
-  if (typeof value !== 'string' || !uuid.test(value)) throw invalidField('session_id', 'must be a UUID');
+  if (typeof value !== 'string' || !isUuid(value)) throw invalidField('session_id', 'must be a UUID');
   return value.toLowerCase();
 }
 

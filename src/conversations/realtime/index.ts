@@ -1,8 +1,7 @@
 // The public interface of realtime: events that a tenant's users receive at once, on whatever node they are
 // connected.
-import type { Random, Time } from '../../../cluster/index.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { Hub } from './hub.js';
 import { realtimeOperations } from './operations.js';
 import { removeOld } from './realtime.store.js';
@@ -24,17 +23,13 @@ export interface RealtimeSubject {
   stop(): void;
 }
 
-export function createRealtime(parts: {
-  readonly store: Store;
-  readonly reads: HotReads;
-  readonly feed: ChangeFeed;
-  readonly time: Time;
-  readonly random: Random;
+export function createRealtime(
+  platform: Pick<Platform, 'store' | 'reads' | 'changes' | 'time' | 'random' | 'log'>,
   /** Publishes to the sockets of this node that joined a topic. */
-  readonly publish: (topic: string, text: string) => void;
-  readonly report: (attempted: string, error: unknown) => void;
-}): RealtimeSubject {
-  const { store, reads, feed, time, random, publish, report } = parts;
+  { publish }: { readonly publish: (topic: string, text: string) => void },
+): RealtimeSubject {
+  const { store, reads, changes: feed, time, random, log } = platform;
+  const { report } = log;
   const hub = new Hub({ feed, reads, time, publish, report });
   const removal = (waitMs: number) =>
     time.after(waitMs, () => {

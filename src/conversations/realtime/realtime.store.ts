@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
@@ -23,7 +22,7 @@ export async function recordRealtimeEvent(
 ): Promise<void> {
   await tx.one(sql.type(z.object({ number: z.number() }))`
     select record_realtime_event(
-      ${tx.scope.tenantId}, ${randomUUID()}, ${type}, ${JSON.stringify(data)}::jsonb) as number`);
+      ${tx.scope.tenantId}, gen_random_uuid(), ${type}, ${JSON.stringify(data)}::jsonb) as number`);
 }
 
 /** One event of a batch that an actor writes. Its id is fixed before the first attempt. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
+  cursorOfCreated,
   declare,
-  encodeCursor,
   one,
   oneShape,
   type Operation,
@@ -59,9 +59,7 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
             status: query.status,
           }),
         );
-        return pageOf(rows, page.limit, executionAnswer, ({ created_at, id }) =>
-          encodeCursor({ at: created_at, id }),
-        );
+        return pageOf(rows, page.limit, executionAnswer, cursorOfCreated);
       },
     }),
     declare({

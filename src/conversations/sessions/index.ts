@@ -1,12 +1,13 @@
 // The public interface of sessions: conversations with agents, their turns and their control mode.
-import type { Reference, Time } from '../../../cluster/index.js';
+import type { Reference } from '../../../cluster/index.js';
 import { type Actors, toPlatformError } from '../../infra/runtime/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { ModelCalls } from '../../models/calls/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { Sealer } from '../../infra/sealing/index.js';
-import type { HotReads, Store } from '../../infra/storage/index.js';
+import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
+import type { Store } from '../../infra/storage/index.js';
 import { AgentAdmission } from './agent-admission.js';
 import { agentWindowActor } from './agent-window.actor.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
@@ -38,9 +39,7 @@ export {
   type TriggeredExecution,
 } from './triggered.store.js';
 
-export interface SessionsDependencies {
-  readonly store: Store;
-  readonly reads: HotReads;
+export interface SessionsOptions {
   readonly actors: Actors;
   readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion'>;
   readonly models: Pick<ModelCalls, 'preflight'>;
@@ -52,9 +51,6 @@ export interface SessionsDependencies {
   readonly nameOf: SessionActorParts['nameOf'];
   readonly isKnownConsumer: ConsumerSessionParts['isKnownConsumer'];
   readonly findPromised: FindPromised;
-  readonly time: Time;
-  readonly newId: () => string;
-  readonly report: (attempted: string, error: unknown) => void;
 }
 
 export interface SessionsSubject {
@@ -63,9 +59,15 @@ export interface SessionsSubject {
   readonly admission: AgentAdmission;
 }
 
-export function createSessions(dependencies: SessionsDependencies): SessionsSubject {
-  const { store, reads, actors, agents, models, turns, sealer, time, newId, report } = dependencies;
-  const sealed = (executionId: string): string => `execution ${executionId}`;
+export function createSessions(
+  platform: Pick<Platform, 'store' | 'reads' | 'time' | 'ids' | 'log'>,
+  options: SessionsOptions,
+): SessionsSubject {
+  const { store, reads, time, ids, log } = platform;
+  const { actors, agents, models, turns, sealer } = options;
+  const { report } = log;
+  const newId = (): string => ids.uuid();
+  const place = (executionId: string): SealedPlace => ['execution values', executionId];
   let references: ((tenantId: string, sessionId: string) => Reference<SessionService>) | undefined;
   const session = (tenantId: string, sessionId: string): Reference<SessionService> => {
     if (references === undefined) throw new Error('The session references are used before they are created');
@@ -74,12 +76,12 @@ export function createSessions(dependencies: SessionsDependencies): SessionsSubj
   const kind = sessionActor(actors.commits(sessionTables), {
     turns,
     agents,
-    tenantAtWork: dependencies.tenantAtWork,
-    isDenied: dependencies.isDenied,
-    factsOf: dependencies.factsOf,
-    nameOf: dependencies.nameOf,
-    seal: (text, id) => sealer.seal(Buffer.from(text), sealed(id)).toString('base64'),
-    unseal: (text, id) => sealer.open(Buffer.from(text, 'base64'), sealed(id)).toString('utf8'),
+    tenantAtWork: options.tenantAtWork,
+    isDenied: options.isDenied,
+    factsOf: options.factsOf,
+    nameOf: options.nameOf,
+    seal: (text, id) => sealer.seal(Buffer.from(text), place(id)).toString('base64'),
+    unseal: (text, id) => sealer.open(Buffer.from(text, 'base64'), place(id)).toString('utf8'),
     olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
     self: session,
     armExpiry: ({ tenantId, sessionId, slot, dueInMs }) =>
@@ -107,8 +109,8 @@ export function createSessions(dependencies: SessionsDependencies): SessionsSubj
     operations: [
       ...streamOperations({ sessions, admission, time, newId, report }),
       ...sessionOperations({ sessions, store, admission, time }),
-      ...executionOperations(store, dependencies.findPromised),
-      ...consumerSessionOperations({ store, isKnownConsumer: dependencies.isKnownConsumer }),
+      ...executionOperations(store, options.findPromised),
+      ...consumerSessionOperations({ store, isKnownConsumer: options.isKnownConsumer }),
     ],
     sessions,
     admission,

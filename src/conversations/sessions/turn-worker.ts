@@ -2,7 +2,7 @@
  * Works on a turn: claims it first, runs it, and ends it with all its results in one transaction. Readers get its
  * end only after the commit.
  */
-import type { Timer } from '../../../cluster/index.js';
+import { within } from '../../../cluster/index.js';
 import { storedAnswer, type Outcome } from '../invocation/index.js';
 import { errorKinds } from '../../kernel/errors.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
@@ -166,12 +166,7 @@ export class TurnWorker {
   }
 
   async #awaitBindings(turn: LiveTurn): Promise<boolean> {
-    let timeout: Timer | undefined;
-    const tooLong = new Promise<void>((resolve) => {
-      timeout = this.#parts.time.after(bindingsMsMax, resolve);
-    });
-    await Promise.race([turn.bindingsReceived(), tooLong]);
-    timeout?.cancel();
+    await within(this.#parts.time, bindingsMsMax, turn.bindingsReceived(), () => undefined);
     return !turn.lacksBindings;
   }
 

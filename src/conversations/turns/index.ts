@@ -1,13 +1,14 @@
 // The public interface of turns: what one turn of a session does, from its claim to its end.
 import type { Message } from '../../llm/index.js';
-import type { TurnsParts } from './parts.js';
+import type { Platform } from '../../infra/platform/index.js';
+import type { TurnsOptions, TurnsParts } from './parts.js';
 import { runTurn } from './run-turn.js';
 import { type MemoryNotes, summarise } from './summary.js';
 import type { TurnEnd, TurnPorts, TurnStart } from './turn.js';
 
 export { TurnLost } from './interruption.js';
 export { memorySettings, type MemorySettings, windowOf } from './memory.js';
-export type { TurnsParts } from './parts.js';
+export type { TurnsOptions, TurnsParts } from './parts.js';
 export { userMessage } from './prompt.js';
 export type { MemoryNotes } from './summary.js';
 export type * from './turn.js';
@@ -26,7 +27,9 @@ export interface Turns {
   ): Promise<MemoryNotes | undefined>;
 }
 
-export function createTurns(parts: TurnsParts): Turns {
+export function createTurns(platform: Pick<Platform, 'time' | 'log'>, options: TurnsOptions): Turns {
+  const { time, log } = platform;
+  const parts: TurnsParts = { ...options, time, note: log.note, report: log.report };
   return {
     run: (start, ports) => runTurn(parts, start, ports),
     summarise: (start, messages, ports) => summarise(parts, start, messages, ports),

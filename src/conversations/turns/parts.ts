@@ -4,8 +4,7 @@ import type { CallOrder, ModelCalls } from '../../models/calls/index.js';
 import type { PlatformError } from '../../kernel/errors.js';
 import type { Catalogue } from '../../llm/index.js';
 
-/** The dependencies of turns. */
-export interface TurnsParts {
+export interface TurnsOptions {
   readonly models: Pick<ModelCalls, 'prepare' | 'vendorsOf'>;
   readonly catalogue: Catalogue;
   /** The time limits of model calls; the defaults if omitted. */
@@ -14,9 +13,13 @@ export interface TurnsParts {
   readonly runnableAgent: AgentsSubject['runnableAgent'];
   /** Whether a tool is refused when the context lacks a value that it needs; otherwise this is only noted. */
   readonly contextStrict: boolean;
-  readonly time: Time;
   /** Translates a failure for the caller; undefined for unknown failures. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
+}
+
+/** What a turn works with. */
+export interface TurnsParts extends TurnsOptions {
+  readonly time: Time;
   /** Writes to the log. */
   readonly note: (what: string, facts: Readonly<Record<string, unknown>>) => void;
   /** Reports unknown failures; the turn itself ends as failed. */

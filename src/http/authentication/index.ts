@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { isReady, whenReady } from '../../kernel/ready.js';
 import type { Caller, KeyCaller, Role, TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
@@ -120,7 +121,7 @@ function createUserAuthentication(parts: AuthenticationParts) {
     );
     const place = (token: VerifiedToken): Caller | Promise<Caller> =>
       placeInTenant(parts, token, credentials, access);
-    return verified instanceof Promise ? verified.then(place) : place(verified);
+    return whenReady(verified, place);
   };
 }
 
@@ -140,7 +141,7 @@ function counted<Value>(
       const refusal = failures.beforeCheck(subject);
       if (refusal !== undefined) throw refusal;
     });
-    return checked instanceof Promise ? checked.catch(refuse) : checked;
+    return isReady(checked) ? checked : checked.catch(refuse);
   } catch (error) {
     return refuse(error);
   }
@@ -171,5 +172,5 @@ function placeInTenant(
     { subject: `user ${token.userId}`, wrong: 'tenant_not_found' },
     (beforeCheck) => parts.membershipOf(token.userId, tenantId, beforeCheck),
   );
-  return found instanceof Promise ? found.then(finish) : finish(found);
+  return whenReady(found, finish);
 }

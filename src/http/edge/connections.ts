@@ -1,4 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
+import type { Time } from '../../../cluster/index.js';
 import { kernelConnections } from './kernel-connections.js';
 import type { Peer, PeerReader } from './peers.js';
 
@@ -23,6 +24,7 @@ const recountMsMin = 250;
 export class Connections {
   readonly #bounds: ConnectionBounds;
   readonly #peers: PeerReader;
+  readonly #time: Pick<Time, 'monotonicMs'>;
   readonly #listPeers: (port: number) => Promise<ReadonlyMap<Peer, number> | undefined>;
   readonly #open = new Map<Peer, number>();
   /** The sum of all counts in `#open`. */
@@ -32,7 +34,13 @@ export class Connections {
   #port = 0;
   #recountAt = 0;
 
-  constructor(bounds: ConnectionBounds, peers: PeerReader, listPeers = kernelConnections) {
+  constructor(
+    bounds: ConnectionBounds,
+    peers: PeerReader,
+    time: Pick<Time, 'monotonicMs'>,
+    listPeers = kernelConnections,
+  ) {
+    this.#time = time;
     this.#bounds = bounds;
     this.#peers = peers;
     this.#listPeers = listPeers;
@@ -100,7 +108,7 @@ export class Connections {
 
   /** Connections open and close during the read, so the list is off by a few; the next recount corrects that. */
   #recount(): void {
-    const now = performance.now();
+    const now = this.#time.monotonicMs();
     if (now < this.#recountAt) return;
     this.#recountAt = now + recountMsMin;
     void this.#listPeers(this.#port).then((listed) => {

@@ -1,4 +1,5 @@
 import type { HttpResponse } from 'uWebSockets.js';
+import type { Time } from '../../../cluster/index.js';
 import { type LeaveSignal, LeaveController } from '../../kernel/leave-signal.js';
 import { errorKinds, PlatformError } from '../../kernel/errors.js';
 import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
@@ -52,6 +53,7 @@ export class Exchange {
   #held = false;
   #paused = false;
   #wake: (() => void) | undefined;
+  readonly #time: Time;
   #body: IncomingBody | undefined;
   #stopLingering: (() => void) | undefined;
   /** The answer has started, while the rest of a refused body is still being read. */
@@ -60,7 +62,8 @@ export class Exchange {
   isLast: boolean;
   status = 0;
 
-  constructor(response: HttpResponse, head: RequestHead, onFinish: (exchange: Exchange) => void) {
+  constructor(response: HttpResponse, head: RequestHead, onFinish: (exchange: Exchange) => void, time: Time) {
+    this.#time = time;
     this.#response = response;
     this.head = head;
     this.#onFinish = onFinish;
@@ -120,7 +123,7 @@ export class Exchange {
   readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
     const { contentLength, isChunked, address } = this.head;
     const client = addressGroup(address);
-    const body = new IncomingBody({ rules, contentLength, isChunked, budget, client });
+    const body = new IncomingBody({ rules, contentLength, isChunked, budget, client, time: this.#time });
     this.#body = body;
     this.#response.onData((chunk, isLast) => {
       body.take(chunk, isLast);
@@ -183,6 +186,7 @@ export class Exchange {
         body: typeof body === 'string' ? Buffer.from(body) : Buffer.from(body),
         rest,
         isChunked: this.head.isChunked,
+        time: this.#time,
       },
       () => {
         this.#writeHead(status, head);

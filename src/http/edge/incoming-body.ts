@@ -1,3 +1,4 @@
+import type { Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type BodyRules, JsonSize, refuseOversized } from '../operations/index.js';
 import { BodyBlocks } from './body-blocks.js';
@@ -11,6 +12,7 @@ export interface BodyTerms {
   readonly budget: BodyBudget;
   /** The client that the bytes count for in the budget. */
   readonly client: string;
+  readonly time: Pick<Time, 'soon'>;
 }
 
 /** Follows the rest of a refused body: `rest` for each further piece, `end` after the last one. */
@@ -69,7 +71,7 @@ export class IncomingBody implements HeldBody {
   }
 
   #keep(blocks: BodyBlocks, piece: Uint8Array, isLast: boolean): void {
-    const { rules, budget, client, isChunked } = this.#terms;
+    const { rules, budget, client, isChunked, time } = this.#terms;
     if (this.#received > rules.maxBytes) return this.fail(tooLarge(rules.maxBytes));
     const growth = blocks.growthFor(piece.length);
     if (growth > 0 && !budget.hold(client, this, growth)) return this.fail(noRoom());
@@ -85,8 +87,9 @@ export class IncomingBody implements HeldBody {
     budget.arrived(client, this);
     // Parsers disagree on where a chunked body ends. The native side reads the bytes behind it as the next request as soon
     // as this call returns; while this request has no answer, that closes the connection.
-    if (isChunked) setImmediate(this.#resolve, blocks.whole());
-    else this.#resolve(blocks.whole());
+    const whole = blocks.whole();
+    if (isChunked) time.soon(() => this.#resolve(whole));
+    else this.#resolve(whole);
   }
 
   /** Refuses the body; further calls have no effect. */

@@ -1,4 +1,5 @@
 import type { HttpResponse } from 'uWebSockets.js';
+import type { Time } from '../../../cluster/index.js';
 import type { IncomingBody } from './incoming-body.js';
 
 /** A rest of this size has mostly arrived by the time of the refusal: it is read, and the connection is kept. */
@@ -15,6 +16,13 @@ export function restOf({ bytesLeft }: IncomingBody, status: number): 'short' | '
   return bytesLeft !== undefined && bytesLeft <= most ? 'short' : 'long';
 }
 
+interface LingeringAnswer {
+  readonly body: Buffer;
+  readonly rest: IncomingBody;
+  readonly isChunked: boolean;
+  readonly time: Time;
+}
+
 /**
  * Sends an answer while the body of its request is still arriving, and closes the connection afterwards. Closing at once
  * would answer the client's next bytes with a reset, on which the client, or the load balancer in between, discards the
@@ -26,11 +34,7 @@ export function restOf({ bytesLeft }: IncomingBody, status: number): 'short' | '
  */
 export function linger(
   response: HttpResponse,
-  {
-    body,
-    rest,
-    isChunked,
-  }: { readonly body: Buffer; readonly rest: IncomingBody; readonly isChunked: boolean },
+  { body, rest, isChunked, time }: LingeringAnswer,
   writeHead: () => void,
   finished: () => void,
 ): () => void {
@@ -38,7 +42,7 @@ export function linger(
   let dropped = 0;
   const stop = (): void => {
     over = true;
-    clearTimeout(timer);
+    timer.cancel();
   };
   const finish = (readsOn: boolean): void => {
     if (over) return;
@@ -49,7 +53,7 @@ export function linger(
     });
     finished();
   };
-  const timer = setTimeout(() => finish(false), lingerMs);
+  const timer = time.after(lingerMs, () => finish(false));
   let sent = true;
   response.cork(() => {
     writeHead();
@@ -67,7 +71,7 @@ export function linger(
       if (dropped > lingerBytesMax) finish(false);
     },
     // Deferred: bytes behind the body in the same piece would otherwise be read as a request that may be answered.
-    end: () => void setImmediate(finish, !isChunked),
+    end: () => time.soon(() => finish(!isChunked)),
   });
   return stop;
 }

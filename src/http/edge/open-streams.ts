@@ -1,3 +1,4 @@
+import type { Time, Timer } from '../../../cluster/index.js';
 import type { Caller } from '../../kernel/caller.js';
 
 /** An open connection that ends together with its credential. */
@@ -19,10 +20,10 @@ const timerMsMax = 2 ** 31 - 1;
 /** Streamed answers in progress and open sockets, by the credentials that they depend on. */
 export class OpenStreams {
   readonly #byOwner = new Map<string, Set<Cuttable>>();
-  readonly #wallMs: () => number;
+  readonly #time: Time;
 
-  constructor(wallMs: () => number) {
-    this.#wallMs = wallMs;
+  constructor(time: Time) {
+    this.#time = time;
   }
 
   /** Cuts the stream when its credential ends or its token expires, until the returned function is called. */
@@ -35,7 +36,7 @@ export class OpenStreams {
     }
     const timer = this.#expiry(caller, stream);
     return () => {
-      clearTimeout(timer);
+      timer?.cancel();
       for (const name of names) {
         const streams = this.#byOwner.get(name);
         streams?.delete(stream);
@@ -44,10 +45,10 @@ export class OpenStreams {
     };
   }
 
-  #expiry(caller: Caller | undefined, stream: Cuttable): NodeJS.Timeout | undefined {
+  #expiry(caller: Caller | undefined, stream: Cuttable): Timer | undefined {
     if (caller?.kind !== 'user' && caller?.kind !== 'tenant-user') return undefined;
-    const leftMs = Math.max(0, caller.expiresAtMs - this.#wallMs());
-    return setTimeout(() => stream.cut(), Math.min(leftMs, timerMsMax)).unref();
+    const leftMs = Math.max(0, caller.expiresAtMs - this.#time.wallMs());
+    return this.#time.after(Math.min(leftMs, timerMsMax), () => stream.cut());
   }
 
   cut(owner: StreamOwner): void {

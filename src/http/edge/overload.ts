@@ -1,3 +1,5 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+
 /**
  * Measures the lag of the event loop. Lag means more work than one core can do: the node refuses the newest requests, so
  * that accepted ones can finish. The guard uses the mean of several samples, because a single long pause (a large garbage
@@ -5,25 +7,38 @@
  */
 export class OverloadGuard {
   readonly #lateness: number[] = [];
-  readonly #timer: NodeJS.Timeout;
-  #expected: number;
+  readonly #time: Time;
+  readonly #lagMsMax: number;
+  #timer: Timer | undefined;
+  #expected = 0;
   #shedding = false;
 
-  constructor(now: () => number = () => performance.now()) {
-    this.#expected = now() + sampleMs;
-    this.#timer = setInterval(() => {
-      const at = now();
+  /** Refuses nothing with an infinite limit. */
+  constructor(lagMsMax: number, time: Time) {
+    this.#lagMsMax = lagMsMax;
+    this.#time = time;
+  }
+
+  start(): void {
+    this.#expected = this.#time.monotonicMs() + sampleMs;
+    this.#timer = this.#sampled();
+  }
+
+  #sampled(): Timer {
+    return this.#time.after(sampleMs, () => {
+      const at = this.#time.monotonicMs();
       this.record(Math.max(0, at - this.#expected));
       this.#expected = at + sampleMs;
-    }, sampleMs);
-    this.#timer.unref();
+      this.#timer = this.#sampled();
+    });
   }
 
   /** Records one sample of the lag. */
   record(lateMs: number): void {
-    this.#lateness.push(Math.min(lateMs, sampleLateMsMax));
+    // Cap each sample so that one spike cannot trip shedding.
+    this.#lateness.push(Math.min(lateMs, 2 * this.#lagMsMax));
     if (this.#lateness.length > samplesMax) this.#lateness.shift();
-    this.#shedding = this.lagMs > lagMsMax;
+    this.#shedding = this.lagMs > this.#lagMsMax;
   }
 
   get lagMs(): number {
@@ -35,13 +50,9 @@ export class OverloadGuard {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#timer?.cancel();
   }
 }
 
 const sampleMs = 50;
 const samplesMax = 5;
-/** With a mean lag of half a second, every caller already waits longer than most clients set as their limit. */
-const lagMsMax = 500;
-/** Cap each sample so that one spike cannot trip shedding. */
-const sampleLateMsMax = 2 * lagMsMax;

@@ -1,5 +1,5 @@
 import type { Caller } from '../../kernel/caller.js';
-import { type Ready, whenReady } from '../../kernel/ready.js';
+import { type Ready, whenReady, isReady } from '../../kernel/ready.js';
 import type { RequestSpan } from '../../infra/diagnostics/index.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import {
@@ -94,7 +94,7 @@ export class Pipeline {
           );
         }),
       );
-      if (done instanceof Promise) done.catch(fail);
+      if (!isReady(done)) done.catch(fail);
     } catch (error) {
       fail(error);
     }
@@ -124,7 +124,7 @@ export class Pipeline {
         return caller;
       });
     });
-    if (admitted instanceof Promise && hasBody) {
+    if (!isReady(admitted) && hasBody) {
       exchange.pause();
       // Also after a refusal: the connection stays open, and a paused one would never read its next request.
       const resume = (): void => exchange.resume();

@@ -1,3 +1,4 @@
+import type { Time } from '../../../cluster/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import type { Log, Metrics, RecentErrors } from '../../infra/diagnostics/index.js';
 import type { RequestReport } from './pipeline.js';
@@ -5,12 +6,14 @@ import type { RequestReport } from './pipeline.js';
 /** Reports each finished request to the log, the metrics and the errors endpoint. */
 export function createRequestReporter(parts: {
   readonly log: Log;
+  /** The clock that the requests were started with. */
+  readonly time: Pick<Time, 'monotonicMs'>;
   readonly metrics: Metrics;
   readonly recentErrors: RecentErrors;
 }): (report: RequestReport) => void {
-  const { log, metrics, recentErrors } = parts;
+  const { log, time, metrics, recentErrors } = parts;
   return ({ operation, exchange, caller, errorCode, spelledCode, failure }) => {
-    const milliseconds = performance.now() - exchange.head.startedAt;
+    const milliseconds = time.monotonicMs() - exchange.head.startedAt;
     const { requestId } = exchange.head;
     metrics.requests.observe(operation, exchange.status, milliseconds / 1000);
     if (errorCode === 'client_closed') recentErrors.count();

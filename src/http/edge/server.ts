@@ -1,5 +1,6 @@
 import * as uWS from 'uWebSockets.js';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import type { Random, Time } from '../../../cluster/index.js';
 import { isLoopbackAddress } from '../../kernel/address.js';
 import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -29,14 +30,16 @@ export interface EdgeOptions {
   readonly port: number;
   readonly trustedProxies: readonly string[];
   readonly corsOrigins: readonly string[];
+  /** Requests are refused above this lag of the event loop. */
+  readonly lagMsMax: number;
   /** Missing values take their defaults. */
   readonly bounds?: Partial<EdgeBounds>;
 }
 
 export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'report' | 'refusalOf'> & {
   readonly table: OperationTable;
-  /** The clock for token expiry; default: the machine's clock. */
-  readonly wallMs?: () => number;
+  readonly time: Time;
+  readonly random: Random;
   /** Called at most once per hour, if requests come through a proxy that is not trusted. */
   readonly onUntrustedForwarding?: (seen: UntrustedForwarding) => void;
 };
@@ -57,9 +60,10 @@ export class EdgeServer {
   readonly #head = new HeadReader();
   readonly #app = uWS.App();
   #running = 0;
-  readonly #nextRequestId = requestIds();
+  readonly #time: Time;
+  readonly #nextRequestId: () => string;
   readonly #tracing = new RequestTracing();
-  readonly overload = new OverloadGuard();
+  readonly overload: OverloadGuard;
   readonly streams: OpenStreams;
   readonly connections: Connections;
   readonly bodyBudget: BodyBudget;
@@ -70,6 +74,9 @@ export class EdgeServer {
 
   constructor(options: EdgeOptions, parts: EdgeParts) {
     this.#options = options;
+    this.#time = parts.time;
+    this.#nextRequestId = requestIds(parts.random);
+    this.overload = new OverloadGuard(options.lagMsMax, parts.time);
     this.#router = new Router(parts.table);
     this.#admission = parts.admission;
     this.#addresses = new AddressReader(options.trustedProxies);
@@ -80,9 +87,10 @@ export class EdgeServer {
     this.connections = new Connections(
       { perAddress: bounds.connectionsPerAddress, perNode: bounds.connections },
       this.#peers,
+      parts.time,
     );
     this.bodyBudget = new BodyBudget({ perClient: bounds.bodyBytesPerAddress, perNode: bounds.bodyBytes });
-    this.streams = new OpenStreams(parts.wallMs ?? Date.now);
+    this.streams = new OpenStreams(parts.time);
     this.#pipeline = new Pipeline({
       ...parts,
       streams: this.streams,
@@ -119,6 +127,7 @@ export class EdgeServer {
     if (socket === false)
       throw new Error(`cannot listen on ${host}:${port}: the port is in use or not permitted`);
     this.#listening = socket;
+    this.overload.start();
     const taken = uWS.us_socket_local_port(socket);
     this.connections.listensOn(taken);
     return taken;
@@ -144,7 +153,7 @@ export class EdgeServer {
   #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
     this.#head.read(request);
     const { fault } = this.#head;
-    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished);
+    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished, this.#time);
     this.#running += 1;
     if (fault !== undefined) return this.#refuseFraming(exchange, fault);
     const { method, path } = exchange.head;
@@ -178,7 +187,7 @@ export class EdgeServer {
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const native = response.getRemoteAddress();
     const address = this.#addresses.read(native, request);
-    const startedAt = performance.now();
+    const startedAt = this.#time.monotonicMs();
     if (!this.#addresses.trustsProxies) this.#forwardingNotice.check(request, address, startedAt);
     return {
       method,
@@ -270,7 +279,7 @@ export class EdgeServer {
       message: fault,
       details: { field: 'headers', issue: fault },
     });
-    setImmediate(() => this.#refuseUnrouted(exchange, error));
+    this.#time.soon(() => this.#refuseUnrouted(exchange, error));
   }
 
   readonly #finished = (exchange: Exchange): void => {

@@ -16,13 +16,24 @@ export {
   type RateClass,
 } from './operation.js';
 export {
+  cursorOfCreated,
+  type CutPage,
+  cutPage,
   decodeCursor,
   encodeCursor,
+  optionalLimit,
+  optionalPage,
+  optionalPageShape,
   pageAsked,
   pageOf,
   pageQuery,
   pageShape,
   type Position,
+  positionOf,
+  queryFlag,
+  readCursor,
+  rowsFor,
+  textCursor,
 } from './paging.js';
 export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
 export type { Admission, Admitted, Authenticator, Credentials, WorkAhead } from './ports.js';

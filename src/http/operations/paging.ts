@@ -6,7 +6,7 @@ const limitMax = 100;
 const limitDefault = 50;
 const cursorCharactersMax = 200;
 
-/** `limit` and `cursor` of a list that returns everything if neither is given. A limit above the maximum is reduced. */
+/** `limit` and `cursor` of a list. A limit above the maximum is reduced. */
 export const pageQuery = z.object({
   limit: z
     .string()
@@ -18,29 +18,48 @@ export const pageQuery = z.object({
   cursor: z.string().max(cursorCharactersMax).optional(),
 });
 
+interface AskedPage {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
 /** The start of a page in a newest-first list: after the row with this time and id. */
 export interface Position {
   readonly at: Date;
   readonly id: string;
 }
 
-const positionShape = z.tuple([z.int(), z.uuid()]);
-
 /** Opaque to the client; contains only values that the client has seen. */
 export function encodeCursor({ at, id }: Position): string {
-  return Buffer.from(JSON.stringify([at.getTime(), id])).toString('base64url');
+  return textCursor(JSON.stringify([at.getTime(), id]));
 }
 
 export function decodeCursor(cursor: string): Position {
+  return positionOf(cursor, z.uuid());
+}
+
+/** The same for lists whose rows are named by other ids. */
+export function positionOf(cursor: string, id: z.ZodType<string>): Position {
+  return readCursor(cursor, (text) => {
+    const parsed = z.tuple([z.int(), id]).parse(JSON.parse(text));
+    const at = new Date(parsed[0]);
+    return Number.isNaN(at.getTime()) ? undefined : { at, id: parsed[1] };
+  });
+}
+
+export function textCursor(text: string): string {
+  return Buffer.from(text).toString('base64url');
+}
+
+/** What `read` finds in the cursor. It throws or returns undefined for a text that no `textCursor` was made of. */
+export function readCursor<After>(cursor: string, read: (text: string) => After | undefined): After {
   try {
-    const [atMs, id] = positionShape.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
-    const at = new Date(atMs);
-    if (Number.isNaN(at.getTime())) throw new RangeError('not a moment');
-    return { at, id };
+    const after = read(Buffer.from(cursor, 'base64url').toString('utf8'));
+    if (after !== undefined) return after;
   } catch {
-    // Every failure means that the cursor was not created by `encodeCursor`.
-    throw invalidField('cursor', 'is not a valid cursor');
+    // Refused below.
   }
+  throw invalidField('cursor', 'is not a valid cursor');
 }
 
 /** The shape of a list that always has pages. */
@@ -48,24 +67,87 @@ export function pageShape<Item extends z.ZodType>(item: Item) {
   return z.object({ ...listShape(item).shape, next_cursor: z.string().nullable() });
 }
 
-/** The requested page of such a list. */
-export function pageAsked({ limit, cursor }: z.output<typeof pageQuery>): {
-  readonly limit: number;
-  readonly after: Position | undefined;
-} {
-  return { limit: limit ?? limitDefault, after: cursor === undefined ? undefined : decodeCursor(cursor) };
+/** The shape of a list that returns everything, without a cursor, unless `limit` or `cursor` is given. */
+export function optionalPageShape<Item extends z.ZodType>(item: Item) {
+  return z.object({ ...listShape(item).shape, next_cursor: z.string().nullable().optional() });
 }
 
-/** `rows` has one row more than the page if there is a next page. */
-export function pageOf<Row, Item>(
+/** The requested page of a list that always has pages. */
+export function pageAsked(query: AskedPage): {
+  readonly limit: number;
+  readonly after: Position | undefined;
+};
+export function pageAsked<After>(
+  query: AskedPage,
+  read: (cursor: string) => After,
+): { readonly limit: number; readonly after: After | undefined };
+export function pageAsked(
+  { limit, cursor }: AskedPage,
+  read: (cursor: string) => unknown = decodeCursor,
+): { readonly limit: number; readonly after: unknown } {
+  return { limit: limit ?? limitDefault, after: cursor === undefined ? undefined : read(cursor) };
+}
+
+/** The limit of a list that returns everything, for which it is undefined, unless `limit` or `cursor` is given. */
+export function optionalLimit({ limit, cursor }: AskedPage): number | undefined {
+  return limit ?? (cursor === undefined ? undefined : limitDefault);
+}
+
+/** How many rows to read for a page: one more than it holds shows whether there is a next one. */
+export function rowsFor(limit: number): number;
+export function rowsFor(limit: number | undefined): number | undefined;
+export function rowsFor(limit: number | undefined): number | undefined {
+  return limit === undefined ? undefined : limit + 1;
+}
+
+/** The rows of the page, and the cursor of the next: null at the end, undefined for a list without pages. */
+export interface CutPage<Row> {
+  readonly rows: readonly Row[];
+  readonly nextCursor: string | null | undefined;
+}
+
+/** `rows` are as many as `rowsFor` said, or fewer. */
+export function cutPage<Row>(
   rows: readonly Row[],
+  limit: number | undefined,
+  cursorBehind: (row: Row) => string,
+): CutPage<Row> {
+  if (limit === undefined) return { rows, nextCursor: undefined };
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { rows: rows.slice(0, limit), nextCursor: last === undefined ? null : cursorBehind(last) };
+}
+
+/** The answer with a page of a list that may have none. */
+export function optionalPage<Item>(
+  items: Item[],
+  nextCursor: string | null | undefined,
+): { success: true; data: Item[]; count: number; next_cursor?: string | null } {
+  return { ...list(items), ...(nextCursor !== undefined && { next_cursor: nextCursor }) };
+}
+
+/** The answer with a page of a list that always has pages. */
+export function pageOf<Row, Item>(
+  found: readonly Row[],
   limit: number,
   item: (row: Row) => Item,
   cursorBehind: (row: Row) => string,
 ): { success: true; data: Item[]; count: number; next_cursor: string | null } {
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
-  return {
-    ...list(rows.slice(0, limit).map(item)),
-    next_cursor: last === undefined ? null : cursorBehind(last),
-  };
+  const { rows, nextCursor } = cutPage(found, limit, cursorBehind);
+  return { ...list(rows.map(item)), next_cursor: nextCursor ?? null };
 }
+
+/** The cursor behind a row of a list by the time of creation. */
+export function cursorOfCreated({
+  created_at,
+  id,
+}: {
+  readonly created_at: Date;
+  readonly id: string;
+}): string {
+  return encodeCursor({ at: created_at, id });
+}
+
+/** A yes or no in a query. */
+export const queryFlag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((text) => text === 'true' || text === '1');

@@ -1,3 +1,5 @@
+import { type Time, within } from '../../../cluster/index.js';
+
 /** A check that must pass before a node may accept requests. */
 export interface ReadinessCheck {
   readonly name: string;
@@ -14,24 +16,19 @@ export interface Readiness {
 const checkMsMax = 2_000;
 
 /** Runs all checks in parallel, each with a time limit. */
-export async function readiness(checks: readonly ReadinessCheck[]): Promise<Readiness> {
+export async function readiness(time: Time, checks: readonly ReadinessCheck[]): Promise<Readiness> {
   const results = await Promise.all(
-    checks.map(async ({ name, check }) => [name, await outcome(check)] as const),
+    checks.map(async ({ name, check }) => [name, await outcome(time, check)] as const),
   );
   return { ready: results.every(([, result]) => result === 'ok'), checks: Object.fromEntries(results) };
 }
 
-async function outcome(check: () => Promise<void>): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${checkMsMax} ms`), checkMsMax);
-  });
+async function outcome(time: Time, check: () => Promise<void>): Promise<string> {
   try {
-    return await Promise.race([check().then(() => 'ok'), late]);
+    const passed = check().then(() => 'ok');
+    return await within(time, checkMsMax, passed, () => `no answer within ${checkMsMax} ms`);
   } catch {
     // The reason may contain hosts and accounts: it belongs in the log, not in the public answer.
     return 'unavailable';
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import type { Time } from '../../../cluster/index.js';
+import type { Ids } from '../../kernel/chance.js';
 import { type ErrorCode, errorKinds } from '../../kernel/errors.js';
 
 export interface RecentError {
@@ -6,6 +7,11 @@ export interface RecentError {
   readonly error: string;
   readonly message: string;
   readonly timestamp: string;
+}
+
+interface RecentErrorsParts {
+  readonly time: Pick<Time, 'wallMs'>;
+  readonly ids: Ids;
 }
 
 const kept = 100;
@@ -16,7 +22,7 @@ const minutes = 60;
  * reveal anything about a tenant.
  */
 export class RecentErrors {
-  readonly #now: () => number;
+  readonly #parts: RecentErrorsParts;
   readonly #errors: RecentError[] = [];
   readonly #byType = new Map<string, number>();
   /** Requests and errors of each of the last 60 minutes, as a ring indexed by minute. */
@@ -25,8 +31,8 @@ export class RecentErrors {
   readonly #minuteOf = new Float64Array(minutes).fill(-1);
   #total = 0;
 
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
+  constructor(parts: RecentErrorsParts) {
+    this.#parts = parts;
   }
 
   /** Counts one request. `spelled`: the code as its client saw it. */
@@ -38,10 +44,10 @@ export class RecentErrors {
     this.#total += 1;
     this.#byType.set(spelled, (this.#byType.get(spelled) ?? 0) + 1);
     this.#errors.push({
-      id: randomUUID(),
+      id: this.#parts.ids.uuid(),
       error: spelled,
       message: errorKinds[errorCode].message,
-      timestamp: new Date(this.#now()).toISOString(),
+      timestamp: new Date(this.#parts.time.wallMs()).toISOString(),
     });
     if (this.#errors.length > kept) this.#errors.shift();
   }
@@ -69,7 +75,7 @@ export class RecentErrors {
   }
 
   #minute(): number {
-    return Math.floor(this.#now() / 60_000);
+    return Math.floor(this.#parts.time.wallMs() / 60_000);
   }
 
   #slot(): number {

@@ -1,28 +1,22 @@
-import type { Random, Time } from '../../../cluster/index.js';
+import type { Platform } from '../platform/index.js';
 import type { Sealer } from '../sealing/index.js';
-import type { Store, Transaction } from '../storage/index.js';
+import type { Transaction } from '../storage/index.js';
 import { insertMail, lockWaitingMails, replaceSealedContent } from './mails.store.js';
 import { createOutboxFolder } from './outbox-folder.js';
 import { createSmtpTransport } from './smtp-transport.js';
 import { MailError, type MailTransport, type OutgoingMail } from './transport.js';
-import { mailContext, MailWorker } from './worker.js';
+import { mailPlace, MailWorker } from './worker.js';
 
 export { examineMailServer } from './smtp-transport.js';
 export { MailError, type OutgoingMail } from './transport.js';
 
-export interface MailDependencies {
-  readonly store: Store;
+export interface MailOptions {
   readonly sealer: Sealer;
-  readonly time: Time;
-  readonly random: Random;
-  readonly newId: () => string;
   /** The mail server for outgoing mail; without it, mails are written to files in `outboxFolder`. */
   readonly smtpUrl?: string | undefined;
   readonly outboxFolder: string;
   /** The product's URL, whose host is the sender's domain; known once the node listens. */
   readonly publicUrl: () => string;
-  /** Called when a mail was not sent or the store was unavailable. */
-  readonly onProblem: (error: unknown) => void;
 }
 
 export interface MailToSend {
@@ -50,26 +44,32 @@ export interface Mail {
 }
 
 /** Outgoing mail. */
-export function createMail(dependencies: MailDependencies): Mail {
-  const { store, sealer, time, random, newId, publicUrl, onProblem } = dependencies;
+export function createMail(
+  platform: Pick<Platform, 'store' | 'time' | 'ids' | 'random' | 'log'>,
+  options: MailOptions,
+): Mail {
+  const { store, time, ids, random, log } = platform;
+  const { sealer, publicUrl } = options;
+  // A mail was not sent, or the store was unavailable.
+  const onProblem = (error: unknown): void => log.report('sending mails', error);
   const from = (): string => `Troupe <no-reply@${hostOf(publicUrl())}>`;
   let worker: MailWorker | undefined;
   let transport: MailTransport | undefined;
 
   return {
     start() {
-      transport ??= transportOf(dependencies);
+      transport ??= transportOf(options);
       worker ??= new MailWorker({ store, sealer, transport, from, time, random, onProblem });
     },
     async queue(tx, { tenantId, to, subject, text }) {
-      const id = newId();
+      const id = ids.uuid();
       const content = Buffer.from(JSON.stringify({ subject, text }));
       await insertMail(tx, {
         tenantId,
         id,
         messageId: `<${id}@${hostOf(publicUrl())}>`,
         recipient: to,
-        sealedContent: sealer.seal(content, mailContext(tenantId, id)),
+        sealedContent: sealer.seal(content, mailPlace(tenantId, id)),
         queuedAt: new Date(time.wallMs()),
       });
       return id;
@@ -84,8 +84,8 @@ export function createMail(dependencies: MailDependencies): Mail {
       await store.directory(async (tx) => {
         for (const mail of await lockWaitingMails(tx)) {
           if (!sealer.isStale(mail.sealed_content)) continue;
-          const context = mailContext(mail.tenant_id, mail.id);
-          const sealedContent = sealer.seal(sealer.open(mail.sealed_content, context), context);
+          const place = mailPlace(mail.tenant_id, mail.id);
+          const sealedContent = sealer.seal(sealer.open(mail.sealed_content, place), place);
           await replaceSealedContent(tx, { tenantId: mail.tenant_id, id: mail.id, sealedContent });
         }
       });
@@ -94,7 +94,7 @@ export function createMail(dependencies: MailDependencies): Mail {
   };
 }
 
-function transportOf({ smtpUrl, outboxFolder }: MailDependencies): MailTransport {
+function transportOf({ smtpUrl, outboxFolder }: MailOptions): MailTransport {
   return smtpUrl === undefined ? createOutboxFolder(outboxFolder) : createSmtpTransport(smtpUrl);
 }
 

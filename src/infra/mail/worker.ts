@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Backoff, backoffMs, type Random, type Time, type Timer } from '../../../cluster/index.js';
-import type { Sealer } from '../sealing/index.js';
+import { type Backoff, backoffMs, type Random, type Time, within } from '../../../cluster/index.js';
+import type { SealedPlace, Sealer } from '../sealing/index.js';
 import type { Store } from '../storage/index.js';
 import { claimMails, type DueMail, type MailOutcome, recordOutcome, sweepMails } from './mails.store.js';
 import { MailError, type MailTransport } from './transport.js';
@@ -26,9 +26,9 @@ const closingMs = 5_000;
 export const mailContent = z.object({ subject: z.string(), text: z.string() });
 export type MailContent = z.output<typeof mailContent>;
 
-/** The sealing context of a mail's content. */
-export function mailContext(tenantId: string, id: string): string {
-  return `mail ${tenantId} ${id}`;
+/** The place that a mail's content is sealed for. */
+export function mailPlace(tenantId: string, id: string): SealedPlace {
+  return ['mail', tenantId, id];
 }
 
 export interface MailWorkerParts {
@@ -65,10 +65,7 @@ export class MailWorker {
     this.#closed = true;
     this.wake();
     const { time, transport } = this.#parts;
-    let timer: Timer | undefined;
-    const patience = new Promise<void>((resolve) => (timer = time.after(closingMs, resolve)));
-    await Promise.race([this.#running, patience]);
-    timer?.cancel();
+    await within(time, closingMs, this.#running, () => undefined);
     await transport.close();
   }
 
@@ -102,8 +99,8 @@ export class MailWorker {
   async #send(mail: DueMail): Promise<MailOutcome> {
     const { sealer, transport, from, time, random, onProblem } = this.#parts;
     try {
-      const context = mailContext(mail.tenant_id, mail.id);
-      const content = mailContent.parse(JSON.parse(sealer.open(mail.sealed_content, context).toString()));
+      const place = mailPlace(mail.tenant_id, mail.id);
+      const content = mailContent.parse(JSON.parse(sealer.open(mail.sealed_content, place).toString()));
       await transport.send({
         ...content,
         id: mail.id,

@@ -1,5 +1,5 @@
 import type { Random } from '../../../cluster/index.js';
-import type { Sealer } from '../sealing/index.js';
+import type { SealedPlace, Sealer } from '../sealing/index.js';
 import type { Store } from '../storage/index.js';
 import { keepFirstIdentity, replaceSealedSecret } from './cluster-identity.store.js';
 
@@ -9,7 +9,7 @@ export interface ClusterIdentity {
   readonly secret: string;
 }
 
-const context = 'cluster secret';
+const place: SealedPlace = ['cluster secret'];
 
 /**
  * Name and secret are stored in the database, so that exactly the nodes of one database find each other, whatever else
@@ -25,13 +25,13 @@ export async function clusterIdentity(parts: {
   const { store, sealer, random, givenSecret } = parts;
   const offered = {
     name: random.id().slice(0, 16),
-    sealed_secret: sealer.seal(Buffer.from(random.id()), context),
+    sealed_secret: sealer.seal(Buffer.from(random.id()), place),
   };
   const kept = await store.directory((tx) => keepFirstIdentity(tx, offered));
   if (givenSecret !== undefined) return { name: kept.name, secret: givenSecret };
-  const secret = sealer.open(kept.sealed_secret, context);
+  const secret = sealer.open(kept.sealed_secret, place);
   if (sealer.isStale(kept.sealed_secret)) {
-    await store.directory((tx) => replaceSealedSecret(tx, sealer.seal(secret, context)));
+    await store.directory((tx) => replaceSealedSecret(tx, sealer.seal(secret, place)));
   }
   return { name: kept.name, secret: secret.toString() };
 }

@@ -1,6 +1,7 @@
 // Collects facts about a database for `troupe doctor`: read only, on its own connection.
 import pg from 'pg';
 import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
 import { toStoreError } from './errors.js';
 import { MigrationError } from './migration-error.js';
 import { migrationsDirectory, readMigrationFiles } from './migration-files.js';
@@ -31,7 +32,7 @@ const facts = z.object({
   now_ms: z.coerce.number(),
 });
 
-export async function examineDatabase(databaseUrl: string): Promise<DatabaseFacts> {
+export async function examineDatabase(databaseUrl: string, time: Time): Promise<DatabaseFacts> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     connectionTimeoutMillis: 5_000,
@@ -55,7 +56,7 @@ export async function examineDatabase(databaseUrl: string): Promise<DatabaseFact
       ...(await examineMigrations(client)),
       durableCommits: row.fsync === 'on' && row.synchronous_commit !== 'off',
       synchronousStandbys: row.standbys !== '',
-      clockAheadMs: row.now_ms - Date.now(),
+      clockAheadMs: row.now_ms - time.wallMs(),
     };
   } catch (error) {
     throw toStoreError(error, 'Examining the database');

@@ -1,6 +1,6 @@
 import type { MessageDeltaUsage, Usage as AnthropicUsage } from '@anthropic-ai/sdk/resources/messages';
 import { isRecord, type Loose } from '../reply-json.js';
-import { splitOff, tokenCount, zeroUsage, type Usage } from '../usage.js';
+import { addUsage, splitOff, tokenCount, zeroUsage, type Usage } from '../usage.js';
 
 /**
  * Input leaves the cache out: three counts make up what is billed. Compaction and advisor rounds are billed beside the
@@ -12,7 +12,7 @@ export function anthropicUsage(raw: unknown): Usage {
   const rounds = raw['iterations'];
   if (Array.isArray(rounds)) {
     for (const round of rounds) {
-      if (isRecord(round) && round['type'] !== 'message') usage = plus(usage, partsOf(round));
+      if (isRecord(round) && round['type'] !== 'message') usage = addUsage(usage, partsOf(round));
     }
   }
   return { ...usage, raw };
@@ -42,17 +42,5 @@ function partsOf(raw: Readonly<Record<string, unknown>>): Usage {
     cacheWrite1h: hour.part,
     outputVisible: thoughts.rest,
     reasoning: thoughts.part,
-  };
-}
-
-function plus(a: Usage, b: Usage): Usage {
-  return {
-    ...a,
-    inputUncached: a.inputUncached + b.inputUncached,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite5m: a.cacheWrite5m + b.cacheWrite5m,
-    cacheWrite1h: a.cacheWrite1h + b.cacheWrite1h,
-    outputVisible: a.outputVisible + b.outputVisible,
-    reasoning: a.reasoning + b.reasoning,
   };
 }

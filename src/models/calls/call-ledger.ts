@@ -1,4 +1,5 @@
 /** The ledger of one call: a row for each attempt, before and after it, and one for the call when it has ended. */
+import { isReady } from '../../kernel/ready.js';
 import type { Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { PlatformError } from '../../kernel/errors.js';
@@ -126,7 +127,7 @@ export class CallLedger {
       this.#mayUsePool = true;
     };
     const answer = this.#parts.quota.reserveTokens(scope, wish);
-    if (!(answer instanceof Promise)) return answered(answer);
+    if (isReady(answer)) return answered(answer);
     return answer.then(answered, (error: unknown) => {
       if (!alreadyAdmitted) throw error;
     });

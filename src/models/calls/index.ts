@@ -1,8 +1,8 @@
 // The public interface of calls: model calls of tenants, from the endpoints to the vendors and the ledger.
-import type { Random, Time } from '../../../cluster/index.js';
 import type { Operation } from '../../http/operations/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
-import type { ChangeFeed, HotReads, SharedValues } from '../../infra/storage/index.js';
+import type { SharedValues } from '../../infra/storage/index.js';
 import type { Ledger } from '../usage/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import { ModelCalls } from './model-calls.js';
@@ -18,22 +18,19 @@ export { callIdFrom, type CallOrder, callSources } from './call-order.js';
 export type { ModelCalls, RunningCall, ServedCall } from './model-calls.js';
 export { type AccessSettings, type VendorAccess, vendorAccess } from './vendor-access.js';
 
-export interface CallsParts {
+/** `changes` reports changes of a tenant's own keys. Without it they are read with every call. */
+export type CallsPlatform = Pick<Platform, 'reads' | 'time' | 'ids' | 'random' | 'log'> &
+  Partial<Pick<Platform, 'changes'>>;
+
+export interface CallsOptions {
   readonly access: VendorAccess;
-  readonly reads: HotReads;
-  /** Reports changes of a tenant's own keys. Without it they are read with every call. */
-  readonly feed?: ChangeFeed | undefined;
   readonly vault: Pick<Vault, 'resolve'>;
   readonly quota: Quota;
   readonly ledger: Ledger;
   /** Shares cached answers between nodes. Without it each node has its own cache. */
   readonly shared?: SharedValues | undefined;
-  readonly time: Time;
-  readonly random: Random;
-  readonly newId: () => string;
   /** Unique among all processes, past and present. */
   readonly processId: string;
-  readonly report: (attempted: string, error: unknown) => void;
 }
 
 export interface Calls {
@@ -43,8 +40,11 @@ export interface Calls {
   close(): Promise<void>;
 }
 
-export function createCalls(parts: CallsParts): Calls {
-  const { access, reads, feed, vault, quota, ledger, shared, time, processId, random, newId, report } = parts;
+export function createCalls(platform: CallsPlatform, options: CallsOptions): Calls {
+  const { reads, changes: feed, time, ids, random, log } = platform;
+  const { access, vault, quota, ledger, shared, processId } = options;
+  const { report } = log;
+  const newId = (): string => ids.uuid();
   const ownKeys = new OwnKeys({ reads, feed, vault, keys: access.keys, report });
   const chance = (): number => random.fraction();
   const calls = new ModelCalls({ access, ownKeys, ledger, quota, time, chance, newId, processId });

@@ -22,7 +22,7 @@ import {
   VendorPools,
   zeroUsage,
 } from '../../llm/index.js';
-import type { Time, Timer } from '../../../cluster/index.js';
+import { type Time, within } from '../../../cluster/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { Ledger } from '../usage/index.js';
 import { attemptIdOf, type CallOrder } from './call-order.js';
@@ -154,17 +154,11 @@ export class ModelCalls {
   /** Aborts the running calls and waits until they are recorded. */
   async close(): Promise<void> {
     await this.#pools.close();
-    let timeout: Timer | undefined;
-    const bound = new Promise<void>((resolve) => {
-      timeout = this.#parts.time.after(recordingMsMax, resolve);
-    });
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
       if (this.#running === 0) resolve();
     });
-    await Promise.race([idle, bound]);
-    // A pending timer would keep an otherwise idle process alive.
-    timeout?.cancel();
+    await within(this.#parts.time, recordingMsMax, idle, () => undefined);
   }
 
   /** `close` waits for a call from its start until it is recorded. */

@@ -1,9 +1,11 @@
 // The public interface of telemetry: reports on a tenant's model calls.
 import type { Operation } from '../../http/operations/index.js';
-import { telemetryOperations, type TelemetryParts } from './operations.js';
+import type { Platform } from '../../infra/platform/index.js';
+import { telemetryOperations } from './operations.js';
 
-export type { TelemetryParts } from './operations.js';
-
-export function createTelemetry(parts: TelemetryParts): { readonly operations: readonly Operation[] } {
-  return { operations: telemetryOperations(parts) };
+export function createTelemetry(
+  { store, time }: Pick<Platform, 'store' | 'time'>,
+  { version }: { readonly version: string },
+): { readonly operations: readonly Operation[] } {
+  return { operations: telemetryOperations({ store, time, version }) };
 }

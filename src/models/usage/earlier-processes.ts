@@ -6,6 +6,7 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
 import { makeFolder } from '../../infra/storage/index.js';
 
 export interface EarlierProcesses {
@@ -22,7 +23,11 @@ const remembersMs = 3_600_000;
 /** Ids of nodes that run in this very process, as in tests: the process exists, and so do they. */
 const here = new Set<string>();
 
-export async function enterProcesses(dataDir: string, processId: string): Promise<EarlierProcesses> {
+export async function enterProcesses(
+  dataDir: string,
+  processId: string,
+  time: Time,
+): Promise<EarlierProcesses> {
   const folder = join(dataDir, 'processes');
   await makeFolder(folder);
   const gone = new Set<string>();
@@ -32,7 +37,7 @@ export async function enterProcesses(dataDir: string, processId: string): Promis
     const path = join(folder, name);
     if (!(await isOver(path))) continue;
     gone.add(id);
-    if (Date.now() - (await stat(path)).mtimeMs > remembersMs) await rm(path, { force: true });
+    if (time.wallMs() - (await stat(path)).mtimeMs > remembersMs) await rm(path, { force: true });
   }
   here.add(processId);
   // The id may contain the operator's name for the node.

@@ -1,7 +1,7 @@
 // The public interface of usage: the cost of every attempt at a vendor, and its payer.
 export { enterProcesses } from './earlier-processes.js';
 export { openProcesses, type Peers, type Processes } from './processes.js';
-export { Ledger, type LedgerParts } from './ledger.js';
+export { Ledger, type LedgerOptions } from './ledger.js';
 export { openAttempts } from './open-attempts.store.js';
 export type { CallRow } from './calls.store.js';
 export { type ClosedRow, openedTable, type OpenedRow, type RecordedRow } from './usage.store.js';

@@ -3,9 +3,10 @@
  * attempt whose process dies in between leaves an open row. After its deadline such a row is closed with the estimate
  * that it was opened with. Rows of many calls are written together.
  */
-import type { Time, Timer } from '../../../cluster/index.js';
+import type { Timer } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { type BatchWriter, type BatchWriters, type Store, StoreError } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
+import { type BatchWriter, StoreError } from '../../infra/storage/index.js';
 import { type CallRow, callTarget, preparePartitions } from './calls.store.js';
 import { type UnrecordedSpan, unrecordedTarget } from './unrecorded.store.js';
 import {
@@ -22,14 +23,12 @@ import {
   type RecordedRow,
 } from './usage.store.js';
 
-export interface LedgerParts {
-  readonly writers: BatchWriters;
-  readonly store: Store;
-  readonly time: Time;
-  readonly report: (attempted: string, error: unknown) => void;
+export interface LedgerOptions {
   /** Whether a process is certainly gone and cannot close its open rows. */
   readonly isGone?: (processId: string) => boolean;
 }
+
+type LedgerPlatform = Pick<Platform, 'writers' | 'store' | 'time' | 'log'>;
 
 /** Long enough for a busy store. An unreachable store has already refused the call, when keys and counts were read. */
 const writeMsMax = 8_000;
@@ -52,7 +51,7 @@ interface Closing {
 }
 
 export class Ledger {
-  readonly #parts: LedgerParts;
+  readonly #parts: LedgerPlatform & LedgerOptions & Pick<Platform['log'], 'report'>;
   readonly #rows: BatchWriter<OpenedRow | ClosingRow, Recorded>;
   readonly #orphans: BatchWriter<Orphan & { readonly closed_at: string }, 'closed'>;
   readonly #calls: BatchWriter<CallRow, 'recorded'>;
@@ -68,12 +67,13 @@ export class Ledger {
   #sweeping: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(parts: LedgerParts) {
-    this.#parts = parts;
-    this.#rows = parts.writers.writer(ledgerTarget, { deadlineMs: writeMsMax });
-    this.#orphans = parts.writers.writer(orphanTarget, { deadlineMs: writeMsMax });
-    this.#calls = parts.writers.writer(callTarget, { deadlineMs: recordingMsMax });
-    this.#unrecordedSpans = parts.writers.writer(unrecordedTarget, { deadlineMs: writeMsMax });
+  constructor(platform: LedgerPlatform, options: LedgerOptions = {}) {
+    const { writers } = platform;
+    this.#parts = { ...platform, ...options, report: platform.log.report };
+    this.#rows = writers.writer(ledgerTarget, { deadlineMs: writeMsMax });
+    this.#orphans = writers.writer(orphanTarget, { deadlineMs: writeMsMax });
+    this.#calls = writers.writer(callTarget, { deadlineMs: recordingMsMax });
+    this.#unrecordedSpans = writers.writer(unrecordedTarget, { deadlineMs: writeMsMax });
   }
 
   /**

@@ -1,5 +1,5 @@
 /** The id under which this process opens rows, and the ids of processes that can no longer close theirs. */
-import type { Time } from '../../../cluster/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { enterProcesses } from './earlier-processes.js';
 
 /** A cluster member's knowledge of the other members. */
@@ -8,10 +8,8 @@ export interface Peers {
   surelyGone(process: string): boolean;
 }
 
-export interface ProcessesParts {
+export interface ProcessesOptions {
   readonly dataDir: string;
-  readonly newId: () => string;
-  readonly time: Time;
   /** Undefined for a process outside of a cluster. */
   readonly peers: Peers | undefined;
 }
@@ -28,9 +26,12 @@ const memberPrefix = 'member-';
 /** A process that lost its lease finishes its calls and ends; for this time it may still close its rows. */
 const finishingMs = 30_000;
 
-export async function openProcesses({ dataDir, newId, time, peers }: ProcessesParts): Promise<Processes> {
-  const processId = peers === undefined ? `alone-${newId()}` : memberPrefix + peers.process;
-  const earlier = await enterProcesses(dataDir, processId);
+export async function openProcesses(
+  { time, ids }: Pick<Platform, 'time' | 'ids'>,
+  { dataDir, peers }: ProcessesOptions,
+): Promise<Processes> {
+  const processId = peers === undefined ? `alone-${ids.uuid()}` : memberPrefix + peers.process;
+  const earlier = await enterProcesses(dataDir, processId, time);
   const goneAtMs = new Map<string, number>();
 
   const isGoneMember = (member: string): boolean => {

@@ -1,7 +1,7 @@
-import type { Time } from '../../../cluster/index.js';
 import type { Operation } from '../../http/operations/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import type { Sealer } from '../../infra/sealing/index.js';
-import type { ChangeFeed, Store } from '../../infra/storage/index.js';
+import type { ChangeFeed } from '../../infra/storage/index.js';
 import { accessTokenSeconds, createAccessTokens } from './access-tokens.js';
 import type { EndAccess } from './account-taking.js';
 import { type Accounts, createAccounts } from './accounts.js';
@@ -39,20 +39,16 @@ export { defaultPasswordSettings, type PasswordSettings } from './passwords.js';
 export { hashOfToken, newToken, type SecretRandom } from './secrets.js';
 export type { VerifiedUser } from './verified-tokens.js';
 
-export interface IdentityDependencies {
-  readonly store: Store;
-  readonly changes: ChangeFeed;
+export type IdentityPlatform = Pick<Platform, 'store' | 'changes' | 'time' | 'ids' | 'random' | 'log'>;
+
+export interface IdentityOptions {
   readonly sealer: Sealer;
-  readonly time: Time;
-  readonly random: SecretRandom;
   readonly outsideIssuer?: OutsideIssuerSettings | undefined;
   readonly passwords?: PasswordSettings | undefined;
   /** The number of tenants that one address may make per day; a default applies. */
   readonly newTenantsPerAddress?: number | undefined;
   /** How other subjects end what a tenant's former members hold, when an account is taken over. */
   readonly endAccess: EndAccess;
-  /** Receives errors of background work. */
-  readonly onProblem: (error: unknown) => void;
 }
 
 export interface Identity {
@@ -76,8 +72,17 @@ export interface Identity {
 
 const sweepEveryMs = 10 * 60_000;
 
-export async function createIdentity(dependencies: IdentityDependencies): Promise<Identity> {
-  const { store, changes, sealer, time, random, outsideIssuer, onProblem } = dependencies;
+export async function createIdentity(
+  platform: IdentityPlatform,
+  options: IdentityOptions,
+): Promise<Identity> {
+  const { store, changes, time, ids, log } = platform;
+  const { sealer, outsideIssuer } = options;
+  const random: SecretRandom = {
+    uuid: () => ids.uuid(),
+    bytes: (count) => platform.random.bytes(count),
+  };
+  const onProblem = (error: unknown): void => log.report('maintaining identities', error);
   const nowMs = (): number => time.wallMs();
   const isFresh = (): boolean => changes.isFresh();
 
@@ -91,8 +96,8 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
   const tokens = createAccessTokens(keys, random, nowMs);
   const families = createTokenFamilies({ store, tokens, random, nowMs, changes });
   const limits = createSignInLimits(store, nowMs);
-  const newTenants = createNewTenants(store, nowMs, dependencies.newTenantsPerAddress);
-  const passwords = createPasswords(dependencies.passwords);
+  const newTenants = createNewTenants(store, nowMs, options.newTenantsPerAddress);
+  const passwords = createPasswords(options.passwords);
   const accounts = createAccounts({ store, changes, passwords, limits, families, newTenants, random, nowMs });
   const tenants = createTenants({ store, changes, random, newTenants });
   const members = createMembers({ store, changes });
@@ -100,8 +105,8 @@ export async function createIdentity(dependencies: IdentityDependencies): Promis
   const verified = createVerifiedTokens({
     store,
     tokens,
-    outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, nowMs),
-    signInOutside: createOutsideSignIn({ store, changes, endAccess: dependencies.endAccess, nowMs }),
+    outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, time),
+    signInOutside: createOutsideSignIn({ store, changes, endAccess: options.endAccess, nowMs }),
     nowMs,
     isFresh,
   });

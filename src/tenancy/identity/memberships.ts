@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { isUuid } from '../../kernel/uuid.js';
 import type { Role, TenantLimits } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -38,7 +39,6 @@ export interface Memberships {
 }
 
 const entriesMax = 50_000;
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
   /** By user and tenant; an empty tenant id stands for the user's only tenant. */
@@ -74,7 +74,7 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
     },
 
     of(userId, tenantId, beforeCheck) {
-      if (tenantId !== undefined && !uuid.test(tenantId)) throw new PlatformError('tenant_not_found');
+      if (tenantId !== undefined && !isUuid(tenantId)) throw new PlatformError('tenant_not_found');
       const tenant = tenantId?.toLowerCase() ?? '';
       const known = entries.get(`${userId} ${tenant}`);
       if (known !== undefined && isFresh()) return known;

@@ -1,5 +1,6 @@
 import { createRemoteJWKSet, errors as joseErrors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { z } from 'zod';
+import { type Time, withinSignal } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { tokenRefusal } from './access-tokens.js';
 import { emailAddress } from './fields.js';
@@ -47,14 +48,15 @@ const claims = z.object({
   exp: z.number(),
 });
 
-export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () => number): OutsideIssuer {
+export function createOutsideIssuer(settings: OutsideIssuerSettings, time: Time): OutsideIssuer {
+  const nowMs = (): number => time.wallMs();
   let keys: Promise<JWTVerifyGetKey> | undefined;
   let failedAtMs = -Infinity;
 
   function keySet(): Promise<JWTVerifyGetKey> {
     if (keys === undefined) {
       if (nowMs() - failedAtMs < retryEveryMs) return Promise.reject(unavailable());
-      keys = discover(settings.issuer).catch((cause: unknown) => {
+      keys = discover(settings.issuer, time).catch((cause: unknown) => {
         keys = undefined;
         failedAtMs = nowMs();
         throw unavailable(cause);
@@ -86,18 +88,18 @@ export function createOutsideIssuer(settings: OutsideIssuerSettings, nowMs: () =
 }
 
 /** Fetches the issuer's metadata as the first token would. For setup checks. */
-export async function examineIssuer(issuer: string): Promise<void> {
-  await discover(issuer);
+export async function examineIssuer(issuer: string, time: Time): Promise<void> {
+  await discover(issuer, time);
 }
 
-async function discover(issuer: string): Promise<JWTVerifyGetKey> {
+async function discover(issuer: string, time: Time): Promise<JWTVerifyGetKey> {
   const address = new URL(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`);
-  const response = await fetch(address, {
-    headers: { accept: 'application/json' },
-    signal: AbortSignal.timeout(requestTimeoutMs),
+  const late = (): Error => new Error(`${address.href} did not answer within ${requestTimeoutMs} ms`);
+  const text = await withinSignal(time, requestTimeoutMs, undefined, late, async (signal) => {
+    const response = await fetch(address, { headers: { accept: 'application/json' }, signal });
+    if (!response.ok) throw new Error(`${address.href} answered ${response.status}`);
+    return response.text();
   });
-  if (!response.ok) throw new Error(`${address.href} answered ${response.status}`);
-  const text = await response.text();
   if (text.length > metadataBytesMax)
     throw new Error(`${address.href} answered more than ${metadataBytesMax} bytes`);
   const metadata = discovery.parse(JSON.parse(text));

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK } from 'jose';
 import { z } from 'zod';
-import type { Sealer } from '../../infra/sealing/index.js';
+import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { announceSigningKey, settled } from './changes.js';
 import {
@@ -147,19 +147,19 @@ async function makeKey(tx: DirectoryTransaction, sealer: Sealer, signsFrom: Date
   const jwk = privateJwk.parse(await exportJWK(pair.privateKey));
   const { d: _secret, ...publicKey } = jwk;
   const id = await calculateJwkThumbprint(publicKey);
-  const sealedPrivateKey = sealer.seal(Buffer.from(JSON.stringify(jwk)), contextOf(id));
+  const sealedPrivateKey = sealer.seal(Buffer.from(JSON.stringify(jwk)), placeOf(id));
   await insertSigningKey(tx, { id, publicKey, sealedPrivateKey, signsFrom });
   return id;
 }
 
 async function resealKey(tx: DirectoryTransaction, row: SigningKeyRow, sealer: Sealer): Promise<void> {
   if (!sealer.isStale(row.sealed_private_key)) return;
-  const jwk = sealer.open(row.sealed_private_key, contextOf(row.id));
-  await replaceSealedKey(tx, row.id, sealer.seal(jwk, contextOf(row.id)));
+  const jwk = sealer.open(row.sealed_private_key, placeOf(row.id));
+  await replaceSealedKey(tx, row.id, sealer.seal(jwk, placeOf(row.id)));
 }
 
 async function loadKey(row: SigningKeyRow, sealer: Sealer): Promise<LoadedKey> {
-  const text = sealer.open(row.sealed_private_key, contextOf(row.id)).toString();
+  const text = sealer.open(row.sealed_private_key, placeOf(row.id)).toString();
   return {
     id: row.id,
     signsFromMs: row.signs_from.getTime(),
@@ -182,6 +182,6 @@ function outlivedKeys(rows: readonly SigningKeyRow[], sinceMs: number): readonly
   return successor === -1 ? [] : rows.slice(successor + 1).map(({ id }) => id);
 }
 
-function contextOf(id: string): string {
-  return `signing key ${id}`;
+function placeOf(id: string): SealedPlace {
+  return ['signing key', id];
 }

@@ -1,28 +1,26 @@
-import type { Time } from '../../../cluster/index.js';
-import type { Accounts, SecretRandom } from '../identity/index.js';
+import type { Accounts } from '../identity/index.js';
 import type { Mail } from '../../infra/mail/index.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { createAccept } from './accept.js';
 import { createInviteBook } from './invites.js';
 import { inviteOperations } from './operations.js';
 
 export { cancelAllInvites } from './invites.store.js';
 
-export interface InvitesDependencies {
-  readonly store: Store;
+export interface InvitesOptions {
   readonly accounts: Accounts;
   readonly mail: Mail;
-  readonly time: Time;
-  readonly random: SecretRandom;
   /** The base address of join links; known once the node listens. */
   readonly publicUrl: () => string;
 }
 
-export function createInvites(dependencies: InvitesDependencies): {
-  readonly operations: readonly Operation[];
-} {
-  const { store, accounts, mail, time, random, publicUrl } = dependencies;
+export function createInvites(
+  platform: Pick<Platform, 'store' | 'time' | 'ids' | 'random'>,
+  { accounts, mail, publicUrl }: InvitesOptions,
+): { readonly operations: readonly Operation[] } {
+  const { store, time, ids } = platform;
+  const random = { uuid: () => ids.uuid(), bytes: (count: number) => platform.random.bytes(count) };
   const nowMs = (): number => time.wallMs();
   const invites = createInviteBook({ store, mail, random, nowMs, publicUrl });
   const accept = createAccept({ store, accounts, nowMs });

@@ -3,7 +3,7 @@ import { recordAudit } from '../audit/index.js';
 import type { Role } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { decodeCursor, encodeCursor } from '../../http/operations/index.js';
+import { cursorOfCreated, cutPage, optionalLimit, pageAsked, rowsFor } from '../../http/operations/index.js';
 import { findPlan, isStillSignedIn, type PlanOfTenant } from '../identity/index.js';
 import { limitsOf } from '../../kernel/plans/index.js';
 import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
@@ -64,8 +64,8 @@ export interface CreatedKey extends KeyView {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Null at the end of the list. */
-  readonly nextCursor: string | null;
+  /** Null at the end of the list, undefined for all items at once. */
+  readonly nextCursor: string | null | undefined;
 }
 
 /** Creates, lists, changes and revokes keys. The caller checks the permissions. */
@@ -139,22 +139,13 @@ export class KeyAdministration {
     scope: TenantScope,
     page: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
   ): Promise<Page<KeyView>> {
-    const paged = page.limit !== undefined || page.cursor !== undefined;
-    const limit = paged ? (page.limit ?? pageDefault) : undefined;
-    const behind = page.cursor === undefined ? undefined : decodeCursor(page.cursor);
+    const limit = optionalLimit(page);
+    const behind = pageAsked(page).after;
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
-      // One more than requested shows whether there is a next page.
-      const rows = await listKeys(tx, { behind, limit: limit === undefined ? undefined : limit + 1 });
-      const shown = limit === undefined ? rows : rows.slice(0, limit);
-      const last = shown.at(-1);
-      return {
-        items: shown.map((row) => this.#view(row, max)),
-        nextCursor:
-          last === undefined || shown.length === rows.length
-            ? null
-            : encodeCursor({ at: last.created_at, id: last.id }),
-      };
+      const found = await listKeys(tx, { behind, limit: rowsFor(limit) });
+      const { rows, nextCursor } = cutPage(found, limit, cursorOfCreated);
+      return { items: rows.map((row) => this.#view(row, max)), nextCursor };
     });
   }
 
@@ -253,8 +244,6 @@ export class KeyAdministration {
     });
   }
 }
-
-const pageDefault = 50;
 
 function statusOf(row: KeyRow, wallMs: number): KeyStatus {
   if (row.revoked_at !== null) return 'revoked';

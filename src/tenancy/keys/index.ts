@@ -1,9 +1,8 @@
 // The public interface of keys: authentication and administration of API keys.
-import type { Random, Time } from '../../../cluster/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { FailedCredentials } from '../quota/index.js';
-import type { ChangeFeed, HotReads, Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { KeyAdministration } from './administration.js';
 import { KnownKeys } from './known-keys.js';
 import { KeyLookUps } from './look-ups.js';
@@ -26,14 +25,9 @@ export type { EndedKey, EndedKeyListener } from './revocations.js';
 export { type KeyStatus, operatorKey } from './shapes.js';
 export { type Tier, tierOf } from './tiers.js';
 
-export interface KeysDependencies {
-  readonly store: Store;
-  readonly reads: HotReads;
-  readonly feed: ChangeFeed;
-  readonly time: Time;
-  readonly random: Random;
-  /** Receives failures of background work. */
-  readonly report: (attempted: string, error: unknown) => void;
+export type KeysPlatform = Pick<Platform, 'store' | 'reads' | 'changes' | 'time' | 'ids' | 'random' | 'log'>;
+
+export interface KeysOptions {
   /** The maximum number of keys cached in memory. */
   readonly keysMax?: number;
   /** Counts wrong keys by address; without it they are not counted. */
@@ -57,13 +51,16 @@ export interface Keys {
 /** Longer than the feed counts as fresh without a read: after that, this node no longer trusts its cache. */
 const settledWithinMs = 2_500;
 
-export function createKeys(dependencies: KeysDependencies): Keys {
-  const { store, reads, feed, time, random, report, keysMax = 100_000, failures } = dependencies;
+export function createKeys(
+  { store, reads, changes: feed, time, ids, random, log: { report } }: KeysPlatform,
+  { keysMax = 100_000, failures }: KeysOptions = {},
+): Keys {
   const administration = new KeyAdministration({ store, time, random });
   const use = new KeyUse({
     add: (batchId, rows) => addUses(store, batchId, rows),
     forgetOldBatches: () => forgetOldBatches(store),
     time,
+    ids,
     report,
   });
   const lookUps = new KeyLookUps(reads, time);

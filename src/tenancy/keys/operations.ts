@@ -6,16 +6,16 @@ import {
   declare,
   done,
   doneShape,
-  list,
-  listShape,
   one,
   oneShape,
   type Operation,
+  optionalPage,
+  optionalPageShape,
   pageQuery,
   tenantUser,
 } from '../../http/operations/index.js';
 import { StoreError } from '../../infra/storage/index.js';
-import type { KeyAdministration } from './administration.js';
+import type { KeyAdministration, KeyView } from './administration.js';
 import {
   changedRate,
   createdKey,
@@ -116,6 +116,19 @@ function creationFailed(error: unknown, report: KeyOperationParts['report']): ne
   throw new PlatformError('creation_failed', { cause: error });
 }
 
+/** What the list and the detail of a key share. */
+function summaryOf(key: KeyView) {
+  return {
+    id: key.id,
+    name: key.name,
+    prefix: key.prefix,
+    suffix: key.suffix,
+    status: key.status,
+    role: key.role,
+    rate_limit_per_minute: key.requestsPerMinute,
+  };
+}
+
 function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
   return declare({
     name: 'keys.list',
@@ -126,22 +139,15 @@ function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
     access: tenantUser('keys:read', 'required-header'),
     dialect: 'keys',
     query: pageQuery,
-    output: listShape(listedKey).extend({ next_cursor: z.string().nullable().optional() }),
+    output: optionalPageShape(listedKey),
     async handle({ caller, query }) {
       await flushUse();
       const { items, nextCursor } = await administration.list(caller.scope, query);
-      const paged = query.limit !== undefined || query.cursor !== undefined;
       const shown = items.map((key) => ({
-        id: key.id,
-        name: key.name,
-        prefix: key.prefix,
-        suffix: key.suffix,
-        status: key.status,
-        role: key.role,
-        rate_limit_per_minute: key.requestsPerMinute,
+        ...summaryOf(key),
         last_used_at: key.lastUsedAt?.toISOString() ?? null,
       }));
-      return { ...list(shown), ...(paged ? { next_cursor: nextCursor } : {}) };
+      return optionalPage(shown, nextCursor);
     },
   });
 }
@@ -177,13 +183,7 @@ function getKey({ administration, flushUse }: KeyOperationParts): Operation {
       await flushUse();
       const key = await administration.detail(caller.scope, params.keyId);
       return one({
-        id: key.id,
-        name: key.name,
-        prefix: key.prefix,
-        suffix: key.suffix,
-        status: key.status,
-        role: key.role,
-        rate_limit_per_minute: key.requestsPerMinute,
+        ...summaryOf(key),
         calculated_tier: key.tier,
         expires_at: key.expiresAt?.toISOString() ?? null,
         total_requests: key.totalRequests,

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Time, Timer } from '../../../cluster/index.js';
+import type { Ids } from '../../kernel/chance.js';
 import type { KnownKey } from './known-keys.js';
 import type { KeyUseRow } from './use.store.js';
 
@@ -16,6 +16,7 @@ export interface KeyUseOptions {
   readonly add: (batchId: string, rows: readonly KeyUseRow[]) => Promise<void>;
   readonly forgetOldBatches: () => Promise<void>;
   readonly time: Time;
+  readonly ids: Ids;
   readonly report: (attempted: string, error: unknown) => void;
 }
 
@@ -109,7 +110,7 @@ export class KeyUse {
     }));
     this.#counts = new Map();
     for (let start = 0; start < rows.length; start += rowsMax) {
-      this.#batches.push({ id: randomUUID(), rows: rows.slice(start, start + rowsMax) });
+      this.#batches.push({ id: this.#options.ids.uuid(), rows: rows.slice(start, start + rowsMax) });
     }
   }
 }

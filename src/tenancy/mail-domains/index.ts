@@ -1,6 +1,6 @@
 // Domains that tenants verify, to send mail from their own addresses.
 import type { Operation } from '../../http/operations/index.js';
-import { MailDomains, type MailDomainsParts } from './mail-domains.js';
+import { MailDomains, type MailDomainsOptions, type MailDomainsPlatform } from './mail-domains.js';
 import { mailDomainOperations } from './operations.js';
 
 export type { MailDomains } from './mail-domains.js';
@@ -10,7 +10,10 @@ export interface MailDomainsSubject {
   readonly domains: MailDomains;
 }
 
-export function createMailDomains(parts: MailDomainsParts): MailDomainsSubject {
-  const domains = new MailDomains(parts);
+export function createMailDomains(
+  platform: MailDomainsPlatform,
+  options: MailDomainsOptions,
+): MailDomainsSubject {
+  const domains = new MailDomains(platform, options);
   return { operations: mailDomainOperations(domains), domains };
 }

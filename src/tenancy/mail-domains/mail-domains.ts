@@ -1,15 +1,11 @@
-import type { Time, Timer } from '../../../cluster/index.js';
+import { within } from '../../../cluster/index.js';
 import { recordAudit } from '../audit/index.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { LookUpRecords } from '../../infra/egress/index.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
-import {
-  type HotReads,
-  isUniqueViolation,
-  type Store,
-  type TenantTransaction,
-} from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
+import { isUniqueViolation, type TenantTransaction } from '../../infra/storage/index.js';
 import {
   countMailDomains,
   deleteMailDomain,
@@ -29,16 +25,15 @@ const tokenBytes = 20;
 /** Only this many TXT records of a name are read. */
 const recordsMax = 100;
 
-export interface MailDomainsParts {
-  readonly store: Store;
-  readonly reads: HotReads;
+export type MailDomainsPlatform = Pick<Platform, 'store' | 'reads' | 'time' | 'ids' | 'random'>;
+
+export interface MailDomainsOptions {
   readonly lookUp: LookUpRecords;
   /** The operator's own domain for triggers, which no tenant can have. */
   readonly operatorDomain: string | undefined;
-  readonly time: Time;
-  readonly newId: () => string;
-  readonly randomBytes: (count: number) => Uint8Array;
 }
+
+type MailDomainsParts = MailDomainsPlatform & MailDomainsOptions;
 
 /** The TXT record that proves a domain. */
 export interface ProofRecord {
@@ -55,12 +50,12 @@ export function proofOf({ domain, token }: Pick<MailDomainRow, 'domain' | 'token
 export class MailDomains {
   readonly #parts: MailDomainsParts;
 
-  constructor(parts: MailDomainsParts) {
-    this.#parts = parts;
+  constructor(platform: MailDomainsPlatform, options: MailDomainsOptions) {
+    this.#parts = { ...platform, ...options };
   }
 
   add(caller: TenantCaller, domain: string): Promise<MailDomainRow> {
-    const { store, newId, randomBytes, time, operatorDomain } = this.#parts;
+    const { store, ids, random, time, operatorDomain } = this.#parts;
     if (domain === operatorDomain) throw invalidField('domain', 'is the domain of this installation');
     return store.inTenant(caller.scope, async (tx) => {
       if ((await countMailDomains(caller.scope, tx)) >= domainsMax) {
@@ -69,9 +64,9 @@ export class MailDomains {
         });
       }
       const row = await insertMailDomain(caller.scope, tx, {
-        id: newId(),
+        id: ids.uuid(),
         domain,
-        token: Buffer.from(randomBytes(tokenBytes)).toString('hex'),
+        token: Buffer.from(random.bytes(tokenBytes)).toString('hex'),
         createdBy: actorOf(caller),
         createdAt: new Date(time.wallMs()),
       });
@@ -129,12 +124,10 @@ export class MailDomains {
   /** The texts of the TXT records; empty if the name has none. */
   async #textsAt(name: string): Promise<readonly string[]> {
     const { lookUp, time } = this.#parts;
-    let timer: Timer | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = time.after(lookUpMs, () => reject(new Error('not in time')));
-    });
     try {
-      const records = await Promise.race([lookUp(name, 'TXT'), late]);
+      const records = await within(time, lookUpMs, lookUp(name, 'TXT'), () => {
+        throw new Error('not in time');
+      });
       if (!Array.isArray(records)) return [];
       // A long text comes in several pieces.
       return records.slice(0, recordsMax).map((pieces: unknown) => [pieces].flat().join('').trim());
@@ -143,8 +136,6 @@ export class MailDomains {
       if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
       const message = `The name servers of ${name} did not answer; try again later.`;
       throw new PlatformError('provider_error', { message, cause });
-    } finally {
-      timer?.cancel();
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Time, Timer } from '../../../cluster/index.js';
+import { type Time, within } from '../../../cluster/index.js';
 import { addressGroup } from '../../kernel/address.js';
 import type { Caller, KeyCaller, TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -207,10 +207,6 @@ export class LocalAdmission implements Admission {
     const now = this.#now();
     const day = this.#dayOf(scope, limits, now);
     const life = lifeOf(key);
-    let patience: Timer | undefined;
-    const tooLong = new Promise<never>((_, reject) => {
-      patience = this.#time.after(patienceMs, () => reject(new Error('no block was recorded in time')));
-    });
     try {
       const blocks = Promise.all([
         day !== undefined && this.#days.standing(day) === 'unknown' ? this.#days.prepare(day) : undefined,
@@ -219,12 +215,12 @@ export class LocalAdmission implements Admission {
           : undefined,
       ]);
       // A block that arrives later serves later requests.
-      await Promise.race([blocks, tooLong]);
+      await within(this.#time, patienceMs, blocks, () => {
+        throw new Error('no block was recorded in time');
+      });
     } catch (cause) {
       // If the count cannot be kept, nothing is admitted.
       throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause });
-    } finally {
-      patience?.cancel();
     }
   }
 

@@ -1,12 +1,13 @@
 // The public interface of quota: admission of requests and model work, and the tokens of the month.
 import type { Time } from '../../../cluster/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import type { Actors } from '../../infra/runtime/index.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Admission, Admitted, Operation } from '../../http/operations/index.js';
-import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
 import { type CountedKey, LocalAdmission } from './admission.js';
 import { monthOf, nextMonthMs } from './calendar.js';
 import { countTogether } from './count-together.js';
@@ -39,9 +40,11 @@ interface CountingSettings {
   readonly tenantsMax?: number;
 }
 
-export interface QuotaDependencies extends CountingSettings {
-  readonly store: Store;
+export interface QuotaOptions {
   readonly openAttempts: QuotaRows['openAttempts'];
+  readonly dailyLimits: boolean;
+  /** The maximum of each kind of window and count in memory. */
+  readonly tenantsMax?: number;
   /** With actors one node counts each tenant and its keys for all nodes; without them this process counts for itself. */
   readonly actors?: Actors;
 }
@@ -77,9 +80,14 @@ export interface Quota {
 
 const tidyEveryMs = 10_000;
 
-export function createQuota({ store, openAttempts, actors, ...settings }: QuotaDependencies): Quota {
+export function createQuota(
+  { store, time, log }: Pick<Platform, 'store' | 'time' | 'log'>,
+  { actors, openAttempts, ...options }: QuotaOptions,
+): Quota {
   return countOver({
-    ...settings,
+    ...options,
+    time,
+    report: log.report,
     rows: postgresRows(store, openAttempts),
     ...(actors !== undefined && { together: { actors, commits: actors.commits(quotaTables) } }),
   });

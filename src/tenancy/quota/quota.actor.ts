@@ -1,3 +1,4 @@
+import { isReady } from '../../kernel/ready.js';
 import {
   type Call,
   type DurableActivation,
@@ -95,7 +96,7 @@ class QuotaActor {
   reserve(request: ReserveRequest, call: Call): ReserveResponse | Promise<ReserveResponse> {
     this.#resident.called();
     const reserved = this.#resident.tokens.reserve(claimFromWire(request));
-    if (!(reserved instanceof Promise)) return reservedToWire(reserved);
+    if (isReady(reserved)) return reservedToWire(reserved);
     call.letNextIn();
     return reserved.then(reservedToWire);
   }
@@ -131,7 +132,7 @@ class QuotaActor {
     const shown = first === undefined ? undefined : verdictToWire(first);
     if (first?.refusal !== undefined || !works) return { entry: shown, work: undefined };
     const work = counts.admitTenantWork(scope, limits, key);
-    if (!(work instanceof Promise)) return { entry: shown, work: verdictToWire(work) };
+    if (isReady(work)) return { entry: shown, work: verdictToWire(work) };
     return work.then(
       (admitted) => ({ entry: shown, work: verdictToWire(admitted) }),
       // If the count cannot be kept, nothing is admitted; the asking node reports it.
@@ -141,5 +142,5 @@ class QuotaActor {
 }
 
 function areThere(answers: Ready<AdmitAnswer>[]): answers is AdmitAnswer[] {
-  return !answers.some((answer) => answer instanceof Promise);
+  return answers.every(isReady);
 }

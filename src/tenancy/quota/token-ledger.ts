@@ -1,4 +1,4 @@
-import { whenReady, type Ready } from '../../kernel/ready.js';
+import { whenReady, type Ready, isReady } from '../../kernel/ready.js';
 import type { Time, Timer } from '../../../cluster/index.js';
 import { monthOf } from './calendar.js';
 
@@ -156,7 +156,7 @@ export class TokenLedger {
     // The attempt is reserved already, or has ended: this is a repeated request.
     if (this.#kept.has(attemptId) || this.#wasSettled(attemptId)) return reserved;
     const answer = this.#decide(wish);
-    if (!(answer instanceof Promise)) return answer;
+    if (isReady(answer)) return answer;
     this.#asked.set(attemptId, answer);
     const over = (): void => void this.#asked.delete(attemptId);
     answer.then(over, over);

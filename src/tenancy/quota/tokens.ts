@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { isReady } from '../../kernel/ready.js';
 import type { Time } from '../../../cluster/index.js';
 import { toPlatformError } from '../../infra/runtime/index.js';
 import type { TenantLimits } from '../../kernel/caller.js';
@@ -95,7 +96,7 @@ export class SharedTokens implements Tokens {
     const asked = wishOf(wish, this.#process);
     if (resident?.mayCount !== true) return this.#ask(scope, asked);
     const reserved = resident.tokens.reserve(asked);
-    if (!(reserved instanceof Promise)) return reserved;
+    if (isReady(reserved)) return reserved;
     return reserved.catch((error: unknown) => {
       if (resident.ended) return this.#ask(scope, asked);
       throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });

@@ -1,6 +1,7 @@
-import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Ids, SecureRandom } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { SealingKey } from '../../infra/sealing/index.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
 import {
   findDataKey,
@@ -15,7 +16,13 @@ import { VaultError } from './vault-error.js';
 
 export interface DataKey {
   readonly id: string;
-  readonly key: KeyObject;
+  readonly key: SealingKey;
+}
+
+export interface DataKeyParts {
+  readonly ids: Ids;
+  readonly random: Pick<SecureRandom, 'bytes'>;
+  readonly nextNonce: () => Uint8Array;
 }
 
 const dataKeyBytes = 32;
@@ -29,10 +36,12 @@ const cachedForMs = 10 * 60_000;
  */
 export class DataKeys {
   readonly #masterKeys: MasterKeys;
+  readonly #parts: DataKeyParts;
   readonly #cache = new LRUCache<string, DataKey>({ max: cachedMax, ttl: cachedForMs });
 
-  constructor(masterKeys: MasterKeys) {
+  constructor(masterKeys: MasterKeys, parts: DataKeyParts) {
     this.#masterKeys = masterKeys;
+    this.#parts = parts;
   }
 
   /** The key with this id, for opening. */
@@ -65,8 +74,9 @@ export class DataKeys {
     const active = await holdActiveMasterKey(tx);
     if (active === null)
       throw new VaultError('wrong-master-key', 'The vault has not been prepared: no master key is active');
-    const id = randomUUID();
-    const bytes = randomBytes(dataKeyBytes);
+    const { ids, random } = this.#parts;
+    const id = ids.uuid();
+    const bytes = random.bytes(dataKeyBytes);
     const wrapped = wrap(this.#masterKeys.get(active), bytes, scope.tenantId, id);
     bytes.fill(0);
     await insertDataKey(scope, tx, { id, wrapped, wrapped_by: active });
@@ -76,7 +86,7 @@ export class DataKeys {
     const cached = this.#cache.get(cacheKey(tenantId, row.id));
     if (cached !== undefined) return cached;
     const bytes = unwrap(this.#masterKeys.get(row.wrapped_by), row.wrapped, tenantId, row.id);
-    const dataKey = { id: row.id, key: createSecretKey(bytes) };
+    const dataKey = { id: row.id, key: new SealingKey(bytes, this.#parts.nextNonce) };
     bytes.fill(0);
     this.#cache.set(cacheKey(tenantId, row.id), dataKey);
     return dataKey;

@@ -1,6 +1,7 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { ChangeFeed, Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
+import { nonces } from '../../infra/sealing/index.js';
 import { DataKeys } from './data-keys.js';
 import { MasterKeys } from './master-keys.js';
 import { secretOperations } from './operations.js';
@@ -42,15 +43,12 @@ export type { ResolvedSecret, SecretInfo, SecretRef } from './secrets.js';
 export { VaultError, type VaultFailure } from './vault-error.js';
 
 export interface VaultParts {
-  readonly store: Store;
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
   /** Accepted during a rotation, for data keys that are still wrapped with them. */
   readonly previousMasterKeys?: readonly Uint8Array[];
   /** The vendors that a secret of kind `llm_key` may belong to. */
   readonly providers: () => readonly string[];
-  /** Lets this node use a changed vendor key from the next call on. */
-  readonly feed?: Pick<ChangeFeed, 'reached'>;
 }
 
 /** The secrets of tenants. Other subjects store references; only code that uses a secret reads its value. */
@@ -69,12 +67,23 @@ export interface Vault extends Pick<
   rotateDataKey(scope: TenantScope, actor: string): Promise<{ readonly sealed: number }>;
 }
 
-export function createVault(parts: VaultParts): Vault {
-  const { store } = parts;
-  const masterKeys = new MasterKeys(parts.masterKey, parts.previousMasterKeys);
-  const keys = new DataKeys(masterKeys);
+/** With `changes` this node uses a changed vendor key from the next call on. */
+export function createVault(
+  platform: Pick<Platform, 'store' | 'ids' | 'random'> & Partial<Pick<Platform, 'changes'>>,
+  parts: VaultParts,
+): Vault {
+  const { store, changes, ids, random } = platform;
+  const nextNonce = nonces(random);
+  const masterKeys = new MasterKeys(parts.masterKey, parts.previousMasterKeys ?? [], nextNonce);
+  const keys = new DataKeys(masterKeys, { ids, random, nextNonce });
   const references = new References();
-  const secrets = new Secrets(store, keys, references, new ProviderKeyChanges(store, parts.feed));
+  const secrets = new Secrets({
+    store,
+    keys,
+    references,
+    changes: new ProviderKeyChanges(store, changes),
+    ids,
+  });
   return {
     operations: secretOperations(secrets, parts.providers),
     prepare: () => checkMasterKeys(store, masterKeys),

@@ -1,4 +1,5 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { SealingKey } from '../../infra/sealing/index.js';
 import { VaultError } from './vault-error.js';
 
 export const masterKeyBytes = 32;
@@ -6,7 +7,7 @@ export const masterKeyBytes = 32;
 export interface MasterKey {
   /** A fingerprint: it distinguishes keys and reveals nothing about them. */
   readonly id: string;
-  readonly key: KeyObject;
+  readonly key: SealingKey;
 }
 
 /** The configured master keys of this node. */
@@ -15,9 +16,10 @@ export class MasterKeys {
   readonly wanted: MasterKey;
   readonly #known: ReadonlyMap<string, MasterKey>;
 
-  constructor(wanted: Uint8Array, previous: readonly Uint8Array[] = []) {
-    this.wanted = masterKey(wanted);
-    this.#known = new Map([...previous.map(masterKey), this.wanted].map((one) => [one.id, one]));
+  constructor(wanted: Uint8Array, previous: readonly Uint8Array[], nextNonce: () => Uint8Array) {
+    this.wanted = masterKey(wanted, nextNonce);
+    const former = previous.map((bytes) => masterKey(bytes, nextNonce));
+    this.#known = new Map([...former, this.wanted].map((one) => [one.id, one]));
   }
 
   knows(id: string): boolean {
@@ -35,7 +37,7 @@ export class MasterKeys {
   }
 }
 
-function masterKey(bytes: Uint8Array): MasterKey {
+function masterKey(bytes: Uint8Array, nextNonce: () => Uint8Array): MasterKey {
   if (bytes.length !== masterKeyBytes) {
     throw new VaultError(
       'wrong-master-key',
@@ -43,5 +45,5 @@ function masterKey(bytes: Uint8Array): MasterKey {
     );
   }
   const id = createHmac('sha256', bytes).update('troupe vault master key').digest('hex').slice(0, 32);
-  return { id, key: createSecretKey(bytes) };
+  return { id, key: new SealingKey(bytes, nextNonce) };
 }

@@ -2,7 +2,19 @@ import { z } from 'zod';
 import { actorOf } from '../../kernel/caller.js';
 import { didYouMean } from '../../kernel/closest-name.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
-import { declare, type Operation, pageQuery, tenantUser } from '../../http/operations/index.js';
+import {
+  declare,
+  type Operation,
+  optionalLimit,
+  pageAsked,
+  pageOf,
+  pageQuery,
+  pageShape,
+  readCursor,
+  rowsFor,
+  tenantUser,
+  textCursor,
+} from '../../http/operations/index.js';
 import { normalHost } from './allowed-hosts.js';
 import {
   graceMsDefault,
@@ -94,30 +106,13 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       title: 'List secrets with names, kinds, ages and references',
       description: 'All secrets, or one page if `limit` or `cursor` is given.',
       access: tenantUser('secrets:read'),
-      query: z.object({
-        limit: pageQuery.shape.limit,
-        cursor: z.string().max(200).optional(),
-      }),
-      output: z.object({
-        success: z.literal(true),
-        data: z.array(secretShape),
-        count: z.int(),
-        next_cursor: z.string().nullable(),
-      }),
+      query: pageQuery,
+      output: pageShape(secretShape),
       handle: async ({ caller, query }) => {
-        const whole = query.limit === undefined && query.cursor === undefined;
-        const limit = whole ? secretsMax : (query.limit ?? 50);
-        const after = query.cursor === undefined ? null : nameOfCursor(query.cursor);
-        // One more than requested shows whether there is a next page.
-        const found = await secrets.list(caller.scope, { after, limit: limit + 1 });
-        const page = found.slice(0, limit);
-        const last = found.length > limit ? page.at(-1) : undefined;
-        return {
-          success: true,
-          data: page.map(publicSecret),
-          count: page.length,
-          next_cursor: last === undefined ? null : Buffer.from(last.row.name).toString('base64url'),
-        } as const;
+        const limit = optionalLimit(query) ?? secretsMax;
+        const { after = null } = pageAsked(query, nameOfCursor);
+        const found = await secrets.list(caller.scope, { after, limit: rowsFor(limit) });
+        return pageOf(found, limit, publicSecret, ({ row }) => textCursor(row.name));
       },
     }),
     declare({
@@ -225,9 +220,7 @@ function hostsOf(hosts: readonly string[] | null): readonly string[] | null {
 }
 
 function nameOfCursor(cursor: string): string {
-  const name = Buffer.from(cursor, 'base64url').toString('utf8');
-  if (!namePattern.test(name)) throw invalidField('cursor', 'is not a valid cursor');
-  return name;
+  return readCursor(cursor, (name) => (namePattern.test(name) ? name : undefined));
 }
 
 function publicSecret({ row, references }: SecretDetails): z.input<typeof secretShape> {

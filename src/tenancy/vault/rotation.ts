@@ -2,7 +2,7 @@ import { recordAudit } from '../audit/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Store } from '../../infra/storage/index.js';
 import { type DataKeys, unwrap, wrap } from './data-keys.js';
-import { open, seal } from './envelope.js';
+import { open, placeOf, seal } from './envelope.js';
 import type { MasterKeys } from './master-keys.js';
 import {
   activateMasterKey,
@@ -13,7 +13,6 @@ import {
   replaceWrapping,
   retireUnusedMasterKeys,
 } from './rotation.store.js';
-import { placeOf } from './secrets.js';
 import { holdVersionsOfOtherKeys, resealVersion } from './secrets.store.js';
 import { VaultError } from './vault-error.js';
 

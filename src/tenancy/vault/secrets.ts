@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { isUuid } from '../../kernel/uuid.js';
 import { recordAudit } from '../audit/index.js';
+import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import { isUniqueViolation, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import type { DataKeys } from './data-keys.js';
-import { open, type Place, seal } from './envelope.js';
+import { open, placeOf, seal } from './envelope.js';
 import type { ProviderKeyChanges } from './provider-key-changes.js';
 import type { References, SecretReference } from './references.js';
 import { SecretValue } from './secret-value.js';
@@ -27,7 +28,6 @@ import {
 } from './secrets.store.js';
 
 export const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const valueBytesMax = 16 * 1024;
 /** Per tenant. A list of all fits one reply, and one transaction can replace a data key. */
 export const secretsMax = 1_000;
@@ -66,30 +66,32 @@ export interface SecretDetails {
   readonly references: readonly SecretReference[];
 }
 
+interface SecretsParts {
+  readonly store: Store;
+  readonly keys: DataKeys;
+  readonly references: References;
+  readonly changes: ProviderKeyChanges;
+  readonly ids: Ids;
+}
+
 /** Creates, reads, changes and deletes secrets of tenants, with an audit entry for each change by a person. */
 export class Secrets {
-  readonly #store: Store;
-  readonly #keys: DataKeys;
-  readonly #references: References;
-  readonly #changes: ProviderKeyChanges;
+  readonly #parts: SecretsParts;
 
-  constructor(store: Store, keys: DataKeys, references: References, changes: ProviderKeyChanges) {
-    this.#changes = changes;
-    this.#store = store;
-    this.#keys = keys;
-    this.#references = references;
+  constructor(parts: SecretsParts) {
+    this.#parts = parts;
   }
 
   async create(scope: TenantScope, actor: string, secret: NewSecret): Promise<SecretDetails> {
     try {
-      return await this.#changes.around(scope, async (tx, told) => {
+      return await this.#parts.changes.around(scope, async (tx, told) => {
         const { name, kind, provider } = secret;
         if ((await countSecrets(scope, tx)) >= secretsMax) {
           throw new PlatformError('conflict', {
             message: `A tenant holds at most ${secretsMax} secrets. Delete one first.`,
           });
         }
-        const id = randomUUID();
+        const id = this.#parts.ids.uuid();
         await insertSecret(scope, tx, {
           id,
           name,
@@ -116,15 +118,15 @@ export class Secrets {
     scope: TenantScope,
     page: { readonly after: string | null; readonly limit: number },
   ): Promise<readonly SecretDetails[]> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#parts.store.inTenant(scope, async (tx) => {
       const rows = (await listSecrets(scope, tx, page)).filter(isNamed);
-      const references = await this.#references.of(scope, tx, rows);
+      const references = await this.#parts.references.of(scope, tx, rows);
       return rows.map((row) => ({ row, references: references.get(row.id) ?? [] }));
     });
   }
 
   get(scope: TenantScope, id: string): Promise<SecretDetails> {
-    return this.#store.inTenant(scope, async (tx) =>
+    return this.#parts.store.inTenant(scope, async (tx) =>
       this.#details(scope, tx, await this.#named(scope, tx, id)),
     );
   }
@@ -137,7 +139,7 @@ export class Secrets {
     value: string,
     graceMs = graceMsDefault,
   ): Promise<SecretDetails> {
-    return this.#changes.around(scope, async (tx, told) => {
+    return this.#parts.changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
       const version = await this.#advance(scope, tx, row, value, graceMs);
       await this.#audit(scope, tx, actor, 'secret.value-changed', id, { name: row.name, version });
@@ -153,7 +155,7 @@ export class Secrets {
     id: string,
     hosts: readonly string[] | null,
   ): Promise<SecretDetails> {
-    return this.#changes.around(scope, async (tx, told) => {
+    return this.#parts.changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
       await updateAllowedHosts(scope, tx, id, hosts);
       const details = { name: row.name, from: row.allowed_hosts, to: hosts };
@@ -166,9 +168,9 @@ export class Secrets {
 
   /** Refuses while the secret is referenced, unless forced. */
   delete(scope: TenantScope, actor: string, id: string, force: boolean): Promise<void> {
-    return this.#changes.around(scope, async (tx, told) => {
+    return this.#parts.changes.around(scope, async (tx, told) => {
       const row = await this.#named(scope, tx, id, 'change');
-      const references = (await this.#references.of(scope, tx, [row])).get(row.id) ?? [];
+      const references = (await this.#parts.references.of(scope, tx, [row])).get(row.id) ?? [];
       if (references.length > 0 && !force) {
         throw new PlatformError('conflict', {
           message: `The secret ${row.name} is in use. Change what uses it, or delete it with force=true.`,
@@ -244,7 +246,7 @@ export class Secrets {
       await this.#advance(scope, tx, row, value, graceMs);
       return row.id;
     }
-    const id = randomUUID();
+    const id = this.#parts.ids.uuid();
     const plain = { name: null, provider: null, allowed_hosts: null, kind: 'generic' } as const;
     await insertSecret(scope, tx, { ...plain, id, owner, created_by: actor });
     await this.#insertVersion(scope, tx, id, 1, value);
@@ -276,7 +278,7 @@ export class Secrets {
     version: number,
     value: string,
   ): Promise<void> {
-    const { id: dataKeyId, key } = await this.#keys.current(scope, tx);
+    const { id: dataKeyId, key } = await this.#parts.keys.current(scope, tx);
     const place = placeOf(scope, { secret_id: id, version, data_key_id: dataKeyId });
     const plain = Buffer.from(value, 'utf8');
     const sealed = seal(key, plain, place);
@@ -285,7 +287,7 @@ export class Secrets {
   }
 
   async #opened(scope: TenantScope, tx: TenantTransaction, row: VersionRow): Promise<SecretValue> {
-    const { key } = await this.#keys.get(scope, tx, row.data_key_id);
+    const { key } = await this.#parts.keys.get(scope, tx, row.data_key_id);
     const plain = open(key, row.sealed, placeOf(scope, row));
     const value = new SecretValue(plain.toString('utf8'));
     plain.fill(0);
@@ -317,7 +319,7 @@ export class Secrets {
     tx: TenantTransaction,
     row: SecretDetails['row'],
   ): Promise<SecretDetails> {
-    return { row, references: (await this.#references.of(scope, tx, [row])).get(row.id) ?? [] };
+    return { row, references: (await this.#parts.references.of(scope, tx, [row])).get(row.id) ?? [] };
   }
 
   async #audit(
@@ -336,24 +338,8 @@ export class Secrets {
     work: (scope: TenantScope, tx: TenantTransaction) => Promise<Result>,
   ): Promise<Result> {
     if ('scope' in where) return work(where.scope, where);
-    return this.#store.inTenant(where, (tx) => work(where, tx));
+    return this.#parts.store.inTenant(where, (tx) => work(where, tx));
   }
-}
-
-/** The place that a version's encryption is bound to. */
-export function placeOf(
-  { tenantId }: TenantScope,
-  row: Pick<VersionRow, 'secret_id' | 'version' | 'data_key_id'>,
-): Place {
-  return [
-    'secret',
-    tenantId.toLowerCase(),
-    row.secret_id,
-    'version',
-    String(row.version),
-    'data key',
-    row.data_key_id,
-  ];
 }
 
 export function publicReference({ type, id, name }: SecretReference): {
@@ -377,7 +363,7 @@ function isNamed(row: SecretRow): row is SecretRow & { readonly name: string } {
 
 /** A malformed reference matches no secret; it must not cause a database error. */
 function identityOf(ref: SecretRef): SecretIdentity {
-  if (typeof ref !== 'string' && uuidPattern.test(ref.vault_secret_id)) return { id: ref.vault_secret_id };
+  if (typeof ref !== 'string' && isUuid(ref.vault_secret_id)) return { id: ref.vault_secret_id };
   return { name: typeof ref === 'string' && namePattern.test(ref) ? ref : '' };
 }
 

@@ -1,6 +1,7 @@
 // Schedules that are changed while a firing is due, on the real store.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
 import { openStore, type Store } from '../../../src/infra/storage/index.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -53,8 +54,11 @@ function startSchedule() {
       const schedules = new Schedules({
         store,
         live: live as SchedulesParts['live'],
-        seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes })),
+        seal: new MessageSealer(
+          createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random }),
+        ),
         measures: { fired: () => undefined },
+        ids: systemPlatform.ids,
       });
       return (await schedules.fire(scope, id)).map(({ work }) => work.message);
     },

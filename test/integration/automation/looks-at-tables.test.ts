@@ -1,6 +1,7 @@
 // Looks at a tenant's table, with both databases real: what is found, and what becomes of the connection.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemTime } from '../../../cluster/index.js';
 
 import { createSealer } from '../../../src/infra/sealing/index.js';
@@ -46,8 +47,9 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   const parts: Partial<DatabaseEventsParts> = {
     store: bench.store,
     live: live as DatabaseEventsParts['live'],
-    seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), randomBytes })),
+    seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random })),
     databases: bench.databases,
+    ids: systemPlatform.ids,
     time: systemTime,
     isFull: () => node.isFull,
     wake: () => undefined,

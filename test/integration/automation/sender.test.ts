@@ -1,6 +1,7 @@
 // What sending an answer costs the store, and who sends when places are rare. The store is real, the receiver is not.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
@@ -14,7 +15,7 @@ import { type EndedMessage, EndedMessages, finished } from '../../support/builde
 import { eventually } from '../../support/clocks/eventually.js';
 
 const messages = new EndedMessages(test);
-const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), randomBytes }));
+const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
 
 interface Given {
   /** Between chunks. */
@@ -56,6 +57,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
       close: async () => undefined,
     },
     writers: counting(messages.writers, rows),
+    ids: systemPlatform.ids,
     live: {
       get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
     },

@@ -24,6 +24,11 @@ export class ManualTime implements Time {
     return { cancel: () => void this.#timers.delete(timer) };
   }
 
+  /** The number of timers that are set. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
   soon(action: () => void): void {
     setImmediate(action);
   }

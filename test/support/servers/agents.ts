@@ -1,7 +1,8 @@
 // Agents behind a real door, on a real database.
 import { randomBytes } from 'node:crypto';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
-import { type AgentsDependencies, type AgentsSubject, createAgents } from '../../../src/agents/index.js';
+import { type AgentsOptions, type AgentsSubject, createAgents } from '../../../src/agents/index.js';
 import type { KeyCaller, Role, TenantCaller, TenantUserCaller } from '../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { createEgress } from '../../../src/infra/egress/index.js';
@@ -37,7 +38,7 @@ const masterKey = randomBytes(32);
 
 export async function startAgents(
   database: FileDatabase,
-  options: Pick<AgentsDependencies, 'models'> = {},
+  options: Pick<AgentsOptions, 'models'> = {},
 ): Promise<AgentsBench> {
   const problems: unknown[] = [];
   const store = await openStore({ databaseUrl: database.url });
@@ -47,22 +48,16 @@ export async function startAgents(
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const vault = createVault({ store, masterKey, providers: () => [] });
+  const vault = createVault({ ...systemPlatform, store }, { masterKey, providers: () => [] });
   await vault.prepare();
   // Test servers are on this machine; every other private address stays forbidden.
   const egress = createEgress({ allow: ['127.0.0.1/32'] });
   const sandbox = newSandbox();
   const expressions = createExpressions(sandbox);
-  const subject = createAgents({
-    store,
-    feed,
-    vault,
-    egress,
-    sandbox,
-    expressions,
-    time: systemTime,
-    ...options,
-  });
+  const subject = createAgents(
+    { ...systemPlatform, store, changes: feed },
+    { vault, egress, sandbox, expressions, ...options },
+  );
   const callers = new Map<string, TenantCaller>();
   const edge = await startEdge([...subject.operations, ...vault.operations], {
     authenticator: knowing(callers),

@@ -1,5 +1,6 @@
 // Model calls with everything behind them (keys, quota, books) on a real database, and nothing before them.
 import { randomUUID } from 'node:crypto';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import {
   type AccessSettings,
@@ -36,25 +37,19 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl, time: systemTime });
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
-  const quota = createQuota({
-    store,
-    openAttempts: (scope) => openAttempts(store, scope),
-    time,
+  const log = { report, note: () => undefined };
+  const platform = { ...systemPlatform, store, reads, writers, time, log };
+  const quota = createQuota(platform, {
     dailyLimits: true,
-    report,
+    openAttempts: (scope) => openAttempts(store, scope),
   });
-  const ledger = new Ledger({ writers, store, time, report });
-  const calls = createCalls({
+  const ledger = new Ledger(platform);
+  const calls = createCalls(platform, {
     access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),
-    reads,
     vault: noVault,
     quota,
     ledger,
-    time,
-    random: systemRandom,
-    newId: randomUUID,
     processId: options.processId ?? randomUUID(),
-    report,
   });
   return {
     store,

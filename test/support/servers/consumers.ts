@@ -54,7 +54,10 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const subject = createConsumers({ store, reads, feed, figuresOf: figuresOfConsumers, time: systemTime });
+  const subject = createConsumers(
+    { store, reads, changes: feed, time: systemTime },
+    { figuresOf: figuresOfConsumers },
+  );
   const callers = new Map<string, TenantCaller>();
   const sessions = consumerSessionOperations({
     store,

@@ -4,6 +4,7 @@ import { type Server, type Socket, createServer } from 'node:net';
 import { once } from 'node:events';
 import pg from 'pg';
 import type { ExecutionContext } from 'ava';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemTime, type Time } from '../../../cluster/index.js';
 import type { Role, TenantCaller } from '../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -55,10 +56,10 @@ export async function startDatabases(
     after: (delayMs, action) => systemTime.after(delayMs / hurry, action),
   };
   const store = await openStore({ databaseUrl: database.url });
-  const vault = createVault({ store, masterKey, providers: () => [] });
+  const vault = createVault({ ...systemPlatform, store }, { masterKey, providers: () => [] });
   await vault.prepare();
   const egress = createEgress({ allow: ['127.0.0.1/32'], ...egressParts });
-  const databases = createDatabases({ store, vault, egress, time });
+  const databases = createDatabases({ ...systemPlatform, store, time }, { vault, egress });
   const callers = new Map<string, TenantCaller>();
   const edge = await startEdge([...databases.operations, ...vault.operations], {
     authenticator: knowing(callers),

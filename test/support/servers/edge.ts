@@ -1,3 +1,4 @@
+import { systemRandom, systemTime } from '../../../cluster/index.js';
 import type { Caller, KeyCaller } from '../../../src/kernel/caller.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { EdgeServer, type EdgeOptions, type RequestReport } from '../../../src/http/edge/index.js';
@@ -50,12 +51,18 @@ export async function startEdge(
     readonly authenticator?: Authenticator;
     readonly admission?: Admission;
     /** Refuses work when this process is late, which a busy machine makes of any test. */
-    readonly sheds?: boolean;
   } = {},
 ) {
   const reports: RequestReport[] = [];
   const server = new EdgeServer(
-    { host: '127.0.0.1', port: 0, trustedProxies: [], corsOrigins: [], ...options },
+    {
+      host: '127.0.0.1',
+      port: 0,
+      trustedProxies: [],
+      corsOrigins: [],
+      lagMsMax: Number.POSITIVE_INFINITY,
+      ...options,
+    },
     {
       table: new OperationTable(operations),
       authenticator: options.authenticator ?? {
@@ -64,9 +71,10 @@ export async function startEdge(
       admission: options.admission ?? openAdmission,
       report: (report) => reports.push(report),
       refusalOf: () => undefined,
+      time: systemTime,
+      random: systemRandom,
     },
   );
-  if (options.sheds !== true) server.overload.stop();
   const port = await server.listen();
   return {
     server,

@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
+import { logTo } from '../builders/platform.js';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { createAuthenticator } from '../../../src/http/authentication/index.js';
 import { PlatformError } from '../../../src/kernel/errors.js';
 import {
   createIdentity,
-  type IdentityDependencies,
+  type IdentityOptions,
   type SecretRandom,
 } from '../../../src/tenancy/identity/index.js';
 import type { Operation } from '../../../src/http/operations/index.js';
@@ -40,7 +42,8 @@ export type IdentityNode = NodeParts & {
 /** One node: real store, real feed, real HTTP server; only admission is left open. */
 export async function startIdentityNode(
   databaseUrl: string,
-  options: Partial<IdentityDependencies> & {
+  options: Partial<IdentityOptions> & {
+    readonly time?: Time;
     /** Where the feed of changes connects to, when that is not the database itself. */
     readonly feedUrl?: string;
     readonly more?: (
@@ -58,18 +61,16 @@ export async function startIdentityNode(
     random: systemRandom,
     onProblem,
   });
-  const sealer = options.sealer ?? createSealer({ masterKey, randomBytes: (count) => randomBytes(count) });
-  const identity = await createIdentity({
-    store,
-    changes,
-    sealer,
-    time,
-    random: secretRandom,
-    passwords: cheapPasswords,
-    endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
-    onProblem,
-    ...options,
-  }).catch(async (error: unknown) => {
+  const sealer = options.sealer ?? createSealer({ masterKey, random: systemPlatform.random });
+  const identity = await createIdentity(
+    { ...systemPlatform, store, changes, time, log: logTo((_, error) => onProblem(error)) },
+    {
+      sealer,
+      passwords: cheapPasswords,
+      endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
+      ...options,
+    },
+  ).catch(async (error: unknown) => {
     await changes.close();
     await store.close();
     throw error;

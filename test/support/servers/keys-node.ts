@@ -1,5 +1,7 @@
 // One node's keys and quota behind a real edge on a real database. Signed-in users are whoever the test says: a bearer
 // token `<role>:<name>` is that user, with that role in every tenant.
+import { z } from 'zod';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { createAuthenticator } from '../../../src/http/authentication/index.js';
 import type { Plan, Role } from '../../../src/kernel/caller.js';
@@ -19,7 +21,6 @@ import {
   sql,
   type Store,
 } from '../../../src/infra/storage/index.js';
-import { z } from 'zod';
 import { insertTenant } from '../builders/callers.js';
 import { startEdge } from './edge.js';
 
@@ -56,13 +57,12 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
     random: systemRandom,
     onProblem: (error) => report('read changes', error),
   });
-  const keys = createKeys({ store, reads, feed, time, random: systemRandom, report });
-  const quota = createQuota({
-    store,
-    openAttempts: (scope) => openAttempts(store, scope),
-    time,
+  const log = { report, note: () => undefined };
+  const platform = { ...systemPlatform, store, reads, changes: feed, time, log };
+  const keys = createKeys(platform);
+  const quota = createQuota(platform, {
     dailyLimits: true,
-    report,
+    openAttempts: (scope) => openAttempts(store, scope),
   });
   const authenticator = createAuthenticator({
     verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemTime, type Time } from '../../../cluster/index.js';
 import { readSettings } from '../../../src/kernel/config/index.js';
 import { createLog } from '../../../src/infra/diagnostics/index.js';
-import { type RunningNode, startNode } from '../../../src/app/main.js';
+import { nodeLimits, type NodeParts, type RunningNode, startNode } from '../../../src/app/main.js';
 import type { Bootstrap } from '../../../src/app/seed/index.js';
 import { Client } from '../clients/client.js';
 import { createDatabase } from '../database/database.js';
@@ -29,7 +29,7 @@ export interface TestNodeOptions {
   readonly databaseUrl?: string;
   readonly dataDir?: string;
   /** For tests of what nodes share: on a busy machine Redis may need longer than a caller would wait. */
-  readonly sharedAnswerMsMax?: number;
+  readonly limits?: Partial<NonNullable<NodeParts['limits']>>;
   /** Answers for DNS. */
   readonly lookUp?: (name: string, type: string) => Promise<unknown>;
 }
@@ -83,10 +83,9 @@ export async function startTestNode(
     log,
     time: clock.time,
     // The test, its vendors and often other nodes share this event loop: on a busy machine they make it late.
-    shedsLoad: false,
+    limits: { ...nodeLimits, lagMsMax: Number.POSITIVE_INFINITY, ...options.limits },
     cluster: patientCluster,
     ...(options.lookUp !== undefined && { lookUp: options.lookUp }),
-    ...(options.sharedAnswerMsMax !== undefined && { sharedAnswerMsMax: options.sharedAnswerMsMax }),
   });
   const stop = (): Promise<void> => node.stop(AbortSignal.timeout(5_000));
   t.teardown(stop);

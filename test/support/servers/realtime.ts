@@ -1,5 +1,6 @@
 // Realtime events behind a real door, on a real database; two benches on one database are two nodes.
 import { randomUUID } from 'node:crypto';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import type { Role, TenantCaller } from '../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -39,15 +40,16 @@ export async function startRealtime(
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const realtime = createRealtime({
-    store,
-    reads,
-    feed,
-    time: systemTime,
-    random: systemRandom,
-    publish: (topic, text) => edge.server.publish(topic, text),
-    report: (_, problem) => problems.push(problem),
-  });
+  const realtime = createRealtime(
+    {
+      ...systemPlatform,
+      store,
+      reads,
+      changes: feed,
+      log: { report: (_, problem) => problems.push(problem), note: () => undefined },
+    },
+    { publish: (topic, text) => edge.server.publish(topic, text) },
+  );
   const callers = new Map<string, TenantCaller>();
   const edge = await startEdge(realtime.operations, {
     authenticator: knowing(callers),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestFn } from 'ava';
 import { z } from 'zod';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import type { Caller, Role } from '../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { openStore, type Store } from '../../../src/infra/storage/index.js';
@@ -77,11 +78,10 @@ export class VaultRig {
 
   async #start(): Promise<void> {
     const store = await openStore({ databaseUrl: this.databaseUrl });
-    const vault = createVault({
-      store,
-      masterKey: randomBytes(32),
-      providers: () => ['openai', 'anthropic'],
-    });
+    const vault = createVault(
+      { ...systemPlatform, store },
+      { masterKey: randomBytes(32), providers: () => ['openai', 'anthropic'] },
+    );
     await vault.prepare();
     vault.addReferenceFinder((_scope, _tx, secrets) =>
       Promise.resolve(this.references.filter(({ secretId }) => secrets.some(({ id }) => id === secretId))),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { systemIds } from '../../../src/infra/platform/index.js';
 import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { databaseEventConfig } from '../../../src/automation/triggers/config/source-configs.js';
@@ -58,6 +59,7 @@ test('a new row that comes between the two questions of a look is no change, and
     seal: { seal: () => Buffer.from('sealed') },
     databases: { connect: async () => reader },
     isFull: () => false,
+    ids: systemIds,
     time: systemTime,
   };
   const events = new DatabaseEvents(parts as DatabaseEventsParts);

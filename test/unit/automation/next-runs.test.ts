@@ -1,4 +1,5 @@
 import test from 'ava';
+import { systemTime } from '../../../cluster/index.js';
 import { nextRunsOf, triggerAnswersOf } from '../../../src/automation/management/responses.js';
 import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
 
@@ -32,7 +33,7 @@ test('a long list of schedules lets others in between, and has all in their orde
     if (!over) setImmediate(come);
   };
   setImmediate(come);
-  const answers = await triggerAnswersOf(rows, 'http://localhost');
+  const answers = await triggerAnswersOf(rows, { publicUrl: () => 'http://localhost', time: systemTime });
   over = true;
   t.deepEqual(
     answers.map(({ id }) => id),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
@@ -58,8 +59,9 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     gates: { isDenied: () => false },
     turns: { runTurn, outcomeOf: async () => undefined },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), hint: () => undefined },
-    seal: new MessageSealer(createSealer({ masterKey: randomBytes(32), randomBytes })),
+    seal: new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random })),
     plainTexts: (_, text) => text,
+    ids: systemPlatform.ids,
     time: {
       ...systemTime,
       after: (ms, action) => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { systemIds } from '../../../src/infra/platform/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../../src/kernel/errors.js';
 import { webhookConfig } from '../../../src/automation/triggers/config/webhook-config.js';
@@ -37,6 +38,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     },
     agents: { publishedAgent: () => ({}) },
     authentication: { authenticate: () => undefined },
+    ids: systemIds,
     store,
     repeats,
     gates,

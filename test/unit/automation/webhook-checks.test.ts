@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
 import { systemTime } from '../../../cluster/index.js';
+import { systemIds } from '../../../src/infra/platform/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { type ErrorCode, PlatformError } from '../../../src/kernel/errors.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -134,6 +135,7 @@ function partsIn(world: World) {
     turns: {
       tokenRefusal: async () => new PlatformError('quota_exceeded', { message: 'No tokens are left.' }),
     },
+    ids: systemIds,
     store,
     repeats,
     gates,

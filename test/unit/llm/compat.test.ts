@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
 import { pinOf } from '../../../src/llm/index.js';
-import { openSignature, sealSignature } from '../../../src/llm/sealed-signature.js';
+import { unpackSignature, packSignature } from '../../../src/llm/packed-signature.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
 import { catalogue, simTarget, target, testPorts } from '../../support/servers/vendors/call-harness.js';
 import { compatServer, type CompatServer } from '../../support/servers/vendors/compat-server.js';
@@ -296,7 +296,7 @@ test('a vendor’s own model names are known at its door', (t) => {
 
 test('a signature that was not sealed here is nobody’s', (t) => {
   const origin = { vendor: 'v', model: 'v.m', credentialId: 'k' };
-  t.deepEqual(openSignature(sealSignature('sig ✓', origin)), { signature: 'sig ✓', origin });
+  t.deepEqual(unpackSignature(packSignature('sig ✓', origin)), { signature: 'sig ✓', origin });
   for (const other of [
     '',
     'EqQBCkYI',
@@ -304,7 +304,7 @@ test('a signature that was not sealed here is nobody’s', (t) => {
     'troupe1.!!!',
     `troupe1.${Buffer.from('[1,2,3,4]').toString('base64url')}`,
   ]) {
-    t.is(openSignature(other), undefined, other);
+    t.is(unpackSignature(other), undefined, other);
   }
 });
 

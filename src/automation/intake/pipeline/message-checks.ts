@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import type { Ids } from '../../../kernel/chance.js';
 import { type Ready, whenReady } from '../../../kernel/ready.js';
 import type { Expressions } from '../../../infra/expressions/index.js';
 import type { Store } from '../../../infra/storage/index.js';
@@ -16,6 +16,7 @@ import { alike, CheckList } from './check-list.js';
 import { type BlockedMessage, nothingToRun, refused, Stop, stopAtFault, unreadable } from './stop.js';
 
 export interface MessageCheckParts {
+  readonly ids: Ids;
   readonly store: Pick<Store, 'inTenant'>;
   readonly repeats: Pick<RepeatedMessages, 'answer' | 'look'>;
   readonly gates: Pick<SenderBlocks, 'isDenied' | 'isTakenOver'>;
@@ -29,7 +30,7 @@ type FromSender = Omit<CheckedMessage, 'query'>;
 /** The checks of one message of a webhook request, in the order of the specification. */
 export type MessageChecks = ReturnType<typeof messageChecks>;
 
-export function messageChecks({ store, repeats, gates, expressions, quota, turns }: MessageCheckParts) {
+export function messageChecks({ ids, store, repeats, gates, expressions, quota, turns }: MessageCheckParts) {
   return CheckList.of<ArrivedMessage>()
     .read('key', alike(keyIn))
     .guard('repeat', {
@@ -38,7 +39,10 @@ export function messageChecks({ store, repeats, gates, expressions, quota, turns
       look: (known) => isRepeat(known, (key) => repeats.look(known, key)),
     })
     .read('context', alike(contextIn))
-    .read('session', alike(sessionIn))
+    .read(
+      'session',
+      alike((message: KeyedMessage & Pick<Incoming, 'sources'>) => sessionIn(ids, message)),
+    )
     .read(
       'sender',
       alike(({ trigger, config, consumerKey }) => {
@@ -120,20 +124,17 @@ function contextIn({ config, payload, message }: ArrivedMessage): Pick<Incoming,
   return { sources: sourcesOf(config, payload, message) };
 }
 
-function sessionIn({
-  trigger,
-  config,
-  sources,
-}: KeyedMessage & Pick<Incoming, 'sources'>): Ready<
-  Stop | Pick<Incoming, 'consumerKey' | 'derivedSession' | 'sessionId' | 'executionId'>
-> {
+function sessionIn(
+  ids: Ids,
+  { trigger, config, sources }: KeyedMessage & Pick<Incoming, 'sources'>,
+): Ready<Stop | Pick<Incoming, 'consumerKey' | 'derivedSession' | 'sessionId' | 'executionId'>> {
   return stopAtFault(unreadable, () => {
     const derivedSession = sessionOf(trigger.agentId, config, sources);
     return {
       consumerKey: consumerKeyOf(config, sources),
       derivedSession,
-      sessionId: derivedSession ?? randomUUID(),
-      executionId: randomUUID(),
+      sessionId: derivedSession ?? ids.uuid(),
+      executionId: ids.uuid(),
     };
   });
 }

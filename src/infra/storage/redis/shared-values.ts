@@ -1,8 +1,6 @@
 // Optional values shared by all nodes: a value may disappear at any time, and an unavailable or slow Redis counts as an
 // empty one. So nothing here throws, and nothing makes its caller wait for long.
-import { randomUUID } from 'node:crypto';
-import { connectRedis } from '../../../../cluster/index.js';
-import type { Time, Timer } from '../../../../cluster/index.js';
+import { connectRedis, type Time, type Timers, within } from '../../../../cluster/index.js';
 
 export type SharedValues = {
   /** Undefined also if Redis is unavailable. */
@@ -20,7 +18,9 @@ export type SharedValuesOptions = {
   readonly time: Time;
   /** Called once when Redis becomes unavailable, and again only after it has answered. */
   readonly onProblem: (error: unknown) => void;
-  readonly answerMsMax?: number;
+  /** Names the holder of a claim. */
+  readonly newId: () => string;
+  readonly answerMsMax: number;
 };
 
 const connectTimeoutMs = 5_000;
@@ -34,7 +34,7 @@ const releaseScript = `if redis.call('get', KEYS[1]) == ARGV[1] then return redi
 
 /** Connects in the background; until then, reads find nothing. */
 export function openSharedValues(options: SharedValuesOptions): SharedValues {
-  const { redisUrl, time, onProblem, answerMsMax = 50 } = options;
+  const { redisUrl, time, onProblem, newId, answerMsMax } = options;
   let isWell = true;
   let restUntilMs = Number.NEGATIVE_INFINITY;
   const failed = (error: unknown): void => {
@@ -54,30 +54,20 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
   );
   redis.connect().catch(failed);
 
+  /** A busy event loop may not have read the answer yet when the time is over: it reads first. */
+  const afterReading: Timers = { after: (ms, action) => time.after(ms, () => time.soon(action)) };
   const ask = async <Answer>(command: () => Promise<Answer>, without: Answer): Promise<Answer> => {
     if (redis.status !== 'ready' || time.monotonicMs() < restUntilMs) return without;
-    let patience: Timer | undefined;
-    let settled = false;
-    const late = new Promise<never>((_resolve, reject) => {
-      patience = time.after(answerMsMax, () => {
-        // A busy event loop may not have read the answer yet; let it read first.
-        time.soon(() => {
-          if (settled) return;
-          restUntilMs = time.monotonicMs() + restMs;
-          reject(new Error(`Redis did not answer within ${answerMsMax} ms`));
-        });
-      });
-    });
     try {
-      const answer = await Promise.race([command(), late]);
+      const answer = await within(afterReading, answerMsMax, command(), () => {
+        restUntilMs = time.monotonicMs() + restMs;
+        throw new Error(`Redis did not answer within ${answerMsMax} ms`);
+      });
       isWell = true;
       return answer;
     } catch (error) {
       failed(error);
       return without;
-    } finally {
-      settled = true;
-      patience?.cancel();
     }
   };
 
@@ -87,7 +77,7 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
       await ask<unknown>(() => redis.set(key, value, 'PX', keptMs), undefined);
     },
     async claim(key, keptMs) {
-      const holder = randomUUID();
+      const holder = newId();
       const taken = await ask<string | null>(() => redis.set(key, holder, 'PX', keptMs, 'NX'), 'OK');
       if (taken === null) return undefined;
       return {

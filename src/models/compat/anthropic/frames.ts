@@ -1,5 +1,5 @@
 import { messagesStopReason, toMessagesUsage } from './to-reply.js';
-import { type LlmEvent, type Origin, sealSignature, zeroUsage, type Usage } from '../../../llm/index.js';
+import { type LlmEvent, type Origin, packSignature, zeroUsage, type Usage } from '../../../llm/index.js';
 
 /**
  * Writes an answer as the event stream of Anthropic's API: numbered blocks that open, grow and close. Text and thoughts
@@ -60,7 +60,7 @@ export class MessagesFrames {
       case 'thinking_end':
         return this.#endThought(each.signature);
       case 'redacted_thinking': {
-        const data = sealSignature(each.data, this.#origin);
+        const data = packSignature(each.data, this.#origin);
         const index = this.#blocks;
         return this.#close() + this.#start({ type: 'redacted_thinking', data }) + stop(index);
       }
@@ -99,9 +99,9 @@ export class MessagesFrames {
   #endThought(signature: string | undefined): string {
     if (signature === undefined) return this.#open?.type === 'thinking' ? this.#close() : '';
     const opened = this.#into('thinking');
-    const sealed = sealSignature(signature, this.#origin);
+    const packed = packSignature(signature, this.#origin);
     return (
-      opened + this.#delta(this.#blockIndex(), { type: 'signature_delta', signature: sealed }) + this.#close()
+      opened + this.#delta(this.#blockIndex(), { type: 'signature_delta', signature: packed }) + this.#close()
     );
   }
 

@@ -10,7 +10,7 @@ import {
   type ReasoningEffort,
   type TextPart,
   type UserPart,
-  openSignature,
+  unpackSignature,
 } from '../../../llm/index.js';
 
 const textBlock = z.object({ type: z.literal('text'), text: z.string() });
@@ -210,11 +210,11 @@ function assistantParts(content: AssistantContent): AssistantPart[] {
       case 'text':
         return [textOf(block.text)];
       case 'thinking': {
-        const opened = openSignature(block.signature);
+        const opened = unpackSignature(block.signature);
         return opened === undefined ? [] : [{ type: 'thinking', text: block.thinking, ...opened }];
       }
       case 'redacted_thinking': {
-        const opened = openSignature(block.data);
+        const opened = unpackSignature(block.data);
         if (opened === undefined) return [];
         return [{ type: 'redacted_thinking', data: opened.signature, origin: opened.origin }];
       }

@@ -5,7 +5,7 @@ import {
   type Origin,
   type StopReason,
   argumentsObject,
-  sealSignature,
+  packSignature,
   outputTokens,
   type Usage,
 } from '../../../llm/index.js';
@@ -66,9 +66,9 @@ function block(part: AssistantPart): Record<string, unknown>[] {
     case 'text':
       return part.text === '' ? [] : [{ type: 'text', text: part.text, citations: null }];
     case 'thinking':
-      return [{ type: 'thinking', thinking: part.text, signature: sealed(part.signature, part.origin) }];
+      return [{ type: 'thinking', thinking: part.text, signature: packed(part.signature, part.origin) }];
     case 'redacted_thinking':
-      return [{ type: 'redacted_thinking', data: sealed(part.data, part.origin) }];
+      return [{ type: 'redacted_thinking', data: packed(part.data, part.origin) }];
     case 'tool_call': {
       const { id, name } = part;
       return [{ type: 'tool_use', id, name, input: argumentsObject(part.arguments) }];
@@ -76,6 +76,6 @@ function block(part: AssistantPart): Record<string, unknown>[] {
   }
 }
 
-function sealed(signature: string | undefined, origin: Origin | undefined): string {
-  return signature === undefined || origin === undefined ? '' : sealSignature(signature, origin);
+function packed(signature: string | undefined, origin: Origin | undefined): string {
+  return signature === undefined || origin === undefined ? '' : packSignature(signature, origin);
 }

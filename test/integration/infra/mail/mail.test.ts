@@ -1,9 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { z } from 'zod';
-import { systemRandom } from '../../../../cluster/index.js';
+import { platformOf, logTo } from '../../../support/builders/platform.js';
+import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { createMail, type Mail } from '../../../../src/infra/mail/index.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
@@ -58,16 +59,11 @@ async function openPost(t: Teardown): Promise<Post> {
     time,
     problems,
     node({ smtpUrl, outboxFolder = '/nowhere', key = masterKey, formerKeys = [] }) {
-      const mail = createMail({
-        store,
-        sealer: createSealer({ masterKey: key, formerMasterKeys: formerKeys, randomBytes }),
-        time,
-        random: systemRandom,
-        newId: randomUUID,
+      const mail = createMail(platformOf({ store, time, log: logTo((_, error) => problems.push(error)) }), {
+        sealer: createSealer({ masterKey: key, formerMasterKeys: formerKeys, random: systemPlatform.random }),
         smtpUrl,
         outboxFolder,
         publicUrl: () => 'https://troupe.example.com/',
-        onProblem: (error) => problems.push(error),
       });
       mails.push(mail);
       return mail;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
+import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { ActorError, ClusterError, systemRandom } from '../../../../cluster/index.js';
 import { CounterServiceDefinition } from '../../../../generated/troupe/examples/v1/counter.js';
 import { volatileActor } from '../../../../cluster/index.js';
@@ -19,7 +20,7 @@ test.serial.before('a store', async () => {
 });
 
 const sealerOf = (masterKey: Uint8Array, ...formerMasterKeys: Uint8Array[]) =>
-  createSealer({ masterKey, formerMasterKeys, randomBytes });
+  createSealer({ masterKey, formerMasterKeys, random: systemPlatform.random });
 const oldKey = randomBytes(32);
 const newKey = randomBytes(32);
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
 import { Ledger, type OpenedRow } from '../../../../src/models/usage/index.js';
@@ -17,7 +18,7 @@ test('a row is closed by its key, beside hundreds that stay open, also where the
   const store = await openStore({ databaseUrl });
   const { tenantId } = await insertTenant(store);
   const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
-  const ledger = new Ledger({ writers, store, time: systemTime, report: t.log });
+  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(t.log) });
   const first = opened(tenantId);
   await ledger.open(first);
   await ledger.close(closed(first));

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
+import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime, type Time } from '../../../../cluster/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
@@ -33,13 +34,10 @@ async function ledgerOn(
     await writers.close();
     await store.close();
   });
-  return new Ledger({
-    writers,
-    store,
-    time,
-    report: (attempted, error) => t.log(attempted, error),
-    isGone,
-  });
+  return new Ledger(
+    { writers, store, time, log: logTo((attempted, error) => t.log(attempted, error)) },
+    { isGone },
+  );
 }
 
 async function newTenant(): Promise<string> {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { z } from 'zod';
-import { systemRandom, systemTime } from '../../../../cluster/index.js';
+import { platformOf, logTo } from '../../../support/builders/platform.js';
+import { systemTime } from '../../../../cluster/index.js';
 import { createInvites } from '../../../../src/tenancy/invites/index.js';
 import { createKeys, type Keys } from '../../../../src/tenancy/keys/index.js';
 import { createMail } from '../../../../src/infra/mail/index.js';
@@ -10,7 +11,7 @@ import { openHotReads, sql } from '../../../../src/infra/storage/index.js';
 import type { ApiAnswer } from '../../../support/clients/api.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
-import { type IdentityNode, secretRandom, startIdentityNode } from '../../../support/servers/identity.js';
+import { type IdentityNode, startIdentityNode } from '../../../support/servers/identity.js';
 import { createMailFolder, type MailFolder } from '../../../support/servers/mail-folder.js';
 import { type OidcIssuer, oidcAudience, startOidcIssuer } from '../../../support/servers/oidc-issuer.js';
 import { type Person, registerPerson } from '../../../support/builders/people.js';
@@ -41,32 +42,18 @@ function startNode(onKeys: (keys: Keys) => void = () => undefined): Promise<Iden
     more: async ({ store, changes, sealer, identity, problems }) => {
       const report = (_attempted: string, error: unknown): void => void problems.push(error);
       const reads = openHotReads({ databaseUrl: database.url, time: systemTime });
-      const keys = createKeys({
-        store,
-        reads,
-        feed: changes,
-        time: systemTime,
-        random: systemRandom,
-        report,
-      });
+      const platform = platformOf({ store, reads, changes, log: logTo(report) });
+      const keys = createKeys(platform);
       onKeys(keys);
-      const mail = createMail({
-        store,
+      const mail = createMail(platform, {
         sealer,
-        time: systemTime,
-        random: systemRandom,
-        newId: secretRandom.uuid,
         outboxFolder: folder.path,
         publicUrl: () => publicUrl,
-        onProblem: (error) => problems.push(error),
       });
       mail.start();
-      const invites = createInvites({
-        store,
+      const invites = createInvites(platform, {
         accounts: identity.accounts,
         mail,
-        time: systemTime,
-        random: secretRandom,
         publicUrl: () => publicUrl,
       });
       return {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { SignJWT } from 'jose';
+import { systemTime } from '../../../../cluster/index.js';
 import { readSettings } from '../../../../src/kernel/config/index.js';
 import { createOutsideIssuer } from '../../../../src/tenancy/identity/outside-issuer.js';
 import { outsideIssuerOf } from '../../../../src/app/node/outside-services.js';
@@ -138,7 +139,7 @@ test('an issuer keeps the slash at the end of its name, and is asked at its addr
   const issuer = `${slashed.issuer}/`;
   slashed.claimedIssuer = issuer;
   const settings = readSettings({ TROUPE_OIDC_ISSUER: issuer, TROUPE_OIDC_AUDIENCE: oidcAudience });
-  const outside = createOutsideIssuer(outsideIssuerOf(settings) ?? t.fail(), Date.now);
+  const outside = createOutsideIssuer(outsideIssuerOf(settings) ?? t.fail(), systemTime);
   t.is(outside.issuer, issuer);
   const email = 'ada@example.com';
   const token = await slashed.token({ email, email_verified: true }, { issuer });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
+import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
 import { sql } from '../../../../src/infra/storage/index.js';
 import { createDatabase } from '../../../support/database/database.js';
@@ -83,7 +84,7 @@ test.serial(
 
     const newMasterKey = randomBytes(32);
     const sealerWith = (current: Buffer, ...former: Buffer[]) =>
-      createSealer({ masterKey: current, formerMasterKeys: former, randomBytes });
+      createSealer({ masterKey: current, formerMasterKeys: former, random: systemPlatform.random });
     await t.throwsAsync(startIdentityNode(url, { sealer: sealerWith(newMasterKey) }), {
       message: /sealed under a master key that is not available/,
     });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { systemRandom } from '../../../../cluster/index.js';
+import { platformOf, logTo } from '../../../support/builders/platform.js';
 import { createInvites } from '../../../../src/tenancy/invites/index.js';
 import { createMail } from '../../../../src/infra/mail/index.js';
 import { sql } from '../../../../src/infra/storage/index.js';
@@ -8,7 +8,6 @@ import type { ApiAnswer } from '../../../support/clients/api.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import {
   type IdentityNode,
-  secretRandom,
   type ShiftedTime,
   shiftedTime,
   startIdentityNode,
@@ -40,23 +39,16 @@ function startNode(time: ShiftedTime = shiftedTime()): Promise<IdentityNode> {
   return startIdentityNode(database.url, {
     time,
     more: async ({ store, sealer, identity, problems }) => {
-      const mail = createMail({
-        store,
+      const platform = platformOf({ store, time, log: logTo((_, error) => problems.push(error)) });
+      const mail = createMail(platform, {
         sealer,
-        time,
-        random: systemRandom,
-        newId: secretRandom.uuid,
         outboxFolder: folder.path,
         publicUrl: () => publicUrl,
-        onProblem: (error) => problems.push(error),
       });
       mail.start();
-      const { operations } = createInvites({
-        store,
+      const { operations } = createInvites(platform, {
         accounts: identity.accounts,
         mail,
-        time,
-        random: secretRandom,
         publicUrl: () => publicUrl,
       });
       return { operations, close: () => mail.close() };

@@ -1,6 +1,7 @@
 // How uses are counted in memory and added up in the store, by several nodes and through failures.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { systemIds } from '../../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { KeyAdministration } from '../../../../src/tenancy/keys/index.js';
@@ -59,6 +60,7 @@ function build(
     add,
     forgetOldBatches: () => forgetOldBatches(store),
     time,
+    ids: systemIds,
     report: (_attempted, error) => void problems.push(error),
   });
   return { time, use, problems };

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { z } from 'zod';
+import { logTo } from '../../../support/builders/platform.js';
 import type { TenantCaller } from '../../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
@@ -22,15 +23,16 @@ test.serial.before(async () => {
 });
 
 function node(time = new ManualTime('2026-11-21T10:00:00Z'), on: Store = store): Quota {
-  return createQuota({
-    store: on,
-    openAttempts: (scope) => openAttempts(on, scope),
-    time,
-    dailyLimits: true,
-    report: (attempted, error) => {
-      throw new Error(attempted, { cause: error });
+  return createQuota(
+    {
+      store: on,
+      time,
+      log: logTo((attempted, error) => {
+        throw new Error(attempted, { cause: error });
+      }),
     },
-  });
+    { dailyLimits: true, openAttempts: (scope) => openAttempts(on, scope) },
+  );
 }
 
 async function admittedOf(quota: Quota, caller: TenantCaller, times: number): Promise<number> {

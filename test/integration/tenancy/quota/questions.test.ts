@@ -1,6 +1,7 @@
 // How a node asks the actors of tenants: over the real runtime, with an actor that writes down what it is asked.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
+import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { systemTime, volatileActor } from '../../../../cluster/index.js';
 import {
   type AdmitEntry,
@@ -36,7 +37,7 @@ test('what one turn of the event loop asks goes in one call for each tenant, and
     settings: readSettings({}),
     nodeId: 'alone',
     store,
-    sealer: createSealer({ masterKey: randomBytes(32), randomBytes }),
+    sealer: createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }),
     logger: createLog({ level: 'silent' }).logger,
     onLost: () => undefined,
   });

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
+import { logTo } from '../../../support/builders/platform.js';
+import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { createActors } from '../../../../src/infra/runtime/index.js';
 import { readSettings } from '../../../../src/kernel/config/index.js';
 import type { TenantCaller } from '../../../../src/kernel/caller.js';
@@ -38,19 +40,19 @@ async function startNode(t: ExecutionContext, databaseUrl = database.url): Promi
     settings: readSettings({ DATABASE_URL: databaseUrl }),
     nodeId: 'alone',
     store,
-    sealer: createSealer({ masterKey: randomBytes(32), randomBytes }),
+    sealer: createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }),
     logger: createLog({ level: 'silent' }).logger,
     onLost: () => undefined,
   });
   const report = (attempted: string, error: unknown): void => t.log(attempted, error);
-  const quota = createQuota({
-    store,
-    openAttempts: (scope) => openAttempts(store, scope),
-    time,
-    dailyLimits: true,
-    actors,
-    report,
-  });
+  const quota = createQuota(
+    { store, time, log: logTo(report) },
+    {
+      dailyLimits: true,
+      actors,
+      openAttempts: (scope) => openAttempts(store, scope),
+    },
+  );
   await actors.start();
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> =>

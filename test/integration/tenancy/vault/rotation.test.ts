@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
+import { platformOf } from '../../../support/builders/platform.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { openStore, type Store } from '../../../../src/infra/storage/index.js';
 import { createVault, type Vault, VaultError } from '../../../../src/tenancy/vault/index.js';
@@ -33,7 +34,7 @@ async function install(t: ExecutionContext): Promise<Installation> {
     store,
     query: (text, values = []) => client.query(text, [...values]),
     node: (masterKey, ...previousMasterKeys) =>
-      createVault({ store, masterKey, previousMasterKeys, providers: () => [] }),
+      createVault(platformOf({ store }), { masterKey, previousMasterKeys, providers: () => [] }),
     tenant: () => insertTenant(store),
   };
 }
@@ -106,7 +107,10 @@ test('of two nodes that begin an empty database with different keys at once only
 
 test('a master key of another length is refused', (t) => {
   const build = () =>
-    createVault({ store: undefined as never, masterKey: randomBytes(16), providers: () => [] });
+    createVault(platformOf({ store: undefined as never }), {
+      masterKey: randomBytes(16),
+      providers: () => [],
+    });
   t.throws(build, wrongKey(/has 32 bytes, not 16/));
 });
 

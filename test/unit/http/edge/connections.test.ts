@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
+import { systemTime } from '../../../../cluster/index.js';
 import { Connections } from '../../../../src/http/edge/connections.js';
 import { kernelConnections } from '../../../../src/http/edge/kernel-connections.js';
 import { type Peer, PeerReader } from '../../../../src/http/edge/peers.js';
@@ -102,7 +103,7 @@ test('WebSockets count until they close', async (t) => {
 /** The native side's part, played by the test. */
 function played(bounds: { perAddress: number; perNode: number }, listed: Map<Peer, number> | undefined) {
   let tell: (response: unknown, change: number) => void = () => undefined;
-  const connections = new Connections(bounds, new PeerReader([]), async () => listed);
+  const connections = new Connections(bounds, new PeerReader([]), systemTime, async () => listed);
   connections.watch({ filter: (callback: typeof tell) => (tell = callback) } as never);
   const connect = (last: number): { refused: boolean; abort: () => void } => {
     const result = { refused: false, abort: (): void => undefined };

@@ -1,6 +1,7 @@
 // A client that leaves is no error of its request: logs and metrics call it what it is.
 import { connect } from 'node:net';
 import test from 'ava';
+import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { z } from 'zod';
 import { createRequestReporter } from '../../../../src/http/edge/index.js';
 import { createLog, Metrics, RecentErrors } from '../../../../src/infra/diagnostics/index.js';
@@ -68,8 +69,8 @@ test('leaving before the body is complete, and before the answer, is client_clos
     destination: { write, writeAscii: write, flushSync: () => undefined },
   });
   const metrics = new Metrics({ runningRequests: () => 0, lagMs: () => 0 });
-  const recentErrors = new RecentErrors();
-  const report = createRequestReporter({ log, metrics, recentErrors });
+  const recentErrors = new RecentErrors(systemPlatform);
+  const report = createRequestReporter({ time: systemPlatform.time, log, metrics, recentErrors });
   for (const one of edge.reports) report(one);
   t.like(JSON.parse(lines[0] ?? ''), { status: 499, code: 'client_closed' });
   t.regex(await metrics.text(), /operation="a\.body",status="499"\} 1/);

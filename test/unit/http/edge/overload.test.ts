@@ -1,9 +1,10 @@
 import test from 'ava';
+import { systemTime } from '../../../../cluster/index.js';
+import { nodeLimits } from '../../../../src/app/main.js';
 import { OverloadGuard } from '../../../../src/http/edge/overload.js';
 
 function guardAfter(...latenessMs: readonly number[]): OverloadGuard {
-  const guard = new OverloadGuard();
-  guard.stop();
+  const guard = new OverloadGuard(nodeLimits.lagMsMax, systemTime);
   for (const late of latenessMs) guard.record(late);
   return guard;
 }

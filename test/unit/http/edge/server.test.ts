@@ -350,7 +350,7 @@ test('a late event loop refuses new work with 503 and Retry-After, but still say
     output: z.object({}),
     handle: () => ({}),
   });
-  const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live], { sheds: true });
+  const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live], { lagMsMax: 500 });
   t.teardown(edge.close);
   // Again and again, since the samples of a loop that is in time would end the state before a slow machine has asked.
   // All five that are judged, since on a busy machine a true one comes between each two of these.

@@ -4,12 +4,13 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import { systemTime } from '../../../../cluster/index.js';
 import { enterProcesses } from '../../../../src/models/usage/index.js';
 
 test('of the processes that used a data directory those that surely ended are known to be gone', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'troupe-processes-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const first = await enterProcesses(folder, 'first-of-this-process');
+  const first = await enterProcesses(folder, 'first-of-this-process', systemTime);
   t.false(first.isGone('first-of-this-process'));
   const ended = spawn(process.execPath, ['-e', '']);
   await once(ended, 'exit');
@@ -20,7 +21,7 @@ test('of the processes that used a data directory those that surely ended are kn
   await write('running', process.ppid);
   await write('elsewhere', ended.pid, 'another-machine');
   await write('unreadable', 'none');
-  const second = await enterProcesses(folder, 'second-of-this-process');
+  const second = await enterProcesses(folder, 'second-of-this-process', systemTime);
   const names = [
     'ended',
     'same-number-before-this-start',

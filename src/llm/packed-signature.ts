@@ -8,16 +8,16 @@ import { isRecord, parseJson, text } from './reply-json.js';
 
 const mark = 'troupe1.';
 
-export function sealSignature(signature: string, origin: Origin): string {
+export function packSignature(signature: string, origin: Origin): string {
   const { vendor, model, credentialId } = origin;
-  const sealed = JSON.stringify([vendor, model, credentialId, signature]);
-  return mark + Buffer.from(sealed).toString('base64url');
+  const packed = JSON.stringify([vendor, model, credentialId, signature]);
+  return mark + Buffer.from(packed).toString('base64url');
 }
 
-/** Undefined if the text was not sealed here; such a signature is dropped. */
-export function openSignature(sealed: string): { signature: string; origin: Origin } | undefined {
-  if (!sealed.startsWith(mark)) return undefined;
-  const parsed = parseJson(Buffer.from(sealed.slice(mark.length), 'base64url').toString('utf8'));
+/** Undefined if the text was not packed here; such a signature is dropped. */
+export function unpackSignature(packed: string): { signature: string; origin: Origin } | undefined {
+  if (!packed.startsWith(mark)) return undefined;
+  const parsed = parseJson(Buffer.from(packed.slice(mark.length), 'base64url').toString('utf8'));
   if (!Array.isArray(parsed) || isRecord(parsed)) return undefined;
   const [vendor, model, credentialId, signature] = parsed.map((part: unknown) => text(part));
   if (vendor === undefined || model === undefined) return undefined;
