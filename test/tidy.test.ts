@@ -6,6 +6,7 @@ import { readSources, type Source } from './support/builders/sources.js';
 /** The layers of the platform, top first. A layer imports only from those below it. */
 const layers = [
   'app',
+  'mcp',
   'automation',
   'conversations',
   'agents',

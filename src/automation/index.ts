@@ -54,8 +54,10 @@ import { TriggerDryRun } from './management/dry-run.js';
 import { Triggers } from './management/triggers.js';
 import { webhookOperations } from './management/webhook-operations.js';
 
-export type { ChannelAddresses } from './triggers/config/trigger-config.js';
 export { findPromised } from './inbox/promised.store.js';
+export { type ChannelAddresses, triggerTypes, type TriggerType } from './triggers/config/trigger-config.js';
+export { channelTypes, responseFormats } from './triggers/config/webhook-config.js';
+export { triggerConfigSchema } from './management/operations.js';
 export { resealTriggers } from './management/reseal.js';
 export { SessionTurns } from './inbox/session-turns.js';
 export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './triggers/ports.js';

@@ -21,6 +21,7 @@ export {
 } from './catalogue/models-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
+export { listVendorModels } from './list-models.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';

@@ -45,6 +45,8 @@ export interface VendorAdapter {
   readonly vendor: string;
   /** Whether the vendor bills a whole answer even if the connection closes early (also when streaming). */
   readonly billsCutStreams: boolean;
+  /** Lists the models that a key may use; a wrong key is refused there. Appended to the credential's base address. */
+  readonly modelsPath: string;
   toRequest(request: LlmRequest, model: VendorModel): VendorRequest;
   authorization(secret: string | undefined): Readonly<Record<string, string>>;
   reader(): StreamReader;

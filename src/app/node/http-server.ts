@@ -1,4 +1,5 @@
 import { createAuthenticator } from '../../http/authentication/index.js';
+import { actorOf } from '../../kernel/caller.js';
 import { version } from '../../kernel/config/index.js';
 import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
 import { createDocuments } from '../../http/documents/index.js';
@@ -6,6 +7,8 @@ import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge
 import { OperationTable } from '../../http/operations/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../../conversations/realtime/index.js';
+import { createMcp } from '../../mcp/index.js';
+import { createBilling } from '../../models/billing/index.js';
 import { createTelemetry } from '../../models/telemetry/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
@@ -41,6 +44,21 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
   ];
   const realtime = createRealtime(platform, { publish: (topic, text) => edge.publish(topic, text) });
   atEnd(() => realtime.stop());
+  const mcp = createMcp({
+    version,
+    chats: sessions.chats,
+    sessions: sessions.sessions,
+    admission: quota.admission,
+    keepSecret: (caller, name, value) => vault.putNamed(caller.scope, actorOf(caller), name, value),
+    realtime,
+    feed,
+    publicUrl,
+    corsOrigins: settings.corsOrigins,
+    oidcIssuer: settings.oidcIssuer,
+    time: environment.time,
+    platformErrorOf: refusalOf,
+    report: environment.report,
+  });
   const documents = createDocuments({ version, url: publicUrl });
   const table = new OperationTable([
     ...identity.operations,
@@ -56,13 +74,16 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
     ...realtime.operations,
     ...subjects.mailDomains.operations,
     ...subjects.triggers.operations,
+    ...createBilling(platform).operations,
     ...createTelemetry(platform, { version }).operations,
     ...clusterOperations(actors),
     ...diagnosticsOperations({ time, checks, stopping: () => stopping, metrics, recentErrors }),
+    ...mcp.operations,
     ...documents.operations,
     ...playgroundOperations(),
   ]);
   documents.describe(table);
+  mcp.serve(table);
   const edge = new EdgeServer(
     {
       host: settings.httpHost,

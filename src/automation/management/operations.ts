@@ -116,7 +116,9 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
         }),
       ),
       handle: () =>
-        list(triggerTypes.map((type) => ({ type, ...titles[type], config_schema: schemaOf(type) }))),
+        list(
+          triggerTypes.map((type) => ({ type, ...titles[type], config_schema: triggerConfigSchema(type) })),
+        ),
     }),
   ];
 }
@@ -286,6 +288,7 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
   ];
 }
 
-function schemaOf(type: TriggerType): Record<string, unknown> {
+/** JSON Schema of `trigger_config`. */
+export function triggerConfigSchema(type: TriggerType): Record<string, unknown> {
   return z.toJSONSchema(configSchemas[type], { io: 'input', unrepresentable: 'any' });
 }

@@ -2,6 +2,8 @@
 // connected.
 import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { Envelope } from './events.js';
 import { Hub } from './hub.js';
 import { realtimeOperations } from './operations.js';
 import { removeOld } from './realtime.store.js';
@@ -19,6 +21,8 @@ const removeEveryMs = 60_000;
 
 export interface RealtimeSubject {
   readonly operations: readonly Operation[];
+  /** Hands out the tenant's events from now on, until the returned function is called. Refuses beyond the limit. */
+  listen(scope: TenantScope, receive: (event: Envelope) => void): () => void;
   /** Ends the streams, so that their clients reconnect to other nodes before this node stops. */
   stop(): void;
 }
@@ -39,6 +43,15 @@ export function createRealtime(
   let timer = removal(removeEveryMs * random.fraction());
   return {
     operations: realtimeOperations(hub, time),
+    listen: (scope, receive) => {
+      hub.admit(scope);
+      const leave = hub.enter(scope);
+      const stop = hub.listen(scope, { receive });
+      return () => {
+        stop();
+        leave();
+      };
+    },
     stop: () => {
       timer.cancel();
       hub.stop();

@@ -10,6 +10,7 @@ import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { AgentAdmission } from './agent-admission.js';
 import { agentWindowActor } from './agent-window.actor.js';
+import { ChatTurns } from './chat-turns.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
 import { executionOperations, type FindPromised } from './execution-operations.js';
 import type { SessionActorParts, SessionService } from './parts.js';
@@ -24,6 +25,7 @@ import { Sessions } from './sessions.js';
 import { streamOperations } from './stream-operations.js';
 
 export type { Sessions, WantedTurn } from './sessions.js';
+export type { ChatTurn, ChatTurns } from './chat-turns.js';
 export type { AgentAdmission } from './agent-admission.js';
 export { figuresOfConsumers } from './consumer-figures.store.js';
 export { listSteps } from './reads.store.js';
@@ -57,6 +59,8 @@ export interface SessionsSubject {
   readonly operations: readonly Operation[];
   readonly sessions: Sessions;
   readonly admission: AgentAdmission;
+  /** Turns of people and programs that chat with an agent. */
+  readonly chats: ChatTurns;
 }
 
 export function createSessions(
@@ -105,15 +109,17 @@ export function createSessions(
     refusalOf: toPlatformError,
     time,
   });
+  const chats = new ChatTurns({ sessions, admission, time, newId });
   return {
     operations: [
-      ...streamOperations({ sessions, admission, time, newId, report }),
+      ...streamOperations({ sessions, chats, report }),
       ...sessionOperations({ sessions, store, admission, time }),
       ...executionOperations(store, options.findPromised),
       ...consumerSessionOperations({ store, isKnownConsumer: options.isKnownConsumer }),
     ],
     sessions,
     admission,
+    chats,
   };
 }
 

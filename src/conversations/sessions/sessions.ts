@@ -11,6 +11,7 @@ import {
   findEnd,
   findExecution,
   findLog,
+  findMessage,
   findSession,
   type ReadEnd,
   type ReadExecution,
@@ -137,6 +138,11 @@ export class Sessions {
     const found = await this.#parts.store.inTenant(scope, (tx) => findExecution(scope, tx, id));
     if (found === null) throw new PlatformError('not_found', { message: 'The execution was not found.' });
     return found;
+  }
+
+  /** The message with which a turn began. */
+  messageOf(scope: TenantScope, executionId: string): Promise<string | null> {
+    return this.#parts.store.inTenant(scope, (tx) => findMessage(scope, tx, executionId));
   }
 
   /** The end of the turn, without an outcome while it runs; undefined before any session has received it. */

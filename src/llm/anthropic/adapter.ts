@@ -7,6 +7,7 @@ import { toAnthropicRequest } from './to-request.js';
 export const anthropicAdapter: VendorAdapter = {
   vendor: 'anthropic',
   billsCutStreams: false,
+  modelsPath: '/v1/models',
   toRequest: toAnthropicRequest,
   authorization: (secret) => ({
     'anthropic-version': '2023-06-01',

@@ -9,6 +9,7 @@ export function chatAdapter(dialect: ChatDialect): VendorAdapter {
   return {
     vendor: dialect.vendor,
     billsCutStreams: dialect.billsCutStreams,
+    modelsPath: dialect.modelsPath ?? '/models',
     toRequest: (request, model) => toChatRequest(request, model, dialect),
     authorization: (secret) => ({
       ...dialect.extraHeaders,

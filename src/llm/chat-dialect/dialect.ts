@@ -7,6 +7,8 @@ import type { Usage } from '../usage.js';
  */
 export interface ChatDialect {
   readonly vendor: string;
+  /** Default: `/models`. */
+  readonly modelsPath?: string;
   /** `max_completion_tokens` for vendors that accept it; most accept only `max_tokens`. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
   /** Whether usage in a stream must be asked for by `stream_options`. Some refuse that field, some ignore it. */

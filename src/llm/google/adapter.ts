@@ -7,6 +7,7 @@ import { toGeminiRequest } from './to-request.js';
 export const googleAdapter: VendorAdapter = {
   vendor: 'google',
   billsCutStreams: true,
+  modelsPath: '/v1beta/models',
   toRequest: toGeminiRequest,
   authorization: (secret) => (secret === undefined ? {} : { 'x-goog-api-key': secret }),
   reader: () => new GeminiStreamReader(),

@@ -9,6 +9,7 @@ import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
 import { compatOperations } from './compat-operations.js';
 import { callOperations } from './operations.js';
+import { providerKeyOperations } from './provider-key-operations.js';
 import { OwnKeys } from './tenant-keys.js';
 import { AnswerStore } from './reply-store.js';
 import { ResponseCache } from './response-cache.js';
@@ -52,6 +53,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
   return {
     operations: [
       ...callOperations({ calls, cache, catalogue: access.catalogue, time, report }),
+      ...providerKeyOperations({ access, vault, time }),
       ...compatOperations({ calls, catalogue: access.catalogue, time, newId, report }),
     ],
     models: calls,

@@ -3,5 +3,6 @@ export { enterProcesses } from './earlier-processes.js';
 export { openProcesses, type Peers, type Processes } from './processes.js';
 export { Ledger, type LedgerOptions } from './ledger.js';
 export { openAttempts } from './open-attempts.store.js';
+export { usageGroups, type UsageGroup, type UsageTotals, usageTotals } from './totals.store.js';
 export type { CallRow } from './calls.store.js';
 export { type ClosedRow, openedTable, type OpenedRow, type RecordedRow } from './usage.store.js';

@@ -59,6 +59,8 @@ export interface Vault extends Pick<
   readonly operations: readonly Operation[];
   /** Refuses master keys that do not match the database. Required before anything is stored. */
   prepare(): Promise<void>;
+  /** Stores a value under a name; a name that exists gets a new version, at once. */
+  putNamed(scope: TenantScope, actor: string, name: string, value: string): Promise<void>;
   /** Registers a function that finds the uses of secrets in another subject. */
   addReferenceFinder(finder: ReferenceFinder): void;
   /** Wraps all data keys with this node's master key. */
@@ -87,6 +89,18 @@ export function createVault(
   return {
     operations: secretOperations(secrets, parts.providers),
     prepare: () => checkMasterKeys(store, masterKeys),
+    putNamed: async (scope, actor, name, value) => {
+      const found = await secrets.find(scope, name);
+      if (found !== undefined) await secrets.setValue(scope, actor, found.id, value, 0);
+      else
+        await secrets.create(scope, actor, {
+          name,
+          value,
+          kind: 'generic',
+          provider: null,
+          allowedHosts: null,
+        });
+    },
     addReferenceFinder: (finder) => references.add(finder),
     rotateMasterKey: (actor, options) => rotateMasterKey(store, masterKeys, actor, options),
     rotateDataKey: (scope, actor) => rotateDataKey(store, keys, scope, actor),

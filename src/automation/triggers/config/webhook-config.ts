@@ -52,11 +52,11 @@ const contextMapping = z
     `has more than ${mappedNamesMax} names`,
   );
 
-const formats = ['raw', 'erp', 'slack', 'teams', 'twiml'] as const;
-export type ResponseFormat = (typeof formats)[number];
+export const responseFormats = ['raw', 'erp', 'slack', 'teams', 'twiml'] as const;
+export type ResponseFormat = (typeof responseFormats)[number];
 
 const responseAdapter = z.strictObject({
-  format: z.enum(formats).optional(),
+  format: z.enum(responseFormats).optional(),
   split_messages: z.boolean().optional(),
   max_messages: z.int().min(1).max(50).optional(),
 });
@@ -66,7 +66,7 @@ const sessionStrategy = z.strictObject({
   fields: z.array(dottedPath).min(1).max(5).optional(),
 });
 
-const channelTypes = ['twilio', 'whatsapp_cloud'] as const;
+export const channelTypes = ['twilio', 'whatsapp_cloud'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
 const channel = z.strictObject({

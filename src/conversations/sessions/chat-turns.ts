@@ -1,0 +1,164 @@
+/** Turns of a chat with an agent, for every interface that offers one: begins them, follows them, cancels them. */
+import type { Time } from '../../../cluster/index.js';
+import type { RunnableAgent } from '../../agents/index.js';
+import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import {
+  authorFrom,
+  continuesOwnSessionsOnly,
+  derivedSessionId,
+  type IgnoredField,
+  type Invocation,
+} from '../invocation/index.js';
+import type { StreamWriter } from '../../http/operations/index.js';
+import type { AgentAdmission } from './agent-admission.js';
+import { EventPump, type PumpSource } from './event-pump.js';
+import type { ReadExecution } from './reads.store.js';
+import type { Sessions, WantedTurn } from './sessions.js';
+
+export interface ChatTurnsParts {
+  readonly sessions: Sessions;
+  readonly admission: AgentAdmission;
+  readonly time: Time;
+  readonly newId: () => string;
+}
+
+export interface WantedChat {
+  readonly invocation: Invocation;
+  readonly channel: string;
+  /** The limit of the turn; an option of the caller can only shorten it. */
+  readonly deadlineMs: number;
+  /** The ids of the execution and of a new session; random by default. Fixed ids make a repeated request the same turn. */
+  readonly ids?: { readonly executionId: string; readonly sessionId: string };
+}
+
+/** A turn that a caller follows. */
+export interface ChatTurn {
+  readonly sessionId: string;
+  readonly executionId: string;
+  /** Sends the events until the turn has ended or the reader has gone. Never rejects. */
+  sendTo(writer: StreamWriter): Promise<{ readonly isDone: boolean }>;
+  cancel(): Promise<void>;
+}
+
+export class ChatTurns {
+  readonly #parts: ChatTurnsParts;
+
+  constructor(parts: ChatTurnsParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds the turn to its session's queue. Rejects if it is refused. */
+  async begin(caller: TenantCaller, agentId: string, wanted: WantedChat): Promise<ChatTurn> {
+    const { sessions, admission, newId } = this.#parts;
+    const agent = await admission.admit(caller, agentId);
+    const turn = this.#wantedTurn(caller, agent, wanted);
+    const follower = newId();
+    const events = await sessions.begin(turn, follower);
+    return this.#turn(caller, { ...turn, follower, after: 0 }, events);
+  }
+
+  /** Follows a turn that has begun, from the event after the given one. */
+  follow(caller: TenantCaller, execution: ReadExecution, after: number): ChatTurn {
+    const { sessions, newId } = this.#parts;
+    const follower = newId();
+    const sessionId = execution.session_id ?? '';
+    const events =
+      execution.outcome === null
+        ? sessions.follow(caller.scope, sessionId, execution.id, after, follower)
+        : finished();
+    return this.#turn(caller, { sessionId, executionId: execution.id, follower, after }, events);
+  }
+
+  #wantedTurn(
+    caller: TenantCaller,
+    agent: RunnableAgent,
+    { invocation, channel, deadlineMs, ids }: WantedChat,
+  ): WantedTurn {
+    const { newId } = this.#parts;
+    const { acceptedFields, ignoredFields } = fieldsAt(agent, invocation);
+    return {
+      scope: caller.scope,
+      sessionId: sessionOf(invocation, agent.id) ?? ids?.sessionId ?? newId(),
+      mustExist: invocation.sessionId !== undefined,
+      ownSessionsOnly: continuesOwnSessionsOnly(caller),
+      agentId: agent.id,
+      executionId: ids?.executionId ?? newId(),
+      channel,
+      consumerKey: invocation.consumerKey,
+      consumerDisplayName: invocation.consumerDisplayName,
+      nameInferred: false,
+      input: {
+        message: invocation.message,
+        author:
+          invocation.consumerKey === undefined
+            ? authorFrom(caller)
+            : { kind: 'consumer', id: invocation.consumerKey },
+        declared_context: invocation.declaredContext,
+        accepted_fields: acceptedFields,
+        ignored_fields: ignoredFields,
+        quick_replies: invocation.capabilities.quickReplies,
+        role: caller.role,
+      },
+      context: invocation.context,
+      bindings: invocation.bindings,
+      metadata: invocation.metadata,
+      keyId: caller.kind === 'key' ? caller.keyId : null,
+      userId: caller.kind === 'key' ? null : caller.userId,
+      triggerId: undefined,
+      deadlineMs: Math.min(deadlineMs, invocation.timeoutMs ?? deadlineMs),
+    };
+  }
+
+  #turn(
+    caller: TenantCaller,
+    { sessionId, executionId, follower, after }: FollowedTurn,
+    events: PumpSource['events'],
+  ): ChatTurn {
+    const { sessions, time } = this.#parts;
+    const { scope } = caller;
+    return {
+      sessionId,
+      executionId,
+      sendTo: async (writer) => {
+        const pump = new EventPump(writer, time, after);
+        await pump.run({
+          events,
+          confirmDropped: (barrier) => sessions.passed(scope, sessionId, follower, barrier),
+          stored: (last) => sessions.stored(scope, executionId, last),
+        });
+        return { isDone: pump.isDone };
+      },
+      cancel: async () => void (await sessions.cancel(scope, sessionId, actorOf(caller), executionId)),
+    };
+  }
+}
+
+interface FollowedTurn {
+  readonly sessionId: string;
+  readonly executionId: string;
+  readonly follower: string;
+  readonly after: number;
+}
+
+/** Capabilities have no effect with an agent that suggests no replies. */
+function fieldsAt(
+  { snapshot }: RunnableAgent,
+  { acceptedFields, ignoredFields, capabilities }: Invocation,
+): Pick<Invocation, 'acceptedFields' | 'ignoredFields'> {
+  if (snapshot.quick_replies_enabled || !capabilities.quickReplies) return { acceptedFields, ignoredFields };
+  const inVain: IgnoredField = { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' };
+  return {
+    acceptedFields: acceptedFields.filter((field) => field !== 'capabilities'),
+    ignoredFields: [...ignoredFields, inVain],
+  };
+}
+
+function sessionOf({ sessionId, derivedFrom }: Invocation, agentId: string): string | undefined {
+  return sessionId ?? (derivedFrom === undefined ? undefined : derivedSessionId(agentId, derivedFrom));
+}
+
+/** The answer of an owner that no longer has the turn in memory: the store has the rest. */
+async function* finished() {
+  yield { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
+  return undefined;
+}

@@ -1,0 +1,11 @@
+import type { TenantCaller } from '../kernel/caller.js';
+import type { Narrowing } from './narrowing.js';
+
+/** One request of a client, after the edge has authenticated and admitted it. */
+export interface ClientRequest {
+  readonly caller: TenantCaller;
+  readonly narrowing: Narrowing;
+  readonly requestId: string;
+  /** Where a client names its session; it only helps to tell requests of one key apart. */
+  readonly clientSession: string;
+}

@@ -1,0 +1,204 @@
+import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import {
+  anyone,
+  declare,
+  eventStream,
+  type Operation,
+  type OperationRequest,
+  parseJson,
+  RawReply,
+  type StreamReply,
+  type StreamWriter,
+  tenantCaller,
+} from '../http/operations/index.js';
+import type { TenantCaller } from '../kernel/caller.js';
+import { PlatformError } from '../kernel/errors.js';
+import type { ClientRequest } from './client-request.js';
+import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
+import { type McpServerParts, serverFor } from './server.js';
+import { type SubscriptionParts, TenantChanges } from './subscriptions.js';
+
+const bodyBytesMax = 4 * 1024 * 1024;
+
+/** Headers of the protocol that the library checks against the body. */
+const protocolHeaders = [
+  'accept',
+  'content-type',
+  'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
+  'mcp-session-id',
+] as const;
+
+export interface EndpointParts extends SubscriptionParts {
+  readonly server: () => McpServerParts;
+  readonly publicUrl: () => string;
+  readonly corsOrigins: readonly string[];
+  /** The issuer at which people sign in with a browser, if there is one. */
+  readonly oidcIssuer: string | undefined;
+}
+
+/** The endpoint of MCP over HTTP. Requests are independent of each other, so that any node answers any request. */
+export function mcpOperations(parts: EndpointParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'mcp.request',
+      method: 'POST',
+      path: '/mcp',
+      title: 'Model Context Protocol over streamable HTTP',
+      description:
+        'Tools, resources and prompts for managing the tenant, by the role of the credential. Protocol revisions ' +
+        '2026-07-28, 2025-11-25 and 2025-06-18.',
+      access: tenantCaller(null),
+      bodyRules: { form: 'raw', maxBytes: bodyBytesMax },
+      headers: ['origin', ...protocolHeaders, ...narrowingHeaders],
+      output: z.unknown(),
+      handle: (request) => serve(parts, request),
+    }),
+    declare({
+      name: 'mcp.protected-resource',
+      method: 'GET',
+      path: '/.well-known/oauth-protected-resource',
+      title: 'OAuth metadata of the MCP endpoint',
+      access: anyone(),
+      rate: 'uncounted',
+      output: z.looseObject({ resource: z.string() }),
+      handle: () => protectedResource(parts),
+    }),
+    declare({
+      name: 'mcp.protected-resource-of-path',
+      method: 'GET',
+      path: '/.well-known/oauth-protected-resource/mcp',
+      title: 'OAuth metadata of the MCP endpoint, at the address that its path gives',
+      access: anyone(),
+      rate: 'uncounted',
+      output: z.looseObject({ resource: z.string() }),
+      handle: () => protectedResource(parts),
+    }),
+  ];
+}
+
+function protectedResource({ publicUrl, oidcIssuer }: EndpointParts) {
+  return {
+    resource: `${publicUrl().replace(/\/+$/, '')}/mcp`,
+    ...(oidcIssuer === undefined ? {} : { authorization_servers: [oidcIssuer] }),
+    bearer_methods_supported: ['header'],
+    resource_name: 'Troupe',
+  };
+}
+
+type McpRequest = OperationRequest<TenantCaller>;
+
+async function serve(parts: EndpointParts, request: McpRequest): Promise<RawReply | StreamReply> {
+  refuseForeignOrigin(parts, request.headers['origin'] ?? '');
+  const server = parts.server();
+  const client = clientRequestOf(request);
+  let body: unknown;
+  try {
+    body = parseJson(request.rawBody, { prototypeNames: 'refuse', isCounted: true });
+  } catch (error) {
+    return new RawReply('application/json', protocolError(-32_700, error), { status: 400 });
+  }
+  cancelNamed(server, client, body);
+  const handler = handlerFor(parts, server, client, body);
+  const left = new AbortController();
+  request.signal.addEventListener('abort', () => left.abort(), { once: true });
+  const response = await handler.fetch(webRequestOf(parts, request, left.signal), {
+    parsedBody: body,
+  });
+  return replyOf(response, left);
+}
+
+/** Browsers of other sites must not reach the endpoint, even with a credential that they hold. */
+function refuseForeignOrigin({ corsOrigins, publicUrl }: EndpointParts, origin: string): void {
+  if (origin === '' || corsOrigins.includes(origin) || origin === new URL(publicUrl()).origin) return;
+  throw new PlatformError('forbidden', {
+    message: `The origin ${origin.slice(0, 200)} may not use this endpoint. Add it to TROUPE_CORS_ORIGINS if it should.`,
+    details: { origin: origin.slice(0, 200) },
+  });
+}
+
+function clientRequestOf({ caller, headers, requestId }: McpRequest): ClientRequest {
+  const role = loweredRole(caller.role, headers['x-mcp-role']);
+  return {
+    caller: role === caller.role ? caller : { ...caller, role },
+    narrowing: narrowingOf(headers),
+    requestId,
+    clientSession: headers['mcp-session-id'] ?? '',
+  };
+}
+
+const cancellation = z.object({
+  method: z.literal('notifications/cancelled'),
+  params: z.object({ requestId: z.union([z.string(), z.number()]) }),
+});
+
+/** A notification is a request of its own; the call that it names runs in another one. */
+function cancelNamed({ running }: McpServerParts, client: ClientRequest, body: unknown): void {
+  const named = cancellation.safeParse(body);
+  if (named.success) running.cancel(client, named.data.params.requestId);
+}
+
+function handlerFor(
+  parts: EndpointParts,
+  server: McpServerParts,
+  client: ClientRequest,
+  body: unknown,
+): McpHttpHandler {
+  const report = (error: Error): void => server.report('answering an MCP request', error);
+  const isListening =
+    typeof body === 'object' && body !== null && Reflect.get(body, 'method') === listenMethod;
+  return createMcpHandler(() => serverFor(server, client), {
+    onerror: (error) => {
+      // Requests that do not follow the protocol are the client's; they get their answer.
+      if (error.name !== 'Error' && error.name !== 'UnsupportedProtocolVersionError') report(error);
+    },
+    ...(isListening ? { bus: new TenantChanges(parts, client.caller) } : {}),
+  });
+}
+
+const listenMethod = 'subscriptions/listen';
+
+function webRequestOf({ publicUrl }: EndpointParts, { headers }: McpRequest, signal: AbortSignal): Request {
+  const passed = new Headers();
+  for (const name of protocolHeaders) {
+    const value = headers[name];
+    if (value !== undefined && value !== '') passed.set(name, value);
+  }
+  return new Request(`${publicUrl().replace(/\/+$/, '')}/mcp`, { method: 'POST', headers: passed, signal });
+}
+
+/** The library's answer in the form that the edge sends: whole, or as a stream. */
+async function replyOf(response: Response, left: AbortController): Promise<RawReply | StreamReply> {
+  const contentType = response.headers.get('content-type') ?? 'application/json';
+  const { body, status } = response;
+  if (body === null || !contentType.startsWith('text/event-stream')) {
+    return new RawReply(contentType, await response.text(), { status });
+  }
+  return eventStream((writer) => passOn(body, writer, left), {}, '');
+}
+
+async function passOn(
+  body: ReadableStream<Uint8Array>,
+  writer: StreamWriter,
+  left: AbortController,
+): Promise<void> {
+  const reader = body.getReader();
+  const leave = (): void => {
+    left.abort();
+    void reader.cancel().catch(() => undefined);
+  };
+  if (writer.gone.aborted) return leave();
+  writer.gone.addEventListener('abort', leave, { once: true });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || writer.gone.aborted) return;
+    if (!writer.write(value)) await writer.drained();
+  }
+}
+
+function protocolError(code: number, cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : 'The body is not valid JSON.';
+  return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message: `Parse error: ${message}` } });
+}

@@ -1,0 +1,70 @@
+// The public interface of MCP: the platform's operations as tools, and reference material, over streamable HTTP.
+import type { Time } from '../../cluster/index.js';
+import type { ChatTurns, Sessions } from '../conversations/sessions/index.js';
+import type { Admission, Operation, OperationTable } from '../http/operations/index.js';
+import type { TenantCaller } from '../kernel/caller.js';
+import type { PlatformError } from '../kernel/errors.js';
+import { ChatRunner } from './chat/run-chat.js';
+import { type EndpointParts, mcpOperations } from './endpoint.js';
+import { Completions } from './prompts/completions.js';
+import { Resources } from './resources/resources.js';
+import { RunningCalls } from './running-calls.js';
+import type { McpServerParts } from './server.js';
+import { ToolRunner } from './tools/call-tool.js';
+import { ToolCatalogue } from './tools/catalogue.js';
+
+/** Tools that one credential runs at once on a node. */
+const callsMax = 50;
+
+export interface McpDependencies extends Omit<EndpointParts, 'server'> {
+  readonly version: string;
+  readonly chats: ChatTurns;
+  readonly sessions: Sessions;
+  readonly admission: Admission;
+  readonly keepSecret: (caller: TenantCaller, name: string, value: string) => Promise<void>;
+  readonly time: Time;
+  readonly platformErrorOf: (error: unknown) => PlatformError | undefined;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+export interface McpSubject {
+  readonly operations: readonly Operation[];
+  /** The table that holds these operations too, so it comes afterwards. */
+  readonly serve: (table: OperationTable) => void;
+}
+
+export function createMcp(dependencies: McpDependencies): McpSubject {
+  let server: McpServerParts | undefined;
+  const operations = mcpOperations({
+    ...dependencies,
+    server: () => {
+      if (server === undefined) throw new Error('MCP was called before the table of operations was complete');
+      return server;
+    },
+  });
+  return {
+    operations,
+    serve: (table) => {
+      server = serverParts(dependencies, table);
+    },
+  };
+}
+
+function serverParts(dependencies: McpDependencies, table: OperationTable): McpServerParts {
+  const { version, chats, sessions, admission, keepSecret, time, platformErrorOf, report, publicUrl } =
+    dependencies;
+  const catalogue = new ToolCatalogue(table);
+  const runner = new ToolRunner({ table, admission, keepSecret });
+  return {
+    version,
+    catalogue,
+    runner,
+    chats: new ChatRunner({ chats, sessions, admission, report }),
+    resources: new Resources({ table, catalogue, runner, publicUrl }),
+    completions: new Completions(catalogue, runner),
+    running: new RunningCalls(callsMax),
+    time,
+    platformErrorOf,
+    report,
+  };
+}

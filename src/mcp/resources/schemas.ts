@@ -1,0 +1,59 @@
+import { triggerConfigSchema, type TriggerType } from '../../automation/index.js';
+import type { OperationTable } from '../../http/operations/index.js';
+import { jsonSchemaOf } from '../tools/input-plan.js';
+import type { JsonSchema } from '../tools/tool.js';
+import type { Document } from './document.js';
+
+/** JSON Schemas of what tools and endpoints take, made from the shapes that check it. */
+export function schemaDocuments(table: OperationTable): readonly Document[] {
+  const entry = bodyOf(table, 'agent-schemas.create');
+  return [
+    schema('agent', 'Agent', 'The body of an agent.', bodyOf(table, 'agents.create')),
+    schema('agent-schema', 'Schema of an agent', 'An entry of each type: api, mcp, agent.', entry),
+    schema('api-tool', 'HTTP tool', 'An entry of type api.', variantOf(entry, 'api')),
+    schema('mcp-server', 'External MCP server', 'An entry of type mcp.', variantOf(entry, 'mcp')),
+    trigger('webhook', 'Webhook'),
+    trigger('schedule', 'Schedule'),
+    trigger('email', 'Mail'),
+    trigger('db_event', 'Database event'),
+    schema(
+      'database-config',
+      'Database configuration',
+      'The body of a database configuration.',
+      bodyOf(table, 'databases.create'),
+    ),
+  ];
+}
+
+function bodyOf(table: OperationTable, name: string): JsonSchema {
+  const { body } = table.named(name);
+  if (body === undefined) throw new Error(`the operation ${name} has no body`);
+  return jsonSchemaOf(body, 'input');
+}
+
+function variantOf(schema: JsonSchema, type: string): JsonSchema {
+  const variants = (schema['oneOf'] ?? schema['anyOf'] ?? []) as readonly JsonSchema[];
+  const found = variants.find(({ properties }) => {
+    const { type: named } = properties as { readonly type?: JsonSchema };
+    return named?.['const'] === type;
+  });
+  if (found === undefined) throw new Error(`there is no schema entry of type ${type}`);
+  return found;
+}
+
+function trigger(type: TriggerType, title: string): Document {
+  const description = `The trigger_config of a trigger of type ${type}.`;
+  return schema(`trigger-${type.replace('_', '-')}`, title, description, triggerConfigSchema(type));
+}
+
+function schema(name: string, title: string, description: string, content: JsonSchema): Document {
+  const text = JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...content });
+  return {
+    uri: `platform://schemas/${name}`,
+    name: `schema-${name}`,
+    title,
+    description,
+    mimeType: 'application/schema+json',
+    read: () => text,
+  };
+}

@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { didYouMean } from '../../kernel/closest-name.js';
+import { invalidField } from '../../kernel/errors.js';
+import type { Operation } from '../../http/operations/index.js';
+import type { Arguments, JsonSchema, OperationInput, Tool } from './tool.js';
+
+/** Where an argument of a tool goes in the request to its operation. */
+type Place =
+  | { readonly in: 'path' | 'query' | 'body' | 'header'; readonly name: string }
+  /** Only the tool's own `run` reads it. */
+  | { readonly in: 'run' };
+
+/** The arguments of a tool, and how they become a request to its operation. */
+export interface InputPlan {
+  readonly schema: JsonSchema;
+  /** Throws if an argument is unknown. The operation checks the values. */
+  place(args: Arguments, tenantId: string): OperationInput;
+}
+
+export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
+  const found = fieldsOf(tool, operation);
+  const places = new Map(found.map(({ argument, place }) => [argument, place]));
+  const schema: JsonSchema = {
+    type: 'object',
+    properties: Object.fromEntries(found.map(({ argument, schema: property }) => [argument, property])),
+    required: found.filter(({ required }) => required).map(({ argument }) => argument),
+    additionalProperties: false,
+  };
+  return {
+    schema,
+    place(args, tenantId) {
+      const parts = {
+        path: tenantParams(tool, tenantId),
+        query: {} as Record<string, string>,
+        body: {} as Record<string, unknown>,
+        header: {} as Record<string, string>,
+      };
+      for (const [name, value] of Object.entries(args)) {
+        const place = places.get(name);
+        if (place === undefined) throw unknownArgument(name, places.keys());
+        if (place.in === 'run' || value === undefined) continue;
+        if (place.in === 'body') parts.body[place.name] = value;
+        else parts[place.in][place.name] = textOf(name, value);
+      }
+      for (const [name, value] of Object.entries(tool.fixed ?? {})) {
+        if (name in propertiesOf(operation.query)) parts.query[name] = String(value);
+        else parts.body[name] = value;
+      }
+      if (tool.variant !== undefined) parts.body['type'] = tool.variant;
+      return { params: parts.path, query: parts.query, body: parts.body, headers: parts.header };
+    },
+  };
+}
+
+interface Field {
+  readonly argument: string;
+  readonly place: Place;
+  readonly schema: JsonSchema;
+  readonly required: boolean;
+}
+
+function fieldsOf(tool: Tool, operation: Operation): readonly Field[] {
+  const hidden = new Set([...(tool.omit ?? []), ...Object.keys(tool.fixed ?? {})]);
+  if (tool.variant !== undefined) hidden.add('type');
+  const fields = new Map<string, Field>();
+  const add = (field: Field): void => {
+    const own = tool.arguments?.[field.argument];
+    const required = field.required || (tool.required?.includes(field.argument) ?? false);
+    fields.set(field.argument, { ...field, required, schema: own ?? field.schema });
+  };
+  for (const [name, schema] of Object.entries(propertiesOf(operation.params))) {
+    const argument = tool.params?.[name] === undefined ? name : tool.params[name];
+    if (argument !== null) add({ argument, place: { in: 'path', name }, schema, required: true });
+  }
+  const query = objectSchemaOf(operation.query);
+  for (const [name, schema] of Object.entries(query.properties)) {
+    if (!hidden.has(name))
+      add({
+        argument: name,
+        place: { in: 'query', name },
+        schema: plainQuery(schema),
+        required: query.required.has(name),
+      });
+  }
+  const body = bodySchemaOf(operation, tool.variant);
+  for (const [name, schema] of Object.entries(body.properties)) {
+    if (!hidden.has(name))
+      add({ argument: name, place: { in: 'body', name }, schema, required: body.required.has(name) });
+  }
+  for (const [name, argument] of Object.entries(tool.headers ?? {})) {
+    add({ argument, place: { in: 'header', name }, schema: { type: 'string' }, required: false });
+  }
+  for (const [argument, schema] of Object.entries(tool.arguments ?? {})) {
+    if (!fields.has(argument)) add({ argument, place: { in: 'run' }, schema, required: false });
+  }
+  return [...fields.values()];
+}
+
+function tenantParams(tool: Tool, tenantId: string): Record<string, string> {
+  const names = Object.entries(tool.params ?? {}).filter(([, argument]) => argument === null);
+  return Object.fromEntries(names.map(([name]) => [name, tenantId]));
+}
+
+function unknownArgument(name: string, known: Iterable<string>): Error {
+  const names = [...known];
+  const hint = didYouMean(name, names);
+  return invalidField(
+    name,
+    `is not an argument of this tool.${hint === '' ? ` It takes ${names.join(', ')}.` : hint}`,
+  );
+}
+
+/** Parameters and queries are text in a request. */
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw invalidField(name, 'must be a text, a number or a boolean');
+}
+
+interface ObjectSchema {
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+  readonly required: ReadonlySet<string>;
+}
+
+const nothing: ObjectSchema = { properties: {}, required: new Set() };
+
+/** JSON Schema of a zod shape, without the line that names the dialect. */
+export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    target: 'draft-2020-12',
+  });
+  return rest;
+}
+
+function objectSchemaOf(schema: z.ZodType | undefined): ObjectSchema {
+  return schema === undefined ? nothing : objectIn(jsonSchemaOf(schema, 'input'));
+}
+
+function propertiesOf(schema: z.ZodType | undefined): Readonly<Record<string, JsonSchema>> {
+  return objectSchemaOf(schema).properties;
+}
+
+function objectIn(schema: JsonSchema): ObjectSchema {
+  return {
+    properties: (schema['properties'] ?? {}) as Record<string, JsonSchema>,
+    required: new Set((schema['required'] ?? []) as string[]),
+  };
+}
+
+/** The fields of a body: of an object, of the object beside null, or of the alternatives of a union together. */
+function bodySchemaOf(operation: Operation, variant: string | undefined): ObjectSchema {
+  if (operation.body === undefined || operation.bodyRules.form === 'raw') return nothing;
+  const schema = jsonSchemaOf(operation.body, 'input');
+  const alternatives = ((schema['oneOf'] ?? schema['anyOf'] ?? [schema]) as JsonSchema[]).filter(
+    ({ type }) => type === 'object',
+  );
+  const chosen = alternatives.map(objectIn).filter(({ properties }) => {
+    return variant === undefined || properties['type']?.['const'] === variant;
+  });
+  return chosen.length > 1 ? merged(chosen) : (chosen[0] ?? nothing);
+}
+
+function merged(alternatives: readonly ObjectSchema[]): ObjectSchema {
+  const names = new Set(alternatives.flatMap(({ properties }) => Object.keys(properties)));
+  const properties: Record<string, JsonSchema> = {};
+  for (const name of names) {
+    const forms = alternatives.flatMap((one): readonly JsonSchema[] => {
+      const form = one.properties[name];
+      return form === undefined ? [] : [form];
+    });
+    const distinct = [...new Map(forms.map((form) => [JSON.stringify(form), form] as const)).values()];
+    const constants = distinct.flatMap((form) => (form['const'] === undefined ? [] : [form['const']]));
+    if (distinct.length === 1) properties[name] = distinct[0] ?? {};
+    else if (constants.length === distinct.length) properties[name] = { type: 'string', enum: constants };
+    else properties[name] = { anyOf: distinct };
+  }
+  const required = [...names].filter((name) => alternatives.every((one) => one.required.has(name)));
+  return { properties, required: new Set(required) };
+}
+
+/** Texts that hold a number or a flag are offered as such: a model writes `true`, not `"true"`. */
+function plainQuery(schema: JsonSchema): JsonSchema {
+  const { pattern, enum: values, type: _, ...rest } = schema;
+  if (pattern === '^\\d+$') return { type: 'integer', minimum: 1, ...rest };
+  if (Array.isArray(values) && values.includes('true') && values.includes('false'))
+    return { type: 'boolean', ...rest };
+  return schema;
+}

@@ -1,0 +1,53 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { PlatformError } from '../../kernel/errors.js';
+import type { Answer } from './tool.js';
+
+/** The largest answer as text. Clients keep answers in a model's context, which takes far less. */
+export const answerBytesMax = 1024 * 1024;
+
+/** The answer as structured content and the same as JSON text. */
+export function resultOf(answer: Answer, isError = false): CallToolResult {
+  return {
+    content: [{ type: 'text', text: JSON.stringify(answer) }],
+    structuredContent: { ...answer },
+    ...(isError ? { isError } : {}),
+  };
+}
+
+/** A refusal as a result, so that the model can read it and correct itself. */
+export function refusalOf(error: PlatformError): CallToolResult {
+  return resultOf(
+    {
+      error: error.code,
+      message: [error.message, nextStep(error)].filter((text) => text !== '').join(' '),
+      ...(error.details === undefined ? {} : { details: error.details }),
+      ...(error.retryAfterSeconds === undefined ? {} : { retry_after_seconds: error.retryAfterSeconds }),
+      status: 'error',
+    },
+    true,
+  );
+}
+
+/** What a model can do about a refusal, where its own message does not say it. */
+function nextStep({ code, retryAfterSeconds, retry }: PlatformError): string {
+  switch (code) {
+    case 'insufficient_permissions':
+      return 'Ask an owner or admin to do this, or use a key with that role.';
+    case 'validation_error':
+    case 'missing_required_field':
+      return 'Correct the named argument and call the tool again.';
+    case 'agent_not_found':
+      return 'Call list_agents for the ids of agents.';
+    case 'not_found':
+      return 'Call the list tool of this kind for its ids.';
+    case 'quota_exceeded':
+      return 'Call get_quota for the date of the reset.';
+    case 'invalid_model':
+      return 'Call list_models for the models of the plan.';
+    default:
+  }
+  if (retry === 'never') return '';
+  return retryAfterSeconds === undefined
+    ? 'Call the tool again later.'
+    : `Call the tool again in ${retryAfterSeconds} s.`;
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
+import { modelTiersOf, plans } from '../../kernel/plans/index.js';
+import { declare, one, oneShape, type Operation, tenantCaller } from '../../http/operations/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import { momentText, rangeOf } from '../telemetry/index.js';
+import { usageGroups, type UsageTotals, usageTotals } from '../usage/index.js';
+
+export interface BillingOperationParts {
+  readonly store: Store;
+  readonly time: Time;
+}
+
+/** Without a range, the last 30 days. */
+const daysDefault = 30;
+
+const figures = {
+  calls: z.int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cost: z.number(),
+} as const;
+
+export function billingOperations({ store, time }: BillingOperationParts): readonly Operation[] {
+  return [
+    declare({
+      name: 'billing.plan',
+      method: 'GET',
+      path: '/api/billing/plan',
+      title: 'The plan: limits, model tiers, period and budget',
+      access: tenantCaller('billing:read'),
+      output: oneShape(
+        z.object({
+          plan: z.enum(plans),
+          limits: z.object({
+            requests_per_minute: z.int(),
+            requests_per_day: z.int(),
+            monthly_tokens: z.int(),
+            key_rpm_max: z.int(),
+          }),
+          tiers: z.array(z.string()),
+          period: z.object({ start: z.iso.datetime(), end: z.iso.datetime() }),
+          budget: z.object({ usd: z.number(), period: z.enum(['day', 'month']) }).nullable(),
+        }),
+      ),
+      handle: ({ caller: { limits } }) =>
+        one({
+          plan: limits.plan,
+          limits: {
+            requests_per_minute: limits.requestsPerMinute,
+            requests_per_day: limits.requestsPerDay,
+            monthly_tokens: limits.monthlyTokens,
+            key_rpm_max: limits.keyRpmMax,
+          },
+          tiers: [...modelTiersOf(limits.plan)],
+          period: monthOf(time.wallMs()),
+          budget: null,
+        }),
+    }),
+    declare({
+      name: 'billing.usage',
+      method: 'GET',
+      path: '/api/billing/usage',
+      title: 'Calls, tokens and cost of a period, in groups',
+      description: 'Without a range, the last 30 days. An end without a time includes its day.',
+      access: tenantCaller('billing:read'),
+      query: z.object({
+        start_date: momentText.optional(),
+        end_date: momentText.optional(),
+        group_by: z.enum(usageGroups).default('day'),
+      }),
+      output: oneShape(
+        z.object({
+          currency: z.literal('USD'),
+          total: z.object(figures),
+          groups: z.array(z.object({ key: z.string(), label: z.string(), ...figures })),
+        }),
+      ).extend({ count: z.int() }),
+      handle: async ({ caller: { scope }, query }) => {
+        const range = rangeOf(query, time.wallMs(), daysDefault);
+        const groups = await store.inTenant(scope, (tx) => usageTotals(scope, tx, range, query.group_by));
+        const data = {
+          currency: 'USD' as const,
+          total: totalOf(groups),
+          groups: groups.map((group) => ({ ...group, label: group.key })),
+        };
+        return { ...one(data), count: groups.length };
+      },
+    }),
+  ];
+}
+
+function totalOf(groups: readonly UsageTotals[]) {
+  const sum = (pick: (group: UsageTotals) => number): number =>
+    groups.reduce((total, group) => total + pick(group), 0);
+  return {
+    calls: sum(({ calls }) => calls),
+    input_tokens: sum(({ input_tokens: tokens }) => tokens),
+    output_tokens: sum(({ output_tokens: tokens }) => tokens),
+    cost: Math.round(sum(({ cost }) => cost) * 1e9) / 1e9,
+  };
+}
+
+function monthOf(nowMs: number): { start: string; end: string } {
+  const now = new Date(nowMs);
+  const at = (month: number): string => new Date(Date.UTC(now.getUTCFullYear(), month, 1)).toISOString();
+  return { start: at(now.getUTCMonth()), end: at(now.getUTCMonth() + 1) };
+}
