@@ -51,6 +51,7 @@ export function mcpOperations(parts: EndpointParts): readonly Operation[] {
         'Tools, resources and prompts for managing the tenant, by the role of the credential. Protocol revisions ' +
         '2026-07-28, 2025-11-25 and 2025-06-18.',
       access: tenantCaller(null),
+      challenge: () => `Bearer resource_metadata="${metadataUrl(parts)}"`,
       bodyRules: { form: 'raw', maxBytes: bodyBytesMax },
       headers: ['origin', ...protocolHeaders, ...narrowingHeaders],
       output: z.unknown(),
@@ -86,6 +87,10 @@ function protectedResource({ publicUrl, oidcIssuer }: EndpointParts) {
     bearer_methods_supported: ['header'],
     resource_name: 'Troupe',
   };
+}
+
+function metadataUrl({ publicUrl }: EndpointParts): string {
+  return `${publicUrl().replace(/\/+$/, '')}/.well-known/oauth-protected-resource/mcp`;
 }
 
 type McpRequest = OperationRequest<TenantCaller>;
@@ -149,7 +154,7 @@ function handlerFor(
   const report = (error: Error): void => server.report('answering an MCP request', error);
   const isListening =
     typeof body === 'object' && body !== null && Reflect.get(body, 'method') === listenMethod;
-  return createMcpHandler(() => serverFor(server, client), {
+  return createMcpHandler(({ era }) => serverFor(server, client, era), {
     onerror: (error) => {
       // Requests that do not follow the protocol are the client's; they get their answer.
       if (error.name !== 'Error' && error.name !== 'UnsupportedProtocolVersionError') report(error);

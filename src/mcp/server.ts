@@ -4,6 +4,7 @@ import {
   ProtocolErrorCode,
   Server,
   type ServerContext,
+  type ServerOptions,
 } from '@modelcontextprotocol/server';
 import { didYouMean } from '../kernel/closest-name.js';
 import { PlatformError, tooManyRequests } from '../kernel/errors.js';
@@ -44,29 +45,36 @@ const instructions =
 /** Lists change only with a deployment. */
 const listTtlMs = 300_000;
 
-const options = {
-  capabilities: {
-    tools: { listChanged: false },
-    resources: { listChanged: false, subscribe: true },
-    prompts: { listChanged: false },
-    completions: {},
-  },
-  instructions,
-  cacheHints: {
-    'tools/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-    'prompts/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-    'resources/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-    'resources/templates/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-  },
-} as const;
+const listHint = { ttlMs: listTtlMs, cacheScope: 'private' } as const;
+
+/** Earlier revisions have no stream for updates over independent requests, so they are offered no subscriptions. */
+function options(subscribe: boolean): ServerOptions {
+  return {
+    capabilities: {
+      tools: { listChanged: false },
+      resources: { listChanged: false, subscribe },
+      prompts: { listChanged: false },
+      completions: {},
+    },
+    instructions,
+    cacheHints: {
+      'tools/list': listHint,
+      'prompts/list': listHint,
+      'resources/list': listHint,
+      'resources/templates/list': listHint,
+    },
+  };
+}
+
+const optionsOf = { modern: options(true), legacy: options(false) } as const;
 
 /**
  * Builds the server of one request. A server object is never shared: answers of one client could reach another. What is
  * costly (schemas, lists) is made once and shared.
  */
-export function serverFor(parts: McpServerParts, request: ClientRequest): Server {
+export function serverFor(parts: McpServerParts, request: ClientRequest, era: 'legacy' | 'modern'): Server {
   const { catalogue, resources, completions } = parts;
-  const server = new Server({ name: 'troupe', title: 'Troupe', version: parts.version }, options);
+  const server = new Server({ name: 'troupe', title: 'Troupe', version: parts.version }, optionsOf[era]);
   server.setRequestHandler('tools/list', () => ({
     tools: narrowed(catalogue.of(request.caller.role), request.narrowing).map(
       ({ listed }) => listed,

@@ -55,6 +55,12 @@ const commands: readonly Listed[] = [
     open: async () => (await import('./tenants.js')).tenantsCommand,
   },
   {
+    name: 'mcp',
+    arguments: 'mcp',
+    summary: 'serve MCP over stdio, with TROUPE_API_KEY, TROUPE_BASE_URL and TROUPE_ROLE',
+    open: async () => (await import('./mcp.js')).mcpCommand,
+  },
+  {
     name: 'vault',
     arguments: 'vault rotate',
     summary:

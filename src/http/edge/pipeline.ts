@@ -82,7 +82,8 @@ export class Pipeline {
     const fail = (error: unknown): void => {
       // Refused before `admitModelWork`: the work that was counted ahead does not start.
       progress.ahead?.refund();
-      this.refuse(exchange, operation.name, dialectOf(operation.dialect, exchange.head), progress, error);
+      const dialect = dialectOf(operation.dialect, exchange.head);
+      this.refuse(exchange, operation.name, dialect, progress, challenged(operation, error));
     };
     try {
       const reading = this.#beginBody(operation, exchange);
@@ -315,6 +316,17 @@ export class Pipeline {
       crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin),
     };
   }
+}
+
+/** Tells a client whose credential was refused where it can get one. */
+function challenged({ challenge }: Operation, error: unknown): unknown {
+  if (challenge === undefined || !(error instanceof PlatformError) || error.status !== 401) return error;
+  const { code, message, details, headers } = error;
+  return new PlatformError(code, {
+    message,
+    ...(details === undefined ? {} : { details }),
+    headers: { ...headers, 'WWW-Authenticate': challenge() },
+  });
 }
 
 /** A key belongs to one tenant; a tenant in the request must be the same. Refused requests of a key count too. */

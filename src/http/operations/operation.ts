@@ -83,6 +83,8 @@ export interface Declaration<
   readonly dialect?: Dialect;
   /** What happens to fields and query parameters that the schemas do not have; default: see `declare`. */
   readonly unknownFields?: UnknownFields;
+  /** `WWW-Authenticate` of a refused credential, for clients that can sign in by it. */
+  readonly challenge?: () => string;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
@@ -112,6 +114,7 @@ export interface Operation {
   readonly rate: RateClass;
   readonly dialect: Dialect;
   readonly unknownFields: UnknownFields;
+  readonly challenge: (() => string) | undefined;
   readonly params: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
   readonly body: z.ZodType | undefined;
@@ -145,6 +148,7 @@ export function declare<
     rate: declaration.rate ?? 'request',
     dialect: declaration.dialect ?? 'general',
     unknownFields: declaration.unknownFields ?? unknownFieldsOf(declaration),
+    challenge: declaration.challenge,
     params: declaration.params,
     query: declaration.query,
     body: declaration.body,

@@ -107,12 +107,12 @@ export function isStillSignedIn(
 export function namesOf(
   tx: TenantTransaction,
   userId: string,
-): Promise<{ readonly tenant: string; readonly user: string }> {
+): Promise<{ readonly tenant: string; readonly user: string | null }> {
   return tx.one(
-    sql.type(z.object({ tenant: z.string(), user: z.string() }))`
+    sql.type(z.object({ tenant: z.string(), user: z.string().nullable() }))`
       select t.name as tenant, coalesce(u.name, u.email) as user
-      from tenants t, users u
-      where t.id = ${tx.scope.tenantId} and u.id = ${userId}`,
+      from tenants t left join users u on u.id = ${userId}
+      where t.id = ${tx.scope.tenantId}`,
   );
 }
 

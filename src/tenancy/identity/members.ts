@@ -1,5 +1,5 @@
 import { recordAudit } from '../audit/index.js';
-import { isAbove, type Role, type TenantUserCaller } from '../../kernel/caller.js';
+import { actorOf, isAbove, type Role, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { allows } from '../../http/operations/index.js';
@@ -22,8 +22,8 @@ import {
  */
 export interface Members {
   list(scope: TenantScope): Promise<readonly MemberRow[]>;
-  change(caller: TenantUserCaller, userId: string, change: MemberChange): Promise<MemberRow>;
-  remove(caller: TenantUserCaller, userId: string): Promise<void>;
+  change(caller: TenantCaller, userId: string, change: MemberChange): Promise<MemberRow>;
+  remove(caller: TenantCaller, userId: string): Promise<void>;
 }
 
 /** A missing field stays as it is; null removes it. */
@@ -41,9 +41,10 @@ export function createMembers(dependencies: {
   return {
     list: (scope) => store.inTenant(scope, listMembers),
 
-    async change({ scope, userId: callerId }, userId, change) {
+    async change(caller, userId, change) {
+      const { scope } = caller;
       const { member, number } = await store.inTenant(scope, async (tx) => {
-        const { target, callersRole } = await underLock(tx, callerId, userId);
+        const { target, callersRole } = await underLock(tx, caller, userId);
         const role = change.role ?? target.role;
         if (isAbove(role, callersRole)) {
           throw new PlatformError('ROLE_ESCALATION_DENIED', {
@@ -61,7 +62,7 @@ export function createMembers(dependencies: {
         if (role !== target.role) {
           await recordAudit(tx, {
             tenantId: scope.tenantId,
-            actor: `user:${callerId}`,
+            actor: actorOf(caller),
             action: 'member.role-changed',
             subject: `user:${userId}`,
             details: { from: target.role, to: role },
@@ -73,14 +74,15 @@ export function createMembers(dependencies: {
       return member;
     },
 
-    async remove({ scope, userId: callerId }, userId) {
+    async remove(caller, userId) {
+      const { scope } = caller;
       const number = await store.inTenant(scope, async (tx) => {
-        const { target } = await underLock(tx, callerId, userId);
+        const { target } = await underLock(tx, caller, userId);
         if (target.role === 'owner') await refuseLastOwner(tx);
         await deleteMember(tx, userId);
         await recordAudit(tx, {
           tenantId: scope.tenantId,
-          actor: `user:${callerId}`,
+          actor: actorOf(caller),
           action: 'member.removed',
           subject: `user:${userId}`,
           details: { role: target.role },
@@ -94,11 +96,12 @@ export function createMembers(dependencies: {
 
 async function underLock(
   tx: TenantTransaction,
-  callerId: string,
+  caller: TenantCaller,
   userId: string,
 ): Promise<{ readonly target: MemberRow; readonly callersRole: Role }> {
   await lockMembers(tx);
-  const callersRole = await roleOf(tx, callerId);
+  // A key keeps its role; the nodes end its requests when it is revoked.
+  const callersRole = caller.kind === 'key' ? caller.role : await roleOf(tx, caller.userId);
   // The caller was removed during this request.
   if (callersRole === undefined) throw new PlatformError('tenant_not_found');
   // The caller's role was lowered during this request and no longer has the permission that the endpoint checked.

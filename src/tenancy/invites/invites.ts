@@ -1,5 +1,5 @@
 import { recordAudit } from '../audit/index.js';
-import { isAbove, type Role, type TenantUserCaller } from '../../kernel/caller.js';
+import { actorOf, isAbove, type Role, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import {
@@ -29,9 +29,9 @@ const perDayMax = 1_000;
 const dayMs = 86_400_000;
 
 export interface Invites {
-  create(caller: TenantUserCaller, email: string, role: Role): Promise<InviteRow>;
+  create(caller: TenantCaller, email: string, role: Role): Promise<InviteRow>;
   list(scope: TenantScope): Promise<readonly InviteRow[]>;
-  cancel(caller: TenantUserCaller, inviteId: string): Promise<void>;
+  cancel(caller: TenantCaller, inviteId: string): Promise<void>;
 }
 
 export function createInviteBook(dependencies: {
@@ -43,8 +43,10 @@ export function createInviteBook(dependencies: {
 }): Invites {
   const { store, mail, random, nowMs, publicUrl } = dependencies;
   return {
-    async create({ scope, role: callersRole, userId, familyId }, email, role) {
-      if (isAbove(role, callersRole)) throw aboveCaller(role, callersRole);
+    async create(caller, email, role) {
+      const { scope } = caller;
+      const inviterId = caller.kind === 'key' ? caller.keyId : caller.userId;
+      if (isAbove(role, caller.role)) throw aboveCaller(role, caller.role);
       const token = newToken(random);
       const invite = await store.inTenant(scope, async (tx) => {
         const now = nowMs();
@@ -56,21 +58,29 @@ export function createInviteBook(dependencies: {
           email,
           role,
           tokenHash: hashOfToken(token),
-          invitedBy: userId,
+          invitedBy: inviterId,
           createdAt: new Date(now),
           expiresAt: new Date(now + lifetimeMs),
         });
         if (made === null) throw conflict('This address has a pending invitation.');
-        if (!(await isStillSignedIn(tx, { userId, familyId }))) throw new PlatformError('invalid_token');
-        const { tenant, user: inviter } = await namesOf(tx, userId);
+        if (caller.kind !== 'key' && !(await isStillSignedIn(tx, caller)))
+          throw new PlatformError('invalid_token');
+        const { tenant, user } = await namesOf(tx, inviterId);
         await mail.queue(tx, {
           tenantId: scope.tenantId,
           to: email,
-          ...joinMail({ tenant, inviter, role, token, publicUrl: publicUrl(), expiresAt: made.expires_at }),
+          ...joinMail({
+            tenant,
+            inviter: user ?? 'an API key of the tenant',
+            role,
+            token,
+            publicUrl: publicUrl(),
+            expiresAt: made.expires_at,
+          }),
         });
         await recordAudit(tx, {
           tenantId: scope.tenantId,
-          actor: `user:${userId}`,
+          actor: actorOf(caller),
           action: 'invite.created',
           subject: `invite:${made.id}`,
           details: { email, role },
@@ -83,8 +93,9 @@ export function createInviteBook(dependencies: {
 
     list: (scope) => store.inTenant(scope, (tx) => listPending(tx, new Date(nowMs()))),
 
-    cancel: ({ scope, userId, role }, inviteId) =>
-      store.inTenant(scope, async (tx) => {
+    cancel: (caller, inviteId) =>
+      store.inTenant(caller.scope, async (tx) => {
+        const { scope, role } = caller;
         const now = new Date(nowMs());
         const invite = await lockPending(tx, inviteId, now);
         if (invite === null)
@@ -95,7 +106,7 @@ export function createInviteBook(dependencies: {
         await cancelInvite(tx, inviteId, now);
         await recordAudit(tx, {
           tenantId: scope.tenantId,
-          actor: `user:${userId}`,
+          actor: actorOf(caller),
           action: 'invite.cancelled',
           subject: `invite:${inviteId}`,
           details: { email: invite.email, role: invite.role },

@@ -29,7 +29,7 @@ const inviteShape = z.object({
   email: z.string(),
   role: z.enum(roles),
   status: z.literal('pending'),
-  invited_by: z.uuid().describe('The id of the user who sent it.'),
+  invited_by: z.uuid().describe('The id of the user, or of the API key, that sent it.'),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime(),
 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Role } from '../../../src/kernel/caller.js';
 import { sql, type Store } from '../../../src/infra/storage/index.js';
 import type { Api } from '../clients/api.js';
+import type { Client } from '../clients/client.js';
 
 /** Somebody with an account, signed in. */
 export interface Person {
@@ -40,4 +41,12 @@ export async function addMember(
       insert into memberships (tenant_id, user_id, role) values (${tenantId}, ${person.id}, ${role})`),
   );
   return { ...person, tenantId };
+}
+
+/** A new person of a whole node. */
+export async function registerAt(client: Client): Promise<{ readonly id: string; readonly token: string }> {
+  const body = { email: `${randomUUID()}@example.com`, password: 'correct horse battery' };
+  const { status, json, text } = await client.call('POST', '/api/auth/register', { body });
+  if (status !== 201) throw new Error(`registering: ${text}`);
+  return { id: json.data.user.id, token: json.data.access_token };
 }

@@ -1,0 +1,58 @@
+import { StdioBridge } from '../../mcp/stdio/bridge.js';
+import { roles } from '../../kernel/caller.js';
+import { type Command, CommandError, readArguments, usageError } from './command.js';
+
+const usage = 'mcp [--toolsets <names>] [--tools <names>] [--read-only on|off]';
+
+/** The MCP server of an installation for a client that starts a program and speaks over its pipes. */
+export const mcpCommand: Command = {
+  run: async (rest, environment) => {
+    const { values, positionals } = readArguments(
+      rest,
+      { toolsets: undefined, tools: undefined, 'read-only': undefined },
+      usage,
+    );
+    if (positionals.length > 0) throw usageError(`unexpected argument ${positionals[0] ?? ''}`, usage);
+    const apiKey = environment['TROUPE_API_KEY'] ?? '';
+    if (apiKey === '') {
+      throw new CommandError('TROUPE_API_KEY is not set. Set it to an API key of your tenant.', {
+        exitCode: 2,
+      });
+    }
+    const role = environment['TROUPE_ROLE'] ?? '';
+    if (role !== '' && !roles.some((one) => one === role)) {
+      throw new CommandError(`TROUPE_ROLE must be one of ${roles.join(', ')}, not ${role}.`, { exitCode: 2 });
+    }
+    const bridge = new StdioBridge({
+      upstream: {
+        baseUrl: baseUrlOf(environment['TROUPE_BASE_URL'] ?? 'http://127.0.0.1:8080'),
+        apiKey,
+        headers: {
+          ...(role === '' ? {} : { 'x-mcp-role': role }),
+          ...(values['toolsets'] === undefined ? {} : { 'x-mcp-toolsets': values['toolsets'] }),
+          ...(values['tools'] === undefined ? {} : { 'x-mcp-tools': values['tools'] }),
+          ...(values['read-only'] === 'on' ? { 'x-mcp-readonly': 'true' } : {}),
+        },
+      },
+      input: process.stdin,
+      write: (line) =>
+        new Promise((resolve) => {
+          if (process.stdout.write(line)) resolve();
+          else process.stdout.once('drain', resolve);
+        }),
+      log: (line) => void process.stderr.write(`troupe mcp: ${line}\n`),
+    });
+    // A client that is gone reads nothing more; there is nobody to report to.
+    process.stdout.on('error', () => process.exit(0));
+    await bridge.run();
+    process.exit(0);
+  },
+};
+
+function baseUrlOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new CommandError(`TROUPE_BASE_URL must be an http or https address, not ${text}.`, { exitCode: 2 });
+  }
+  return text.replace(/\/+$/, '');
+}

@@ -1,0 +1,308 @@
+import test from 'ava';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { CallToolResult, Client } from '@modelcontextprotocol/client';
+import { callEveryTool } from '../support/builders/every-tool.js';
+import { mcpSurroundings } from '../support/servers/mcp-surroundings.js';
+import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
+import { eras, mcpClient, structured } from '../support/clients/mcp.js';
+import { toolRows } from '../support/builders/tool-table.js';
+import { eventually } from '../support/clocks/eventually.js';
+
+const undo: (() => Promise<void>)[] = [];
+const atEnd = { teardown: (step: () => Promise<void>) => void undo.push(step) };
+let node: TestNode;
+
+test.before(async () => {
+  node = await startTestNode(atEnd, { environment: { TROUPE_SIM: 'on' } });
+  const { tenant_id: tenant } = node.bootstrap;
+  // The demo tenant's own plan would refuse the many calls of these tests.
+  const answer = await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, {
+    token: operatorToken,
+    body: { plan: 'enterprise' },
+  });
+  if (answer.status !== 200) throw new Error(answer.text);
+});
+
+test.after.always(async () => {
+  for (const step of undo.toReversed()) await step();
+});
+
+/** A key of the demo tenant with this role. */
+async function keyOf(role: string): Promise<string> {
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const { json, text } = await node.client.call('POST', '/api/keys', {
+    token,
+    tenant,
+    body: { name: `key of a ${role}`, role, rateLimitPerMinute: 1000 },
+  });
+  if (json.data === undefined) throw new Error(text);
+  return json.data.api_key;
+}
+
+async function namesFor(client: Client): Promise<string[]> {
+  return (await client.listTools()).tools.map(({ name }) => name);
+}
+
+const expected = { admin: 'A', editor: 'E', member: 'M' } as const;
+
+for (const era of eras) {
+  test.serial(`each role sees its tools, in one order (${era} revision)`, async (t) => {
+    for (const [role, letter] of Object.entries(expected)) {
+      const client = await mcpClient(t, node.node.baseUrl, await keyOf(role), { era });
+      const names = toolRows.filter(({ roles }) => roles.includes(letter)).map(({ name }) => name);
+      t.deepEqual(await namesFor(client), names);
+      t.deepEqual(await namesFor(client), names);
+      const { resources } = await client.listResources();
+      t.is(resources.length, 19);
+    }
+    const owner = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { era });
+    t.is((await namesFor(owner)).length, 96);
+  });
+}
+
+test.serial('the counts of the tools are those of the table', (t) => {
+  const count = (letter: string): number => toolRows.filter(({ roles }) => roles.includes(letter)).length;
+  t.deepEqual([count('A'), count('E'), count('M')], [96, 52, 5]);
+});
+
+test.serial(
+  'each tool has a title, a short description, closed arguments, an answer schema and its hints',
+  async (t) => {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+    const { tools } = await client.listTools();
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
+      const row = toolRows.find((one) => one.name === name);
+      t.truthy(title, name);
+      t.true(description !== undefined && description.length < 300, name);
+      t.is(inputSchema['additionalProperties'], false, name);
+      t.is(outputSchema?.['type'], 'object', name);
+      t.notThrows(() => ajv.compile(inputSchema as object), name);
+      t.notThrows(() => ajv.compile((outputSchema ?? {}) as object), name);
+      const hints = row?.hints ?? '';
+      t.is(annotations?.readOnlyHint, hints.includes('R'), name);
+      t.is(annotations?.destructiveHint, hints.includes('D'), name);
+      t.is(annotations?.openWorldHint, hints.includes('O'), name);
+      if (hints.includes('I')) t.true(annotations?.idempotentHint, name);
+    }
+  },
+);
+
+for (const era of eras) {
+  test.serial(`every tool does its work (${era} revision)`, async (t) => {
+    t.timeout(240_000);
+    const around = await mcpSurroundings(t, {
+      client: node.client,
+      bootstrap: node.bootstrap,
+      databaseUrl: node.databaseUrl,
+    });
+    // The official client holds each answer against the schema of its tool.
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { era });
+    await client.listTools();
+    const called = new Set<string>();
+    const answers: string[] = [];
+    await callEveryTool(async (name, args) => {
+      const result = (await client.callTool({ name, arguments: { ...args } })) as CallToolResult;
+      called.add(name);
+      answers.push(JSON.stringify(result));
+      if (result.isError === true) throw new Error(`${name}: ${JSON.stringify(result.structuredContent)}`);
+      return structured(result);
+    }, around);
+    t.deepEqual([...called].toSorted(), toolRows.map(({ name }) => name).toSorted());
+    const all = answers.join('\n');
+    t.false(all.includes('sk-planted'), 'no answer holds a stored secret');
+    t.notRegex(all, /webhook_secret"/, 'a new webhook secret is not in the answer');
+  });
+}
+
+test.serial('a tool outside of the role is refused like its endpoint, and changes nothing', async (t) => {
+  const editor = await mcpClient(t, node.node.baseUrl, await keyOf('editor'));
+  const { agent_id: agent } = node.bootstrap;
+  const refused = await editor.callTool({ name: 'archive_agent', arguments: { agent_id: agent } });
+  t.true(refused.isError);
+  t.like(structured(refused), { error: 'insufficient_permissions', status: 'error' });
+  const { json } = await node.client.call('GET', `/api/agents/${agent}`, {
+    token: node.bootstrap.access_token,
+    tenant: node.bootstrap.tenant_id,
+  });
+  t.is(json.data.status, 'published');
+});
+
+test.serial(
+  'an unknown tool, and one that is narrowed away, is a protocol error with the closest name',
+  async (t) => {
+    const headers = { 'x-mcp-toolsets': 'agents, llm', 'x-mcp-readonly': 'true' };
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { headers });
+    t.deepEqual(await namesFor(client), [
+      'list_agents',
+      'get_agent',
+      'validate_agent',
+      'list_models',
+      'get_quota',
+    ]);
+    const unknown = await t.throwsAsync(client.callTool({ name: 'list_agent', arguments: {} }));
+    t.like(unknown, { code: -32_602 });
+    t.regex(unknown?.message ?? '', /Did you mean "list_agents"/);
+    const hidden = await t.throwsAsync(client.callTool({ name: 'create_agent', arguments: { name: 'x' } }));
+    t.like(hidden, { code: -32_602 });
+  },
+);
+
+test.serial('a header lowers the role and never raises it', async (t) => {
+  const lowered = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, {
+    headers: { 'x-mcp-role': 'member' },
+  });
+  t.is((await namesFor(lowered)).length, 5);
+  const member = await mcpClient(t, node.node.baseUrl, await keyOf('member'), {
+    headers: { 'x-mcp-role': 'admin' },
+  });
+  t.is((await namesFor(member)).length, 5);
+});
+
+test.serial('an unknown argument is refused with the closest one', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const refused = await client.callTool({ name: 'list_agents', arguments: { limt: 3 } });
+  t.true(refused.isError);
+  t.like(structured(refused), { error: 'validation_error', details: { field: 'limt' } });
+  t.regex(String(structured(refused)['message']), /Did you mean "limit"/);
+});
+
+test.serial(
+  'requests without a credential, from a foreign page or by another method are refused',
+  async (t) => {
+    const url = `${node.node.baseUrl}/mcp`;
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const anonymous = await fetch(url, { method: 'POST', headers, body });
+    t.is(anonymous.status, 401);
+    t.like(await anonymous.json(), { error: 'authentication_required', status: 'error' });
+    t.regex(
+      anonymous.headers.get('www-authenticate') ?? '',
+      /resource_metadata="[^"]+oauth-protected-resource/,
+    );
+    const keyed = { ...headers, 'x-api-key': node.bootstrap.api_key };
+    const foreign = await fetch(url, {
+      method: 'POST',
+      headers: { ...keyed, origin: 'https://evil.example' },
+      body,
+    });
+    t.is(foreign.status, 403);
+    t.is((await fetch(url, { headers: keyed })).status, 405);
+    t.is((await fetch(url, { method: 'DELETE', headers: keyed })).status, 405);
+    const broken = await fetch(url, { method: 'POST', headers: keyed, body: '{' });
+    t.is(broken.status, 400);
+    t.like(await broken.json(), { jsonrpc: '2.0', error: { code: -32_700 } });
+    const metadata = await fetch(`${node.node.baseUrl}/.well-known/oauth-protected-resource`);
+    t.like(await metadata.json(), { resource: url, bearer_methods_supported: ['header'] });
+  },
+);
+
+test.serial('an access token with its tenant works like a key', async (t) => {
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': tenant, 'x-api-key': '' };
+  const client = await mcpClient(t, node.node.baseUrl, '', { headers });
+  t.is((await namesFor(client)).length, 96);
+});
+
+test.serial(
+  'the reference material is readable, and its schemas take examples and refuse a broken one',
+  async (t) => {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+    const read = async (uri: string): Promise<string> => {
+      const [content] = (await client.readResource({ uri })).contents;
+      return content !== undefined && 'text' in content ? content.text : '';
+    };
+    const { resources } = await client.listResources();
+    for (const { uri } of resources) t.true((await read(uri)).length > 100, uri);
+    const matrix = await read('platform://docs/permissions');
+    for (const { name } of toolRows) t.true(matrix.includes(`| ${name} |`), name);
+    const examples: Readonly<Record<string, readonly [object, object]>> = {
+      agent: [{ name: 'support' }, { name: 7 }],
+      'agent-schema': [
+        { type: 'agent', name: 'helper', editor_schema: { agent: { agent_id: crypto.randomUUID() } } },
+        { type: 'nothing', name: 'helper' },
+      ],
+      'api-tool': [
+        { type: 'api', name: 'weather', editor_schema: { api: { url: 'https://api.example.com' } } },
+        { type: 'api', name: '!' },
+      ],
+      'mcp-server': [
+        { type: 'mcp', name: 'files', editor_schema: { mcp: { url: 'https://mcp.example.com' } } },
+        { type: 'mcp', name: 'files', editor_schema: { mcp: {} } },
+      ],
+      'trigger-webhook': [{ auth: { type: 'none' } }, { auth: { type: 'password' } }],
+      'trigger-schedule': [{ cron: '0 9 * * *', message: 'report' }, { cron: 7 }],
+      'trigger-email': [{}, { reply: 'yes' }],
+      'trigger-db-event': [
+        {
+          database_config_id: crypto.randomUUID(),
+          table: 'orders',
+          cursor_column: 'id',
+          message_template: 'new',
+        },
+        { table: 7 },
+      ],
+      'database-config': [
+        { name: 'shop', connection_config: { host: 'db.example.com', database: 'shop', username: 'reader' } },
+        { name: 7 },
+      ],
+    };
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const [name, [good, bad]] of Object.entries(examples)) {
+      const matches = ajv.compile(JSON.parse(await read(`platform://schemas/${name}`)) as object);
+      t.true(matches(good), `${name}: ${ajv.errorsText(matches.errors)}`);
+      t.false(matches(bad), name);
+    }
+    t.like(await t.throwsAsync(read('platform://docs/overwiew')), { code: -32_602 });
+  },
+);
+
+test.serial('rows of the tenant are read by their addresses, and those of others are not', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const { resourceTemplates } = await client.listResourceTemplates();
+  t.is(resourceTemplates.length, 3);
+  const { contents } = await client.readResource({ uri: `platform://agents/${node.bootstrap.agent_id}` });
+  t.is(contents.length, 1);
+  await t.throwsAsync(client.readResource({ uri: `platform://agents/${crypto.randomUUID()}` }));
+});
+
+test.serial(
+  'prompts are offered, and arguments are completed from the lists that the role may read',
+  async (t) => {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+    const { prompts } = await client.listPrompts();
+    t.deepEqual(
+      prompts.map(({ name }) => name),
+      ['debug_trigger', 'explain_slow_turn', 'review_agent_changes'],
+    );
+    const prompt = await client.getPrompt({ name: 'debug_trigger', arguments: { trigger_id: 'abc' } });
+    t.regex(JSON.stringify(prompt.messages), /The trigger abc fails/);
+    t.like(await t.throwsAsync(client.getPrompt({ name: 'debug_trigger', arguments: {} })), {
+      code: -32_602,
+    });
+    const ref = { type: 'ref/prompt', name: 'review_agent_changes' } as const;
+    const begin = node.bootstrap.agent_id.slice(0, 4);
+    const { completion } = await client.complete({ ref, argument: { name: 'agent_id', value: begin } });
+    t.true(completion.values.includes(node.bootstrap.agent_id));
+    const member = await mcpClient(t, node.node.baseUrl, await keyOf('member'));
+    const none = await member.complete({ ref, argument: { name: 'trigger_id', value: '' } });
+    t.deepEqual(none.completion.values, []);
+  },
+);
+
+test.serial('a change of an agent reaches those who subscribed to it, and nobody else', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const made = await client.callTool({ name: 'create_agent', arguments: { name: `seen-${Date.now()}` } });
+  t.falsy(made.isError, JSON.stringify(made));
+  const { id } = structured(made)['data'] as { id: string };
+  const uri = `platform://agents/${id}`;
+  const updates: string[] = [];
+  client.setNotificationHandler(
+    'notifications/resources/updated',
+    ({ params }) => void updates.push(params.uri),
+  );
+  await client.listen({ resourceSubscriptions: [uri] });
+  await client.callTool({ name: 'publish_agent', arguments: { agent_id: id } });
+  await eventually(() => updates.includes(uri), { what: 'the update has arrived' });
+  t.deepEqual([...new Set(updates)], [uri]);
+});
