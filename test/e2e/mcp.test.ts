@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { CallToolResult, Client } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { callEveryTool } from '../support/builders/every-tool.js';
 import { mcpSurroundings } from '../support/servers/mcp-surroundings.js';
 import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
@@ -102,7 +102,7 @@ for (const era of eras) {
     const called = new Set<string>();
     const answers: string[] = [];
     await callEveryTool(async (name, args) => {
-      const result = (await client.callTool({ name, arguments: { ...args } })) as CallToolResult;
+      const result = await client.callTool({ name, arguments: { ...args } });
       called.add(name);
       answers.push(JSON.stringify(result));
       if (result.isError === true) throw new Error(`${name}: ${JSON.stringify(result.structuredContent)}`);

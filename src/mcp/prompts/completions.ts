@@ -38,8 +38,8 @@ export class Completions {
     if (source === undefined || tool === undefined || !this.#mayList(tool, request)) return nothing();
     const wanted = text.toLowerCase();
     const values = (await this.#rows(tool, request)).flatMap((row) => {
-      const value = String(row[source.field] ?? '');
-      const name = source.name === undefined ? '' : String(row[source.name] ?? '');
+      const value = textIn(row[source.field]);
+      const name = source.name === undefined ? '' : textIn(row[source.name]);
       return value.toLowerCase().startsWith(wanted) || name.toLowerCase().includes(wanted) ? [value] : [];
     });
     return { values: values.slice(0, valuesMax), total: values.length, hasMore: values.length > valuesMax };
@@ -64,4 +64,8 @@ const never = new AbortController().signal;
 
 function nothing(): { values: string[]; total: number; hasMore: boolean } {
   return { values: [], total: 0, hasMore: false };
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

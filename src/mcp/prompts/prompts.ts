@@ -56,7 +56,9 @@ End with a recommendation: publish, change first, or roll back.`,
   },
 ];
 
-export const promptList: Prompt[] = declarations.map(({ text: _, ...prompt }) => prompt);
+export const promptList: Prompt[] = declarations.map(({ name, title, description, arguments: args }) => {
+  return { name, title, description, arguments: args };
+});
 
 export function promptOf(name: string, args: Readonly<Record<string, string>>): GetPromptResult {
   const found = declarations.find((one) => one.name === name);

@@ -33,7 +33,7 @@ function models(table: OperationTable): Document {
       const shown = answer.data.filter(({ tier }) => tiers.includes(tier));
       return JSON.stringify({
         plan: caller.limits.plan,
-        models: shown.map(({ available: _, ...model }) => model),
+        models: shown.map((model) => ({ ...model, available: undefined })),
       });
     },
   };

@@ -99,8 +99,8 @@ function wasNeverSent(error: unknown): boolean {
 
 /** The general envelope of the product, or its status where an answer has none. */
 function refusalIn(text: string, status: number): string {
-  const body = messageOf(text) as unknown as Readonly<Record<string, unknown>> | undefined;
-  const reason = body?.['message'];
+  const body: object | undefined = messageOf(text);
+  const reason: unknown = body === undefined ? undefined : Reflect.get(body, 'message');
   return typeof reason === 'string' ? reason : `The server answered with status ${status}.`;
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { didYouMean } from '../../kernel/closest-name.js';
 import { invalidField } from '../../kernel/errors.js';
 import type { Operation } from '../../http/operations/index.js';
+import { argumentText } from './argument-text.js';
 import type { Arguments, JsonSchema, OperationInput, Tool } from './tool.js';
 
 /** Where an argument of a tool goes in the request to its operation. */
@@ -40,7 +41,7 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
         if (place === undefined) throw unknownArgument(name, places.keys());
         if (place.in === 'run' || value === undefined) continue;
         if (place.in === 'body') parts.body[place.name] = value;
-        else parts[place.in][place.name] = textOf(name, value);
+        else parts[place.in][place.name] = argumentText(name, value);
       }
       for (const [name, value] of Object.entries(tool.fixed ?? {})) {
         if (name in propertiesOf(operation.query)) parts.query[name] = String(value);
@@ -108,13 +109,6 @@ function unknownArgument(name: string, known: Iterable<string>): Error {
     name,
     `is not an argument of this tool.${hint === '' ? ` It takes ${names.join(', ')}.` : hint}`,
   );
-}
-
-/** Parameters and queries are text in a request. */
-function textOf(name: string, value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  throw invalidField(name, 'must be a text, a number or a boolean');
 }
 
 interface ObjectSchema {

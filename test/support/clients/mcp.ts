@@ -9,7 +9,7 @@ interface AtEnd {
 }
 
 export interface McpClientOptions {
-  readonly era?: Era;
+  readonly era?: Era | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

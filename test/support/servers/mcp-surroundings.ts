@@ -43,7 +43,7 @@ export async function mcpSurroundings(
   });
   const dead = await eventually(async () => {
     const { data } = await asOwner('GET', `/api/v1/deliveries?status=dead&trigger_id=${trigger.data.id}`);
-    return data[0] as Json | undefined;
+    return data[0];
   });
   const session = await client.call('GET', `/api/v1/sessions/${dead.session_id}`, { key });
   // From now on answers arrive, so that a manual message and a replay do.

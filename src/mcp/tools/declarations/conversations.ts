@@ -1,3 +1,4 @@
+import { queryOf } from '../argument-text.js';
 import type { Tool } from '../tool.js';
 
 const session = { params: { id: 'session_id' } } as const;
@@ -40,11 +41,8 @@ export const sessionTools: readonly Tool[] = [
       },
       required: ['success', 'data', 'transcript'],
     },
-    run: async (call, input, { limit, cursor }) => {
-      const query = {
-        ...(limit === undefined ? {} : { limit: String(limit) }),
-        ...(cursor === undefined ? {} : { cursor: String(cursor) }),
-      };
+    run: async (call, input, args) => {
+      const query = queryOf(args, ['limit', 'cursor']);
       const found = await call.operation('sessions.get', input);
       const page = await call.operation('sessions.messages', { ...input, query });
       return { ...found, transcript: { messages: page['data'], next_cursor: page['next_cursor'] } };

@@ -1,3 +1,6 @@
+import { z } from 'zod';
+import { invalidField } from '../../../kernel/errors.js';
+import { queryOf } from '../argument-text.js';
 import type { Tool } from '../tool.js';
 
 export const llmTools: readonly Tool[] = [
@@ -70,11 +73,10 @@ export const telemetryTools: readonly Tool[] = [
       required: ['success'],
     },
     run: (call, input, args) => {
-      const names = ['start_date', 'end_date', 'agent_id', 'hours', 'limit'] as const;
-      const query = Object.fromEntries(
-        names.filter((name) => args[name] !== undefined).map((name) => [name, String(args[name])]),
-      );
-      return call.operation(`telemetry.${String(args['report'])}`, { ...input, query });
+      const report = z.enum(reports).safeParse(args['report']);
+      if (!report.success) throw invalidField('report', `must be one of ${reports.join(', ')}`);
+      const query = queryOf(args, ['start_date', 'end_date', 'agent_id', 'hours', 'limit']);
+      return call.operation(`telemetry.${report.data}`, { ...input, query });
     },
   },
   {

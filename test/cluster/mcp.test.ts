@@ -1,0 +1,112 @@
+// Every tool over three nodes while one is killed, and many clients of several tenants at once.
+import test from 'ava';
+import type { Client } from '@modelcontextprotocol/client';
+import { callEveryTool } from '../support/builders/every-tool.js';
+import { registerAt } from '../support/builders/people.js';
+import { toolRows } from '../support/builders/tool-table.js';
+import { eras, type Era, mcpClient, structured } from '../support/clients/mcp.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { mcpSurroundings } from '../support/servers/mcp-surroundings.js';
+import { operatorToken } from '../support/servers/node.js';
+import { type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+
+async function startRoomyNodes(t: Parameters<typeof startNodes>[0]): Promise<NodeProcesses> {
+  const cluster = await startNodes(t);
+  await giveRoom(cluster, cluster.bootstrap.tenant_id);
+  return cluster;
+}
+
+async function giveRoom({ nodes }: NodeProcesses, tenant: string): Promise<void> {
+  const answer = await nodes[0]?.client.call('PATCH', `/api/tenants/${tenant}/plan`, {
+    token: operatorToken,
+    body: { plan: 'enterprise' },
+  });
+  if (answer?.status !== 200) throw new Error(answer?.text);
+}
+
+test.serial('every tool answers in both generations of clients while a node is killed', async (t) => {
+  t.timeout(600_000);
+  const cluster = await startRoomyNodes(t);
+  const [first, second, third] = cluster.nodes;
+  if (first === undefined || second === undefined || third === undefined)
+    throw new Error('three nodes are needed');
+  const { bootstrap, databaseUrl } = cluster;
+  const key = bootstrap.api_key;
+  const walk = async (era: Era, atStep?: (step: number) => Promise<void>): Promise<ReadonlySet<string>> => {
+    const around = await mcpSurroundings(t, { client: first.client, bootstrap, databaseUrl });
+    // Requests are independent: each goes to another node.
+    const clients = await Promise.all([first, second].map(({ url }) => mcpClient(t, url, key, { era })));
+    const called = new Set<string>();
+    let step = 0;
+    await callEveryTool(async (name, args) => {
+      step += 1;
+      await atStep?.(step);
+      called.add(name);
+      return structured(await answered(clients[step % clients.length], name, args));
+    }, around);
+    return called;
+  };
+  const names = toolRows.map(({ name }) => name).toSorted();
+  const [legacy, modern] = eras;
+  t.deepEqual(
+    [...(await walk(legacy, async (step) => (step === 30 ? third.kill() : undefined)))].toSorted(),
+    names,
+  );
+  t.deepEqual([...(await walk(modern))].toSorted(), names);
+});
+
+/** A refusal that says that it may be repeated is: actors of the killed node move to others meanwhile. */
+async function answered(client: Client | undefined, name: string, args: Readonly<Record<string, unknown>>) {
+  if (client === undefined) throw new Error('there is no client');
+  return eventually(
+    async () => {
+      const result = await client.callTool({ name, arguments: { ...args } });
+      if (result.isError !== true) return result;
+      const { error, message } = structured(result);
+      if (error === 'service_unavailable' || error === 'DELIVERY_FAILED') return undefined;
+      throw new Error(`${name}: ${String(message)}`);
+    },
+    { timeoutMs: 60_000, what: `an answer of ${name}` },
+  );
+}
+
+test.serial(
+  'clients of several tenants get their own answers, whichever node answers and dies',
+  async (t) => {
+    t.timeout(300_000);
+    const cluster = await startRoomyNodes(t);
+    const tenants = await Promise.all(
+      Array.from({ length: 4 }, (_, index) => newTenant(cluster, `tenant-${index}`)),
+    );
+    const alive = cluster.nodes.slice(0, 2);
+    const work = tenants.flatMap(({ key, agent }) =>
+      Array.from({ length: 5 }, async (_, index) => {
+        const client = await mcpClient(t, alive[index % 2]?.url ?? '', key, { era: eras[index % 2] });
+        for (let round = 0; round < 5; round += 1) {
+          const listed = structured(await answered(client, 'list_agents', {}));
+          const names = (listed['data'] as { id: string }[]).map(({ id }) => id);
+          if (names.length !== 1 || names[0] !== agent)
+            throw new Error(`another tenant's agents: ${names.join(', ')}`);
+        }
+      }),
+    );
+    await cluster.nodes[2]?.kill();
+    await t.notThrowsAsync(Promise.all(work));
+  },
+);
+
+async function newTenant(
+  cluster: NodeProcesses,
+  name: string,
+): Promise<{ readonly key: string; readonly agent: string }> {
+  const client = cluster.nodes[0]?.client;
+  if (client === undefined) throw new Error('there is no node');
+  const { token } = await registerAt(client);
+  const { json: own } = await client.call('GET', '/api/tenants', { token });
+  const tenant: string = own.data[0].id;
+  await giveRoom(cluster, tenant);
+  const body = { name: 'mcp', role: 'admin', rateLimitPerMinute: 1_000 };
+  const { json: key } = await client.call('POST', '/api/keys', { token, tenant, body });
+  const { json: agent } = await client.call('POST', '/api/agents', { token, tenant, body: { name } });
+  return { key: key.data.api_key, agent: agent.data.id };
+}
