@@ -12,6 +12,7 @@ import {
   type StreamWriter,
   tenantCaller,
 } from '../http/operations/index.js';
+import { isLoopbackAddress } from '../kernel/address.js';
 import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
@@ -117,11 +118,22 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
 
 /** Browsers of other sites must not reach the endpoint, even with a credential that they hold. */
 function refuseForeignOrigin({ corsOrigins, publicUrl }: EndpointParts, origin: string): void {
-  if (origin === '' || corsOrigins.includes(origin) || origin === new URL(publicUrl()).origin) return;
+  if (origin === '' || corsOrigins.includes(origin)) return;
+  const own = new URL(publicUrl());
+  // Tools that a developer runs on the same machine have pages at other ports.
+  if (origin === own.origin || (isLoopback(own.hostname) && isLoopback(hostOf(origin)))) return;
   throw new PlatformError('forbidden', {
     message: `The origin ${origin.slice(0, 200)} may not use this endpoint. Add it to TROUPE_CORS_ORIGINS if it should.`,
     details: { origin: origin.slice(0, 200) },
   });
+}
+
+function hostOf(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).hostname : '';
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
 }
 
 function clientRequestOf({ caller, headers, requestId }: McpRequest): ClientRequest {
