@@ -16,6 +16,7 @@ import { isLoopbackAddress } from '../kernel/address.js';
 import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
+import { directCall } from './direct-call.js';
 import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
 import { type McpServerParts, serverFor } from './server.js';
 import { type SubscriptionParts, TenantChanges } from './subscriptions.js';
@@ -106,6 +107,8 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   } catch (error) {
     return new RawReply('application/json', protocolError(-32_700, error), { status: 400 });
   }
+  const direct = directCall(server, client, body, request.headers, request.signal);
+  if (direct !== undefined) return direct;
   cancelNamed(server, client, body);
   const handler = handlerFor(parts, server, client, body);
   const left = new AbortController();

@@ -10,7 +10,7 @@ import { Completions } from './prompts/completions.js';
 import { Resources } from './resources/resources.js';
 import { RunningCalls } from './running-calls.js';
 import type { McpServerParts } from './server.js';
-import { ToolRunner } from './tools/call-tool.js';
+import { ToolRunner } from './tools/tool-runner.js';
 import { ToolCatalogue } from './tools/catalogue.js';
 
 /** Tools that one credential runs at once on a node. */

@@ -1,5 +1,20 @@
-import type { ServerContext } from '@modelcontextprotocol/server';
 import type { Time } from '../../cluster/index.js';
+
+/** A notification about the progress of the call with this token. */
+export interface ProgressNotification {
+  readonly method: 'notifications/progress';
+  readonly params: {
+    readonly progressToken: string | number;
+    readonly progress: number;
+    readonly message: string;
+  };
+}
+
+/** How a client hears of progress: the token that it gave, and the way to it. */
+export interface ProgressListener {
+  readonly token: string | number;
+  notify(notification: ProgressNotification): Promise<void>;
+}
 
 /** Between two reports of the growing text, so that a long answer is not sent over and over. */
 const everyMs = 100;
@@ -8,23 +23,21 @@ const charactersMax = 16_000;
 
 /** Progress notifications of a tool, for a client that asked for them. */
 export class ProgressReport {
-  readonly #context: ServerContext;
-  readonly #token: string | number | undefined;
+  readonly #listener: ProgressListener | undefined;
   #sent = 0;
   #waiting: string | undefined;
   readonly #time: Time;
   #timer: { cancel(): void } | undefined;
   #sending: Promise<void> = Promise.resolve();
 
-  constructor(context: ServerContext, time: Time) {
+  constructor(listener: ProgressListener | undefined, time: Time) {
     this.#time = time;
-    this.#context = context;
-    this.#token = context.mcpReq._meta?.progressToken;
+    this.#listener = listener;
   }
 
   /** Sends the message, or a later one that replaces it. */
   tell(message: string): void {
-    if (this.#token === undefined) return;
+    if (this.#listener === undefined) return;
     this.#waiting = message;
     this.#timer ??= this.#time.after(this.#sent === 0 ? 0 : everyMs, () => this.#send());
   }
@@ -39,17 +52,17 @@ export class ProgressReport {
   #send(): void {
     this.#timer = undefined;
     const message = this.#waiting;
-    const token = this.#token;
+    const listener = this.#listener;
     this.#waiting = undefined;
-    if (message === undefined || token === undefined) return;
+    if (message === undefined || listener === undefined) return;
     this.#sent += 1;
     const params = {
-      progressToken: token,
+      progressToken: listener.token,
       progress: this.#sent,
       message: message.length > charactersMax ? `…${message.slice(-charactersMax)}` : message,
     };
     this.#sending = this.#sending
-      .then(() => this.#context.mcpReq.notify({ method: 'notifications/progress', params }))
+      .then(() => listener.notify({ method: 'notifications/progress', params }))
       // The client has left; the request itself notices that.
       .catch(() => undefined);
   }

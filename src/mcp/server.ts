@@ -7,35 +7,21 @@ import {
   type ServerOptions,
 } from '@modelcontextprotocol/server';
 import { didYouMean } from '../kernel/closest-name.js';
-import { PlatformError, tooManyRequests } from '../kernel/errors.js';
-import type { Time } from '../../cluster/index.js';
-import { unexpected } from '../http/operations/index.js';
-import { chatTool } from './chat/chat-tool.js';
-import type { ChatRunner } from './chat/run-chat.js';
 import type { Completions } from './prompts/completions.js';
 import { promptList, promptOf } from './prompts/prompts.js';
 import type { ClientRequest } from './client-request.js';
 import { isShown, narrowed } from './narrowing.js';
-import { ProgressReport } from './progress.js';
-import type { RunningCalls } from './running-calls.js';
 import type { Resources } from './resources/resources.js';
-import { boundedAnswer } from './tools/bounded-answer.js';
-import type { ToolRunner } from './tools/call-tool.js';
-import type { CompiledTool, ToolCatalogue } from './tools/catalogue.js';
-import { refusalOf, resultOf } from './tools/tool-result.js';
+import { callTool, type CallToolParts } from './tools/call-tool.js';
+import type { ToolCatalogue } from './tools/catalogue.js';
+import { resultOf } from './tools/tool-result.js';
 import type { Arguments } from './tools/tool.js';
 
-export interface McpServerParts {
+export interface McpServerParts extends CallToolParts {
   readonly version: string;
   readonly catalogue: ToolCatalogue;
-  readonly runner: ToolRunner;
-  readonly chats: ChatRunner;
   readonly resources: Resources;
   readonly completions: Completions;
-  readonly running: RunningCalls;
-  readonly time: Time;
-  readonly platformErrorOf: (error: unknown) => PlatformError | undefined;
-  readonly report: (attempted: string, error: unknown) => void;
 }
 
 const instructions =
@@ -80,9 +66,7 @@ export function serverFor(parts: McpServerParts, request: ClientRequest, era: 'l
       ({ listed }) => listed,
     ) as never,
   }));
-  server.setRequestHandler('tools/call', ({ params }, context) =>
-    callTool(parts, request, params.name, params.arguments ?? {}, context),
-  );
+  server.setRequestHandler('tools/call', ({ params }, context) => called(parts, request, params, context));
   server.setRequestHandler('resources/list', () => ({ resources: [...resources.list] }));
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [...resources.templates],
@@ -96,51 +80,23 @@ export function serverFor(parts: McpServerParts, request: ClientRequest, era: 'l
   return server;
 }
 
-async function callTool(
+async function called(
   parts: McpServerParts,
   request: ClientRequest,
-  name: string,
-  args: Arguments,
-  context: ServerContext,
+  { name, arguments: args = {} }: { readonly name: string; readonly arguments?: Arguments | undefined },
+  { mcpReq }: ServerContext,
 ): Promise<CallToolResult> {
   const found = parts.catalogue.named(name);
   if (found === undefined || !isShown(found, request.narrowing)) throw unknownTool(parts, request, name);
-  const call = parts.running.begin(request, context.mcpReq.id, context.mcpReq.signal);
-  try {
-    if (call === undefined) return refusalOf(tooManyCalls(parts));
-    return await runTool(parts, request, found, args, context, call.signal);
-  } catch (error) {
-    return refusalOf(asPlatformError(parts, name, error));
-  } finally {
-    call?.end();
-  }
-}
-
-async function runTool(
-  parts: McpServerParts,
-  { caller, requestId }: ClientRequest,
-  found: CompiledTool,
-  args: Arguments,
-  context: ServerContext,
-  signal: AbortSignal,
-): Promise<CallToolResult> {
-  if (found.tool === chatTool) {
-    const progress = new ProgressReport(context, parts.time);
-    const idempotencyKey = context.mcpReq._meta?.['idempotency_key'];
-    const { answer, isError } = await parts.chats.run(args, {
-      caller,
-      signal,
-      idempotencyKey:
-        typeof idempotencyKey === 'string' && idempotencyKey !== '' ? idempotencyKey : undefined,
-      onProgress: (message) => progress.tell(message),
-    });
-    await progress.finished();
-    return resultOf(answer, isError);
-  }
-  const answer = await boundedAnswer(found.plan, args, (given) =>
-    parts.runner.run(found, given, { caller, requestId, signal }),
-  );
-  return resultOf(answer);
+  const { id, signal, _meta: meta } = mcpReq;
+  const token = meta?.progressToken;
+  const outcome = await callTool(parts, request, found, args, {
+    id,
+    signal,
+    idempotencyKey: meta?.['idempotency_key'],
+    progress: token === undefined ? undefined : { token, notify: (message) => mcpReq.notify(message) },
+  });
+  return resultOf(outcome);
 }
 
 function unknownTool({ catalogue }: McpServerParts, { caller }: ClientRequest, name: string): ProtocolError {
@@ -149,17 +105,4 @@ function unknownTool({ catalogue }: McpServerParts, { caller }: ClientRequest, n
     ProtocolErrorCode.InvalidParams,
     `There is no tool ${name.slice(0, 100)}.${didYouMean(name, known)} tools/list has the tools of this key.`,
   );
-}
-
-function tooManyCalls({ running, time }: McpServerParts): PlatformError {
-  const nowMs = time.wallMs();
-  const message = `This credential already runs ${running.callsMax} tools on this node, the maximum.`;
-  return tooManyRequests(running.callsMax, { atMs: nowMs + 1_000, nowMs, message });
-}
-
-function asPlatformError(parts: McpServerParts, tool: string, error: unknown): PlatformError {
-  const known = error instanceof PlatformError ? error : parts.platformErrorOf(error);
-  if (known !== undefined) return known;
-  parts.report(`running the MCP tool ${tool}`, error);
-  return unexpected(error);
 }

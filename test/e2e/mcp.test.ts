@@ -306,3 +306,40 @@ test.serial('a change of an agent reaches those who subscribed to it, and nobody
   await eventually(() => updates.includes(uri), { what: 'the update has arrived' });
   t.deepEqual([...new Set(updates)], [uri]);
 });
+
+test.serial('a common call is answered like any other, whichever way it takes', async (t) => {
+  const post = async (name: string, args: object, meta: object): Promise<unknown> => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+      ...meta,
+    };
+    const response = await fetch(`${node.node.baseUrl}/mcp`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': node.bootstrap.api_key,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 7,
+        method: 'tools/call',
+        params: { name, arguments: args, _meta },
+      }),
+    });
+    return [response.status, response.headers.get('content-type'), await response.json()];
+  };
+  // A progress token is no common call, so the library answers it.
+  for (const [name, args] of [
+    ['list_agents', {}],
+    ['get_agent', { agent_id: 'none' }],
+    ['list_agents', { limt: 1 }],
+  ] as const) {
+    t.deepEqual(await post(name, args, {}), await post(name, args, { progressToken: 1 }), name);
+  }
+});

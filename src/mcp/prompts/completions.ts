@@ -1,6 +1,6 @@
 import { allows } from '../../http/operations/index.js';
 import type { ClientRequest } from '../client-request.js';
-import type { ToolRunner } from '../tools/call-tool.js';
+import type { ToolRunner } from '../tools/tool-runner.js';
 import type { CompiledTool, ToolCatalogue } from '../tools/catalogue.js';
 
 /** The protocol allows no more. */

@@ -8,7 +8,7 @@ import {
 import { didYouMean } from '../../kernel/closest-name.js';
 import type { ClientRequest } from '../client-request.js';
 import { boundedAnswer } from '../tools/bounded-answer.js';
-import type { ToolRunner } from '../tools/call-tool.js';
+import type { ToolRunner } from '../tools/tool-runner.js';
 import { catalogDocuments } from './catalogs.js';
 import type { Document, DocumentParts } from './document.js';
 import { guideDocuments } from './guides.js';
@@ -78,10 +78,10 @@ export class Resources {
     const tool = catalogue.named(name);
     if (tool === undefined) throw new Error(`there is no tool ${name}`);
     const args = { ...Object.fromEntries(new URLSearchParams(query ?? '')), [argument]: id };
-    const answer = await boundedAnswer(tool.plan, args, (given) =>
+    const { text } = await boundedAnswer(tool.plan, args, (given) =>
       runner.run(tool, given, { caller, requestId, signal: never }),
     );
-    return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(answer) }] };
+    return { contents: [{ uri, mimeType: 'application/json', text }] };
   }
 }
 

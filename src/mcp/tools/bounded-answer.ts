@@ -1,7 +1,7 @@
 import { PlatformError } from '../../kernel/errors.js';
 import type { InputPlan } from './input-plan.js';
 import type { Answer, Arguments } from './tool.js';
-import { answerBytesMax } from './tool-result.js';
+import { answerBytesMax, type ToolOutcome, outcomeOf } from './tool-result.js';
 
 /** The size of a page where the client names none. */
 const pageRows = 50;
@@ -14,22 +14,18 @@ export async function boundedAnswer(
   plan: InputPlan,
   args: Arguments,
   run: (args: Arguments) => Promise<Answer>,
-): Promise<Answer> {
+): Promise<ToolOutcome> {
   const properties = plan.schema['properties'] as Readonly<Record<string, unknown>>;
   const isPaged = 'limit' in properties && 'cursor' in properties;
   let limit = isPaged ? (typeof args['limit'] === 'number' ? args['limit'] : pageRows) : 0;
   const given = isPaged && args['limit'] === undefined ? { ...args, limit } : args;
-  let answer = await run(given);
-  while (isTooLarge(answer)) {
+  let outcome = outcomeOf(await run(given));
+  while (Buffer.byteLength(outcome.text) > answerBytesMax) {
     limit = Math.floor(limit / 4);
     if (limit < 1) throw tooLarge(isPaged);
-    answer = await run({ ...args, limit });
+    outcome = outcomeOf(await run({ ...args, limit }));
   }
-  return answer;
-}
-
-function isTooLarge(answer: Answer): boolean {
-  return Buffer.byteLength(JSON.stringify(answer)) > answerBytesMax;
+  return outcome;
 }
 
 function tooLarge(isPaged: boolean): PlatformError {

@@ -1,130 +1,85 @@
-import {
-  allows,
-  type Admission,
-  JsonReply,
-  type Operation,
-  type OperationTable,
-  RawReply,
-  validate,
-} from '../../http/operations/index.js';
-import type { TenantCaller } from '../../kernel/caller.js';
-import { PlatformError } from '../../kernel/errors.js';
+import type { Time } from '../../../cluster/index.js';
+import { unexpected } from '../../http/operations/index.js';
+import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
+import { chatTool } from '../chat/chat-tool.js';
+import type { ChatRunner } from '../chat/run-chat.js';
+import type { ClientRequest } from '../client-request.js';
+import { type ProgressListener, ProgressReport } from '../progress.js';
+import type { RunningCalls } from '../running-calls.js';
+import { boundedAnswer } from './bounded-answer.js';
 import type { CompiledTool } from './catalogue.js';
-import type { Answer, Arguments, OperationInput, ToolCall } from './tool.js';
+import type { Arguments } from './tool.js';
+import type { ToolRunner } from './tool-runner.js';
+import { outcomeOf, refusalOf, type ToolOutcome } from './tool-result.js';
 
-export interface ToolRunnerParts {
-  readonly table: OperationTable;
-  readonly admission: Admission;
-  readonly keepSecret: (caller: TenantCaller, name: string, value: string) => Promise<void>;
+export interface CallToolParts {
+  readonly runner: ToolRunner;
+  readonly chats: ChatRunner;
+  readonly running: RunningCalls;
+  readonly time: Time;
+  readonly platformErrorOf: (error: unknown) => PlatformError | undefined;
+  readonly report: (attempted: string, error: unknown) => void;
 }
 
-export interface ToolRequest {
-  readonly caller: TenantCaller;
-  readonly requestId: string;
+export interface CallContext {
+  /** The id that the client gave its request. */
+  readonly id: string | number;
+  /** Aborts when the client closes its request. */
   readonly signal: AbortSignal;
+  readonly idempotencyKey: unknown;
+  readonly progress: ProgressListener | undefined;
 }
 
-/** Runs tools as operations: the same permission, validation and windows as a request to the REST endpoint. */
-export class ToolRunner {
-  readonly #parts: ToolRunnerParts;
-
-  constructor(parts: ToolRunnerParts) {
-    this.#parts = parts;
-  }
-
-  async run(compiled: CompiledTool, args: Arguments, request: ToolRequest): Promise<Answer> {
-    const { tool, plan, operation } = compiled;
-    requireRights(compiled, request.caller);
-    for (const name of tool.required ?? []) {
-      if (args[name] === undefined) throw missing(name);
-    }
-    const input = plan.place(args, request.caller.scope.tenantId);
-    if (tool.run === undefined) return this.#operation(operation, input, request);
-    const call: ToolCall = {
-      ...request,
-      operation: (name, other) => this.#operation(this.#parts.table.named(name), other, request),
-      keepSecret: (name, value) => this.#parts.keepSecret(request.caller, name, value),
-    };
-    return tool.run(call, input, args);
-  }
-
-  async #operation(operation: Operation, input: OperationInput, request: ToolRequest): Promise<Answer> {
-    const { caller, signal, requestId } = request;
-    requirePermission(operation, caller);
-    const validated = {
-      params: operation.params === undefined ? {} : validParams(operation, input.params),
-      query: operation.query === undefined ? {} : validate(operation.query, input.query),
-      body: operation.body === undefined ? undefined : validate(operation.body, input.body),
-    };
-    await this.#count(operation, caller);
-    const answer = await operation.handle({
-      ...validated,
-      caller,
-      rawBody: noBytes,
-      rawQuery: '',
-      headers: input.headers,
-      requestId,
-      signal,
-      leaving: signal,
-    });
-    return plainAnswer(answer);
-  }
-
-  /** The request itself was counted when it arrived; model work counts in the tenant's windows too. */
-  async #count({ rate }: Operation, caller: TenantCaller): Promise<void> {
-    if (rate !== 'model-work') return;
-    const { refusal } = await this.#parts.admission.admitModelWork(caller);
-    if (refusal !== undefined) throw refusal;
-  }
-}
-
-const noBytes = new Uint8Array(0);
-
-function requireRights({ tool, permission }: CompiledTool, { role }: TenantCaller): void {
-  const isAdmin = role === 'owner' || role === 'admin';
-  if ((isAdmin || tool.adminClass === undefined) && (permission === null || allows(role, permission))) return;
-  throw new PlatformError('insufficient_permissions', {
-    message: `The role ${role} may not use the tool ${tool.name}.`,
-    details: { role, ...(permission === null ? {} : { permission }) },
-  });
-}
-
-function requirePermission({ access: { permission } }: Operation, { role }: TenantCaller): void {
-  if (permission === null || allows(role, permission)) return;
-  throw new PlatformError('insufficient_permissions', {
-    message: `The role ${role} does not have the permission ${permission}.`,
-    details: { permission, role },
-  });
-}
-
-function validParams(operation: Operation, params: Readonly<Record<string, string>>): unknown {
-  const result = operation.params?.safeParse(params);
-  if (result === undefined || result.success) return result?.data;
-  // A malformed id cannot name an existing resource.
-  throw new PlatformError(operation.absent);
-}
-
-function missing(field: string): PlatformError {
-  return new PlatformError('missing_required_field', {
-    message: `${field} is required.`,
-    details: { field, issue: 'required' },
-  });
-}
-
-/** The answer as an object: what is not JSON is shown with its status and content type. */
-function plainAnswer(answer: unknown): Answer {
-  if (answer instanceof JsonReply) return answer.body as Answer;
-  if (!(answer instanceof RawReply)) return answer as Answer;
-  const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('utf8');
-  return { status: answer.status, content_type: answer.contentType, body: parsed(answer.contentType, text) };
-}
-
-function parsed(contentType: string, text: string): unknown {
-  if (!contentType.startsWith('application/json')) return text;
+/** Calls a tool for a client. A refusal is an outcome: the model reads it and corrects itself. Never rejects. */
+export async function callTool(
+  parts: CallToolParts,
+  request: ClientRequest,
+  found: CompiledTool,
+  args: Arguments,
+  context: CallContext,
+): Promise<ToolOutcome> {
+  const call = parts.running.begin(request, context.id, context.signal);
+  if (call === undefined) return refusalOf(tooManyCalls(parts));
   try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // A trigger's own answer may have this content type without being JSON.
-    return text;
+    if (found.tool === chatTool) return await chat(parts, request, args, context, call.signal);
+    const { caller, requestId } = request;
+    return await boundedAnswer(found.plan, args, (given) =>
+      parts.runner.run(found, given, { caller, requestId, signal: call.signal }),
+    );
+  } catch (error) {
+    return refusalOf(asPlatformError(parts, found.tool.name, error));
+  } finally {
+    call.end();
   }
+}
+
+async function chat(
+  parts: CallToolParts,
+  { caller }: ClientRequest,
+  args: Arguments,
+  { idempotencyKey: key, progress }: CallContext,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  const report = new ProgressReport(progress, parts.time);
+  const { answer, isError } = await parts.chats.run(args, {
+    caller,
+    signal,
+    idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
+    onProgress: (message) => report.tell(message),
+  });
+  await report.finished();
+  return outcomeOf(answer, isError);
+}
+
+function tooManyCalls({ running, time }: CallToolParts): PlatformError {
+  const nowMs = time.wallMs();
+  const message = `This credential already runs ${running.callsMax} tools on this node, the maximum.`;
+  return tooManyRequests(running.callsMax, { atMs: nowMs + 1_000, nowMs, message });
+}
+
+function asPlatformError(parts: CallToolParts, tool: string, error: unknown): PlatformError {
+  const known = error instanceof PlatformError ? error : parts.platformErrorOf(error);
+  if (known !== undefined) return known;
+  parts.report(`running the MCP tool ${tool}`, error);
+  return unexpected(error);
 }

@@ -5,18 +5,29 @@ import type { Answer } from './tool.js';
 /** The largest answer as text. Clients keep answers in a model's context, which takes far less. */
 export const answerBytesMax = 1024 * 1024;
 
+/** The end of a tool call: its answer, and the same as JSON text, which is made once. */
+export interface ToolOutcome {
+  readonly answer: Answer;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+export function outcomeOf(answer: Answer, isError = false): ToolOutcome {
+  return { answer, text: JSON.stringify(answer), isError };
+}
+
 /** The answer as structured content and the same as JSON text. */
-export function resultOf(answer: Answer, isError = false): CallToolResult {
+export function resultOf({ answer, text, isError }: ToolOutcome): CallToolResult {
   return {
-    content: [{ type: 'text', text: JSON.stringify(answer) }],
+    content: [{ type: 'text', text }],
     structuredContent: { ...answer },
     ...(isError ? { isError } : {}),
   };
 }
 
 /** A refusal as a result, so that the model can read it and correct itself. */
-export function refusalOf(error: PlatformError): CallToolResult {
-  return resultOf(
+export function refusalOf(error: PlatformError): ToolOutcome {
+  return outcomeOf(
     {
       error: error.code,
       message: [error.message, nextStep(error)].filter((text) => text !== '').join(' '),
