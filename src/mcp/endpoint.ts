@@ -125,7 +125,7 @@ function refuseForeignOrigin({ corsOrigins, publicUrl }: EndpointParts, origin: 
   const own = new URL(publicUrl());
   // Tools that a developer runs on the same machine have pages at other ports.
   if (origin === own.origin || (isLoopback(own.hostname) && isLoopback(hostOf(origin)))) return;
-  throw new PlatformError('forbidden', {
+  throw new PlatformError('insufficient_permissions', {
     message: `The origin ${origin.slice(0, 200)} may not use this endpoint. Add it to TROUPE_CORS_ORIGINS if it should.`,
     details: { origin: origin.slice(0, 200) },
   });

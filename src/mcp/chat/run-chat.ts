@@ -66,8 +66,8 @@ export class ChatRunner {
     const execution = await this.#parts.sessions.execution(caller.scope, executionId).catch(absent);
     if (execution === undefined) return undefined;
     if ((await this.#parts.sessions.messageOf(caller.scope, executionId)) !== invocation.message) {
-      throw new PlatformError('conflict', {
-        message: 'The idempotency key was used with another message. Use a new key for a new message.',
+      throw new PlatformError('idempotency_key_reused', {
+        message: 'The idempotency key was used before, with another message.',
         details: { field: '_meta.idempotency_key', issue: 'was used with another message' },
       });
     }

@@ -39,7 +39,7 @@ export async function callTool(
   context: CallContext,
 ): Promise<ToolOutcome> {
   const call = parts.running.begin(request, context.id, context.signal);
-  if (call === undefined) return refusalOf(tooManyCalls(parts));
+  if (call === undefined) return refusalOf(tooManyCalls(parts), 'general');
   try {
     if (found.tool === chatTool) return await chat(parts, request, args, context, call.signal);
     const { caller, requestId } = request;
@@ -47,7 +47,7 @@ export async function callTool(
       parts.runner.run(found, given, { caller, requestId, signal: call.signal }),
     );
   } catch (error) {
-    return refusalOf(asPlatformError(parts, found.tool.name, error));
+    return refusalOf(asPlatformError(parts, found.tool.name, error), found.operation.dialect);
   } finally {
     call.end();
   }

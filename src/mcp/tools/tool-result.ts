@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import type { PlatformError } from '../../kernel/errors.js';
+import { type ErrorCode, errorKinds, type PlatformError } from '../../kernel/errors.js';
+import { type Dialect, spelled } from '../../http/operations/index.js';
 import type { Answer } from './tool.js';
 
 /** The largest answer as text. Clients keep answers in a model's context, which takes far less. */
@@ -25,40 +26,34 @@ export function resultOf({ answer, text, isError }: ToolOutcome): CallToolResult
   };
 }
 
-/** A refusal as a result, so that the model can read it and correct itself. */
-export function refusalOf(error: PlatformError): ToolOutcome {
+/**
+ * A refusal as a result, so that the model can read it and correct itself. The code is spelled as the endpoint of the
+ * operation spells it; a missing right has one code for all tools.
+ */
+export function refusalOf(error: PlatformError, dialect: Dialect): ToolOutcome {
+  const { code, message, details, retryAfterSeconds } = error;
+  const next = nextSteps[code] ?? errorKinds[code].advice;
   return outcomeOf(
     {
-      error: error.code,
-      message: [error.message, nextStep(error)].filter((text) => text !== '').join(' '),
-      ...(error.details === undefined ? {} : { details: error.details }),
-      ...(error.retryAfterSeconds === undefined ? {} : { retry_after_seconds: error.retryAfterSeconds }),
+      error:
+        code === 'insufficient_permissions'
+          ? code
+          : spelled(code, dialect === 'telemetry' ? 'general' : dialect),
+      message: next === '' || message.includes(next) ? message : `${message} ${next}`,
+      ...(details === undefined ? {} : { details }),
+      ...(retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds }),
       status: 'error',
     },
     true,
   );
 }
 
-/** What a model can do about a refusal, where its own message does not say it. */
-function nextStep({ code, retryAfterSeconds, retry }: PlatformError): string {
-  switch (code) {
-    case 'insufficient_permissions':
-      return 'Ask an owner or admin to do this, or use a key with that role.';
-    case 'validation_error':
-    case 'missing_required_field':
-      return 'Correct the named argument and call the tool again.';
-    case 'agent_not_found':
-      return 'Call list_agents for the ids of agents.';
-    case 'not_found':
-      return 'Call the list tool of this kind for its ids.';
-    case 'quota_exceeded':
-      return 'Call get_quota for the date of the reset.';
-    case 'invalid_model':
-      return 'Call list_models for the models of the plan.';
-    default:
-  }
-  if (retry === 'never') return '';
-  return retryAfterSeconds === undefined
-    ? 'Call the tool again later.'
-    : `Call the tool again in ${retryAfterSeconds} s.`;
-}
+/** What a model can do, where a tool helps. */
+const nextSteps: Partial<Record<ErrorCode, string>> = {
+  validation_error: 'Correct the named argument and call the tool again.',
+  missing_required_field: 'Add the named argument and call the tool again.',
+  agent_not_found: 'Call list_agents for the ids of agents.',
+  not_found: 'Call the list tool of this kind for its ids.',
+  quota_exceeded: 'Call get_quota for the date of the reset.',
+  invalid_model: 'Call list_models for the models of the plan.',
+};

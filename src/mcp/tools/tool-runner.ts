@@ -5,7 +5,8 @@ import {
   type Operation,
   type OperationTable,
   RawReply,
-  validate,
+  validBody,
+  validQuery,
 } from '../../http/operations/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -53,8 +54,8 @@ export class ToolRunner {
     requirePermission(operation, caller);
     const validated = {
       params: operation.params === undefined ? {} : validParams(operation, input.params),
-      query: operation.query === undefined ? {} : validate(operation.query, input.query),
-      body: operation.body === undefined ? undefined : validate(operation.body, input.body),
+      query: validQuery(operation, input.query),
+      body: validBody(operation, input.body),
     };
     await this.#count(operation, caller);
     const answer = await operation.handle({

@@ -8,7 +8,7 @@ export const triggerTools: readonly Tool[] = [
     name: 'list_triggers',
     title: 'List triggers',
     description:
-      'Use to find what starts agents from outside: webhooks, mails, schedules, database events. Returns triggers newest first; pass next_cursor as cursor for more.',
+      'Use to find what starts agents: webhooks, mail, schedules, database events. Returns triggers newest first; pass next_cursor as cursor for more.',
     operation: 'triggers.list',
     hints: 'R',
   },
