@@ -113,7 +113,8 @@ function withKey(baseUrl, key) {
 }
 
 async function run(url) {
-  const child = spawn('npx', ['--yes', suite, 'server', '--url', url], {
+  const child = spawn('npx', ['--yes', '-p', suite, 'conformance', 'server', '--url', url], {
+    env: withoutNpmSettings(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
@@ -125,6 +126,7 @@ async function run(url) {
       bad === '0',
     ]),
   );
+  if (results.size === 0) console.error(`conformance: the suite printed no result:\n${text.slice(-3_000)}`);
   const wrong = expected.filter((name) => results.get(name) !== true);
   const unlisted = [...results.keys()].filter((name) => !expected.includes(name) && !(name in inapplicable));
   for (const name of wrong) console.error(`conformance: ${name} fails`);
@@ -133,4 +135,9 @@ async function run(url) {
     `conformance: ${expected.length - wrong.length} of ${expected.length} scenarios that apply pass, ${Object.keys(inapplicable).length} do not apply`,
   );
   return wrong.length === 0 && unlisted.length === 0;
+}
+
+/** Run by npx itself, this script would hand its own package on to the inner npx. */
+function withoutNpmSettings() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== 'npm_config_package'));
 }

@@ -1,7 +1,7 @@
 // The public interface of MCP: the platform's operations as tools, and reference material, over streamable HTTP.
-import type { Time } from '../../cluster/index.js';
 import type { ChatTurns, Sessions } from '../conversations/sessions/index.js';
 import type { Admission, Operation, OperationTable } from '../http/operations/index.js';
+import type { Platform } from '../infra/platform/index.js';
 import type { TenantCaller } from '../kernel/caller.js';
 import type { PlatformError } from '../kernel/errors.js';
 import { ChatRunner } from './chat/run-chat.js';
@@ -16,15 +16,15 @@ import { ToolCatalogue } from './tools/catalogue.js';
 /** Tools that one credential runs at once on a node. */
 const callsMax = 50;
 
-export interface McpDependencies extends Omit<EndpointParts, 'server'> {
+type PlatformParts = Pick<Platform, 'time' | 'changes' | 'log'>;
+
+export interface McpOptions extends Omit<EndpointParts, 'server' | 'changes'> {
   readonly version: string;
   readonly chats: ChatTurns;
   readonly sessions: Sessions;
   readonly admission: Admission;
   readonly keepSecret: (caller: TenantCaller, name: string, value: string) => Promise<void>;
-  readonly time: Time;
   readonly platformErrorOf: (error: unknown) => PlatformError | undefined;
-  readonly report: (attempted: string, error: unknown) => void;
 }
 
 export interface McpSubject {
@@ -33,10 +33,11 @@ export interface McpSubject {
   readonly serve: (table: OperationTable) => void;
 }
 
-export function createMcp(dependencies: McpDependencies): McpSubject {
+export function createMcp(platform: PlatformParts, options: McpOptions): McpSubject {
   let server: McpServerParts | undefined;
   const operations = mcpOperations({
-    ...dependencies,
+    ...options,
+    changes: platform.changes,
     server: () => {
       if (server === undefined) throw new Error('MCP was called before the table of operations was complete');
       return server;
@@ -45,14 +46,17 @@ export function createMcp(dependencies: McpDependencies): McpSubject {
   return {
     operations,
     serve: (table) => {
-      server = serverParts(dependencies, table);
+      server = serverParts(platform, options, table);
     },
   };
 }
 
-function serverParts(dependencies: McpDependencies, table: OperationTable): McpServerParts {
-  const { version, chats, sessions, admission, keepSecret, time, platformErrorOf, report, publicUrl } =
-    dependencies;
+function serverParts(
+  { time, log: { report } }: PlatformParts,
+  options: McpOptions,
+  table: OperationTable,
+): McpServerParts {
+  const { version, chats, sessions, admission, keepSecret, platformErrorOf, publicUrl } = options;
   const catalogue = new ToolCatalogue(table);
   const runner = new ToolRunner({ table, admission, keepSecret });
   return {

@@ -8,7 +8,7 @@ import { rowUri } from './resources/resources.js';
 
 export interface SubscriptionParts {
   readonly realtime: Pick<RealtimeSubject, 'listen'>;
-  readonly feed: ChangeFeed;
+  readonly changes: ChangeFeed;
 }
 
 /**
@@ -28,7 +28,7 @@ export class TenantChanges implements ServerEventBus {
   publish(): void {}
 
   subscribe(listener: (event: ServerEvent) => void): () => void {
-    const { realtime, feed } = this.#parts;
+    const { realtime, changes } = this.#parts;
     const { scope, role } = this.#caller;
     const changed = (uri: string): void => listener({ kind: 'resource_updated', uri });
     const stopEvents = realtime.listen(scope, ({ data }) => {
@@ -36,7 +36,7 @@ export class TenantChanges implements ServerEventBus {
       if (typeof data['execution_id'] === 'string' && allows(role, 'executions:read'))
         changed(rowUri('executions', data['execution_id']));
     });
-    const stopAgents = feed.subscribe(agentTopic, {
+    const stopAgents = changes.subscribe(agentTopic, {
       onChange: (change) => {
         if (change.tenantId === scope.tenantId) changed(rowUri('agents', change.subject));
       },

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { ToolCatalogue } from '../../src/mcp/tools/catalogue.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Client } from '@modelcontextprotocol/client';
 import { callEveryTool } from '../support/builders/every-tool.js';
@@ -343,3 +344,56 @@ test.serial('a common call is answered like any other, whichever way it takes', 
     t.deepEqual(await post(name, args, {}), await post(name, args, { progressToken: 1 }), name);
   }
 });
+
+/** Operations that a tenant may call and that have no tool, each with the reason. */
+const withoutTool: Readonly<Record<string, string>> = {
+  'tenants.update': 'the settings of a tenant are for people',
+  'tenants.read': 'get_billing_plan and list_members tell a model what it needs',
+  'keys.create': 'its answer holds a key, and answers enter a context',
+  'secrets.update': 'who may send a secret where is for people to decide',
+  'agents.list-published': 'list_agents with status published',
+  'agents.restore': 'bringing back what people archived is theirs',
+  'llm.call': 'call_llm, for a signed-in user',
+  'compat.chat-completions': 'call_llm, in the form of OpenAI',
+  'compat.messages': 'call_llm, in the form of Anthropic',
+  'compat.models': 'list_models, in the form of OpenAI',
+  'executions.stream': 'chat_with_agent with the same idempotency key joins a turn',
+  'sessions.create': 'chat_with_agent opens sessions',
+  'sessions.monitor': 'a stream of five minutes; subscriptions tell of changes',
+  'realtime.socket': 'subscriptions tell of changes',
+  'realtime.events': 'subscriptions tell of changes',
+  'mail-domains.list': 'proving a domain needs its name server',
+  'mail-domains.create': 'proving a domain needs its name server',
+  'mail-domains.verify': 'proving a domain needs its name server',
+  'mail-domains.delete': 'proving a domain needs its name server',
+  'triggers.types': 'the resources about triggers',
+  'mcp.request': 'this is how tools are called',
+};
+
+test.serial('no operation of a tenant lacks a tool, or a reason', (t) => {
+  const catalogue = new ToolCatalogue(node.node.table);
+  const used = new Set([...catalogue.all.map(({ operation }) => operation.name), ...partsOfTools]);
+  const lacking = node.node.table.operations
+    .filter(({ access }) => access.tenant.from !== 'none' && !access.credentials.has('operator'))
+    .map(({ name }) => name)
+    .filter((name) => !used.has(name) && !(name in withoutTool));
+  t.deepEqual(lacking, []);
+  t.deepEqual(
+    Object.keys(withoutTool).filter((name) => used.has(name)),
+    [],
+  );
+});
+
+/** Operations that a tool calls beside its first one. */
+const partsOfTools = [
+  'databases.freshness',
+  'sessions.messages',
+  'consumers.memory',
+  'keys.stats',
+  'telemetry.usage-by-hour',
+  'telemetry.sessions',
+  'telemetry.cache',
+  'telemetry.loopgraph',
+  'telemetry.graph',
+  'telemetry.call-sources',
+];

@@ -31,6 +31,9 @@ const openToStrangers = new Set([
   // Each trigger says itself who may send.
   'triggers.webhook',
   'triggers.webhook-challenge',
+  // Clients read them before they have a credential.
+  'mcp.protected-resource',
+  'mcp.protected-resource-of-path',
 ]);
 
 /**
@@ -46,6 +49,10 @@ const withoutPermission = new Set([
   'keys.create',
   'cluster.read',
   'metrics.read',
+  'mcp.protected-resource',
+  'mcp.protected-resource-of-path',
+  // Each tool has a permission of its own.
+  'mcp.request',
 ]);
 
 interface House {

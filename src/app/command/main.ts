@@ -56,7 +56,7 @@ const commands: readonly Listed[] = [
   },
   {
     name: 'mcp',
-    arguments: 'mcp',
+    arguments: 'mcp [--toolsets …]',
     summary: 'serve MCP over stdio, with TROUPE_API_KEY, TROUPE_BASE_URL and TROUPE_ROLE',
     open: async () => (await import('./mcp.js')).mcpCommand,
   },

@@ -34,6 +34,13 @@ export const mcpCommand: Command = {
           ...(values['read-only'] === 'on' ? { 'x-mcp-readonly': 'true' } : {}),
         },
       },
+      clock: {
+        monotonicMs: () => performance.now(),
+        after: (ms, run) => {
+          const timer = setTimeout(run, ms);
+          return { cancel: () => clearTimeout(timer) };
+        },
+      },
       input: process.stdin,
       write: (line) =>
         new Promise((resolve) => {

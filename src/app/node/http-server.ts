@@ -44,20 +44,17 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
   ];
   const realtime = createRealtime(platform, { publish: (topic, text) => edge.publish(topic, text) });
   atEnd(() => realtime.stop());
-  const mcp = createMcp({
+  const mcp = createMcp(platform, {
     version,
     chats: sessions.chats,
     sessions: sessions.sessions,
     admission: quota.admission,
     keepSecret: (caller, name, value) => vault.putNamed(caller.scope, actorOf(caller), name, value),
     realtime,
-    feed,
     publicUrl,
     corsOrigins: settings.corsOrigins,
     oidcIssuer: settings.oidcIssuer,
-    time: environment.time,
     platformErrorOf: refusalOf,
-    report: environment.report,
   });
   const documents = createDocuments({ version, url: publicUrl });
   const table = new OperationTable([

@@ -1,10 +1,12 @@
 import { lineReader } from './lines.js';
 import { isRequest, type Message, messageOf, protocolError } from './messages.js';
+import type { Clock } from './pause.js';
 import { Subscriptions } from './subscriptions.js';
 import { type Answer, type UpstreamSettings, Upstream } from './upstream.js';
 
 export interface BridgeParts {
   readonly upstream: UpstreamSettings;
+  readonly clock: Clock;
   readonly input: AsyncIterable<Uint8Array>;
   /** Writes one line to the client; resolves when there is room for more. */
   readonly write: (line: string) => Promise<void>;
@@ -25,8 +27,8 @@ export class StdioBridge {
 
   constructor(parts: BridgeParts) {
     this.#parts = parts;
-    this.#upstream = new Upstream(parts.upstream);
-    this.#subscriptions = new Subscriptions(this.#upstream, (message) => this.#send(message));
+    this.#upstream = new Upstream(parts.upstream, parts.clock);
+    this.#subscriptions = new Subscriptions(this.#upstream, parts.clock, (message) => this.#send(message));
   }
 
   /** Resolves when the client has closed its end; running requests end with it. */

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from './messages.js';
+import { type Clock, pause } from './pause.js';
 import type { Answer, Upstream } from './upstream.js';
 
 /** The revision that carries subscriptions in the answer to a request. */
@@ -12,13 +12,15 @@ const againMs = 1_000;
  */
 export class Subscriptions {
   readonly #upstream: Upstream;
+  readonly #clock: Clock;
   readonly #onUpdate: (message: Message) => void;
   readonly #uris = new Set<string>();
   #stream: AbortController | undefined;
   #count = 0;
 
-  constructor(upstream: Upstream, onUpdate: (message: Message) => void) {
+  constructor(upstream: Upstream, clock: Clock, onUpdate: (message: Message) => void) {
     this.#upstream = upstream;
+    this.#clock = clock;
     this.#onUpdate = onUpdate;
   }
 
@@ -73,7 +75,7 @@ export class Subscriptions {
       };
       // A stream that breaks is opened again; what changed meanwhile the client sees with its next read.
       await this.#upstream.post(request, signal, (answer) => this.#pass(answer)).catch(() => undefined);
-      if (!signal.aborted) await delay(againMs, undefined, { signal }).catch(() => undefined);
+      if (!signal.aborted) await pause(this.#clock, againMs, signal);
     }
   }
 

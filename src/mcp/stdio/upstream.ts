@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isRequest, type Message, messageOf } from './messages.js';
+import { type Clock, pause } from './pause.js';
 
 export type Answer = Message;
 
@@ -19,10 +19,12 @@ const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 /** The server behind the bridge: sends one message per request, and reads its answers as they come. */
 export class Upstream {
   readonly #settings: UpstreamSettings;
+  readonly #clock: Clock;
   #revision: string | undefined;
 
-  constructor(settings: UpstreamSettings) {
+  constructor(settings: UpstreamSettings, clock: Clock) {
     this.#settings = settings;
+    this.#clock = clock;
   }
 
   /** Later requests of an earlier revision name the one that was agreed on. */
@@ -47,7 +49,7 @@ export class Upstream {
 
   /** A server that cannot be reached has not seen the request, so it is sent again. */
   async #reached(message: Message, signal: AbortSignal): Promise<Response> {
-    const until = performance.now() + unreachableMs;
+    const until = this.#clock.monotonicMs() + unreachableMs;
     for (;;) {
       try {
         return await fetch(`${this.#settings.baseUrl}/mcp`, {
@@ -61,10 +63,10 @@ export class Upstream {
         if (!wasNeverSent(cause)) {
           throw new Error('The connection to the server broke before it answered. Call again.', { cause });
         }
-        if (performance.now() >= until) {
+        if (this.#clock.monotonicMs() >= until) {
           throw new Error(`The server at ${this.#settings.baseUrl} cannot be reached.`, { cause });
         }
-        await delay(retryMs, undefined, { signal });
+        await pause(this.#clock, retryMs, signal);
       }
     }
   }

@@ -1,14 +1,10 @@
 // The public interface of billing: the plan of a tenant, and what its model calls cost.
-import type { Time } from '../../../cluster/index.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Platform } from '../../infra/platform/index.js';
 import { billingOperations } from './operations.js';
 
-export interface BillingParts {
-  readonly store: Store;
-  readonly time: Time;
-}
-
-export function createBilling(parts: BillingParts): { readonly operations: readonly Operation[] } {
-  return { operations: billingOperations(parts) };
+export function createBilling(platform: Pick<Platform, 'store' | 'time'>): {
+  readonly operations: readonly Operation[];
+} {
+  return { operations: billingOperations(platform) };
 }
