@@ -42,7 +42,7 @@ export function directCall(
   request: ClientRequest,
   body: unknown,
   headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  left: () => AbortSignal,
 ): Promise<RawReply> | undefined {
   const parsed = directRequest.safeParse(body);
   if (!parsed.success) return undefined;
@@ -59,7 +59,7 @@ export function directCall(
   if (!isCommon) return undefined;
   return callTool(parts, request, found, params.arguments ?? {}, {
     id,
-    signal,
+    left,
     idempotencyKey: undefined,
     progress: undefined,
   }).then((outcome) => new RawReply('application/json', responseText(parts.version, id, outcome)));
@@ -69,10 +69,11 @@ function acceptsBoth(accept: string): boolean {
   return accept.includes('application/json') && accept.includes('text/event-stream');
 }
 
+/** The answer's text stands in it twice, as the protocol asks; it is joined from parts, so that it is written once. */
 function responseText(version: string, id: string | number, { text, isError }: ToolOutcome): string {
-  const server = JSON.stringify({ [serverInfoKey]: { name: 'troupe', title: 'Troupe', version } });
   return (
-    `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"_meta":${server},"resultType":"complete",` +
+    `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"_meta":{"${serverInfoKey}":{"name":"troupe",` +
+    `"title":"Troupe","version":"${version}"}},"resultType":"complete",` +
     `"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}` +
     `${isError ? ',"isError":true' : ''}}}`
   );

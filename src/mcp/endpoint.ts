@@ -107,7 +107,7 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   } catch (error) {
     return new RawReply('application/json', protocolError(-32_700, error), { status: 400 });
   }
-  const direct = directCall(server, client, body, request.headers, request.signal);
+  const direct = directCall(server, client, body, request.headers, () => request.signal);
   if (direct !== undefined) return direct;
   cancelNamed(server, client, body);
   const handler = handlerFor(parts, server, client, body);

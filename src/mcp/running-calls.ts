@@ -6,7 +6,7 @@ interface Requester {
 }
 
 export interface RunningCall {
-  /** Aborts when the client leaves or cancels. */
+  /** Aborts when the client leaves or cancels. Made when it is first asked for: small calls never look. */
   readonly signal: AbortSignal;
   end(): void;
 }
@@ -17,35 +17,25 @@ export interface RunningCall {
  */
 export class RunningCalls {
   readonly callsMax: number;
-  readonly #calls = new Map<string, Map<string, Set<AbortController>>>();
+  readonly #credentials = new Map<string, Set<Call>>();
 
   constructor(callsMax: number) {
     this.callsMax = callsMax;
   }
 
-  /** Undefined if the credential runs too many already. */
-  begin(requester: Requester, id: string | number, left: AbortSignal): RunningCall | undefined {
+  /** Undefined if the credential runs too many already. `left` is asked for only if the call looks at its signal. */
+  begin(requester: Requester, id: string | number, left: () => AbortSignal): RunningCall | undefined {
     const credential = credentialOf(requester);
-    const calls = this.#calls.get(credential) ?? new Map<string, Set<AbortController>>();
-    const count = [...calls.values()].reduce((sum, { size }) => sum + size, 0);
-    if (count >= this.callsMax) return undefined;
-    this.#calls.set(credential, calls);
-    const controller = new AbortController();
-    const key = keyOf(requester, id);
-    const same = calls.get(key) ?? new Set();
-    calls.set(key, same.add(controller));
-    const leave = (): void => controller.abort();
-    if (left.aborted) leave();
-    else left.addEventListener('abort', leave, { once: true });
-    return {
-      signal: controller.signal,
-      end: () => {
-        left.removeEventListener('abort', leave);
-        same.delete(controller);
-        if (same.size === 0) calls.delete(key);
-        if (calls.size === 0) this.#calls.delete(credential);
-      },
-    };
+    let calls = this.#credentials.get(credential);
+    if (calls === undefined) this.#credentials.set(credential, (calls = new Set()));
+    else if (calls.size >= this.callsMax) return undefined;
+    const running = calls;
+    const call = new Call(requester, id, left, () => {
+      running.delete(call);
+      if (running.size === 0) this.#credentials.delete(credential);
+    });
+    running.add(call);
+    return call;
   }
 
   /**
@@ -53,17 +43,59 @@ export class RunningCalls {
    * client with the same key and address uses the id at this time.
    */
   cancel(requester: Requester, id: string | number): boolean {
-    const same = this.#calls.get(credentialOf(requester))?.get(keyOf(requester, id));
-    if (same?.size !== 1) return false;
-    for (const controller of same) controller.abort();
+    const calls = this.#credentials.get(credentialOf(requester)) ?? [];
+    const same = [...calls].filter((call) => call.isOf(requester, id));
+    const [only] = same;
+    if (only === undefined || same.length > 1) return false;
+    only.cancel();
     return true;
+  }
+}
+
+class Call implements RunningCall {
+  readonly #requester: Requester;
+  readonly #id: string | number;
+  readonly #left: () => AbortSignal;
+  readonly #onEnd: () => void;
+  #controller: AbortController | undefined;
+  #unfollow: (() => void) | undefined;
+  #cancelled = false;
+
+  constructor(requester: Requester, id: string | number, left: () => AbortSignal, onEnd: () => void) {
+    this.#requester = requester;
+    this.#id = id;
+    this.#left = left;
+    this.#onEnd = onEnd;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller !== undefined) return this.#controller.signal;
+    const controller = new AbortController();
+    this.#controller = controller;
+    const left = this.#left();
+    const leave = (): void => controller.abort();
+    if (left.aborted || this.#cancelled) leave();
+    else left.addEventListener('abort', leave, { once: true });
+    this.#unfollow = () => left.removeEventListener('abort', leave);
+    return controller.signal;
+  }
+
+  isOf({ caller, clientSession }: Requester, id: string | number): boolean {
+    const own = this.#requester;
+    return own.caller.address === caller.address && own.clientSession === clientSession && this.#id === id;
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+    this.#controller?.abort();
+  }
+
+  end(): void {
+    this.#unfollow?.();
+    this.#onEnd();
   }
 }
 
 function credentialOf({ caller }: Requester): string {
   return `${caller.scope.tenantId} ${actorOf(caller)}`;
-}
-
-function keyOf({ caller, clientSession }: Requester, id: string | number): string {
-  return JSON.stringify([caller.address, clientSession, id]);
 }

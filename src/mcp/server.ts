@@ -92,7 +92,7 @@ async function called(
   const token = meta?.progressToken;
   const outcome = await callTool(parts, request, found, args, {
     id,
-    signal,
+    left: () => signal,
     idempotencyKey: meta?.['idempotency_key'],
     progress: token === undefined ? undefined : { token, notify: (message) => mcpReq.notify(message) },
   });

@@ -1,15 +1,16 @@
 import type { Time } from '../../../cluster/index.js';
 import { unexpected } from '../../http/operations/index.js';
+import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import { chatTool } from '../chat/chat-tool.js';
 import type { ChatRunner } from '../chat/run-chat.js';
 import type { ClientRequest } from '../client-request.js';
 import { type ProgressListener, ProgressReport } from '../progress.js';
-import type { RunningCalls } from '../running-calls.js';
+import type { RunningCall, RunningCalls } from '../running-calls.js';
 import { boundedAnswer } from './bounded-answer.js';
 import type { CompiledTool } from './catalogue.js';
 import type { Arguments } from './tool.js';
-import type { ToolRunner } from './tool-runner.js';
+import type { ToolRequest, ToolRunner } from './tool-runner.js';
 import { outcomeOf, refusalOf, type ToolOutcome } from './tool-result.js';
 
 export interface CallToolParts {
@@ -25,7 +26,7 @@ export interface CallContext {
   /** The id that the client gave its request. */
   readonly id: string | number;
   /** Aborts when the client closes its request. */
-  readonly signal: AbortSignal;
+  readonly left: () => AbortSignal;
   readonly idempotencyKey: unknown;
   readonly progress: ProgressListener | undefined;
 }
@@ -38,18 +39,35 @@ export async function callTool(
   args: Arguments,
   context: CallContext,
 ): Promise<ToolOutcome> {
-  const call = parts.running.begin(request, context.id, context.signal);
+  const call = parts.running.begin(request, context.id, context.left);
   if (call === undefined) return refusalOf(tooManyCalls(parts), 'general');
   try {
     if (found.tool === chatTool) return await chat(parts, request, args, context, call.signal);
     const { caller, requestId } = request;
     return await boundedAnswer(found.plan, args, (given) =>
-      parts.runner.run(found, given, { caller, requestId, signal: call.signal }),
+      parts.runner.run(found, given, new LazyRequest(caller, requestId, call)),
     );
   } catch (error) {
     return refusalOf(asPlatformError(parts, found.tool.name, error), found.operation.dialect);
   } finally {
     call.end();
+  }
+}
+
+/** What the tool's operation gets of the request. */
+class LazyRequest implements ToolRequest {
+  readonly caller: TenantCaller;
+  readonly requestId: string;
+  readonly #call: RunningCall;
+
+  constructor(caller: TenantCaller, requestId: string, call: RunningCall) {
+    this.caller = caller;
+    this.requestId = requestId;
+    this.#call = call;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
   }
 }
 

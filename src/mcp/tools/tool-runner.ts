@@ -42,7 +42,11 @@ export class ToolRunner {
     const input = plan.place(args, request.caller.scope.tenantId);
     if (tool.run === undefined) return this.#operation(operation, input, request);
     const call: ToolCall = {
-      ...request,
+      caller: request.caller,
+      requestId: request.requestId,
+      get signal() {
+        return request.signal;
+      },
       operation: (name, other) => this.#operation(this.#parts.table.named(name), other, request),
       keepSecret: (name, value) => this.#parts.keepSecret(request.caller, name, value),
     };
@@ -50,7 +54,7 @@ export class ToolRunner {
   }
 
   async #operation(operation: Operation, input: OperationInput, request: ToolRequest): Promise<Answer> {
-    const { caller, signal, requestId } = request;
+    const { caller, requestId } = request;
     requirePermission(operation, caller);
     const validated = {
       params: operation.params === undefined ? {} : validParams(operation, input.params),
@@ -65,8 +69,13 @@ export class ToolRunner {
       rawQuery: '',
       headers: input.headers,
       requestId,
-      signal,
-      leaving: signal,
+      // Made only if the handler looks at them.
+      get signal() {
+        return request.signal;
+      },
+      get leaving() {
+        return request.signal;
+      },
     });
     return plainAnswer(answer);
   }
