@@ -7,9 +7,10 @@ import pg from 'pg';
 export async function ownerView(databaseUrl: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
-  for (const table of await tablesOf(client)) {
-    await client.query(`alter table ${table} no force row level security`);
-  }
+  const { rows } = await client.query<{ name: string }>(
+    'select quote_ident(relname) as name from pg_class where relforcerowsecurity',
+  );
+  for (const { name } of rows) await client.query(`alter table ${name} no force row level security`);
   return client;
 }
 
