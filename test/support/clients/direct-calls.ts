@@ -1,6 +1,7 @@
-import type { ExecutionContext } from 'ava';
+import type { TestFn } from 'ava';
 import type { CallOptions, CallResult, Json } from './client.js';
 import type { TenantNode } from '../servers/node.js';
+import { sharedNode, type SharedNode } from '../servers/shared-node.js';
 import { ownerView } from '../database/owner-view.js';
 import type { VendorServer } from '../servers/vendors/vendor-server.js';
 
@@ -24,12 +25,24 @@ export function framesOf({ text }: CallResult): Json[] {
 }
 
 export async function startVendor<Server extends VendorServer>(
-  t: ExecutionContext,
+  t: { teardown(fn: () => Promise<void>): void },
   server: Server,
 ): Promise<Server> {
   await server.start();
   t.teardown(() => server.stop());
   return server;
+}
+
+/**
+ * One node for the file, whose OpenAI is the given server. Each test finds the server as it began; since all tests share
+ * it, they run one after the other.
+ */
+export function sharedNodeWithOpenAi<Context>(test: TestFn<Context>, server: VendorServer): SharedNode {
+  test.serial.beforeEach('the vendor forgets', () => server.forget());
+  return sharedNode(test, async (atEnd) => {
+    await startVendor(atEnd, server);
+    return { environment: openAiAt(server) };
+  });
 }
 
 /** The environment of a node whose OpenAI is the given server. */

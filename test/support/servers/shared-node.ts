@@ -15,6 +15,9 @@ interface AtEnd {
   teardown(fn: () => Promise<void>): void;
 }
 
+/** May start what the node needs before it, and end it after it. */
+export type NodeOptions = (atEnd: AtEnd) => TestNodeOptions | Promise<TestNodeOptions>;
+
 export interface SharedNode {
   /** The node as a new tenant sees it, with an owner, a key, an agent and a client address of its own. */
   tenant(t: { readonly title: string }): Promise<TenantNode>;
@@ -23,12 +26,8 @@ export interface SharedNode {
 /**
  * Starts the node before the first test and stops it after the last. The tests of the file share its database, log,
  * clock and settings: a test that changes one of these, or counts what all tenants have, starts a node of its own.
- * `options` may start what the node needs before it, and end it after it.
  */
-export function sharedNode<Context>(
-  test: TestFn<Context>,
-  options: (atEnd: AtEnd) => TestNodeOptions | Promise<TestNodeOptions> = () => ({}),
-): SharedNode {
+export function sharedNode<Context>(test: TestFn<Context>, options: NodeOptions = () => ({})): SharedNode {
   const endings: (() => Promise<void>)[] = [];
   let node: TestNode | undefined;
   let tenants = 0;
@@ -48,10 +47,14 @@ export function sharedNode<Context>(
     async tenant({ title }) {
       if (node === undefined) throw new Error('The node is there once the hooks run');
       tenants += 1;
-      const address = { 'x-forwarded-for': `10.0.${tenants >> 8}.${tenants & 255}` };
-      const client = new Client(node.client.baseUrl, node.node.table, address);
       const { node: running, databaseUrl, dataDir, log } = node;
-      const bootstrap = { ...node.bootstrap, ...(await makeTenant(client, title)) };
+      const clientIn = (network: string): Client => {
+        const address = { 'x-forwarded-for': `${network}.${tenants >> 8}.${tenants & 255}` };
+        return new Client(running.baseUrl, running.table, address);
+      };
+      // Made from another address, so that the test's own begins with full windows.
+      const [maker, client] = [clientIn('10.1'), clientIn('10.0')];
+      const bootstrap = { ...node.bootstrap, ...(await makeTenant(maker, title)) };
       return { node: running, databaseUrl, dataDir, log, client, bootstrap };
     },
   };
