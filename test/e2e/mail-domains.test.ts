@@ -12,6 +12,7 @@ import { makeTenant } from '../support/builders/tenants.js';
 import { asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
 
 const records: Records = {};
+// Tests follow each other: a mail that a busy machine does not read in time is told to come again.
 const shared = sharedMailNode(test, () => ({
   environment: { TROUPE_MAIL_DOMAIN: 'agents.example' },
   lookUp: lookUpIn(records),
@@ -21,18 +22,21 @@ function firstMail(node: TenantNode, trigger: TestTrigger): Promise<ParsedMail> 
   return eventually(async () => (await answersOf(node, trigger))[0], { everyMs: 100 });
 }
 
-test('an answer comes from the trigger’s own address in the operator’s domain, and names it for replies', async (t) => {
-  const node = await shared.tenant(t);
-  const trigger = await createTrigger(node, {}, 'email');
-  const to = `${trigger.id}@agents.example`;
-  t.is(await sendMail(node.mailPort, { to: `${trigger.id}@elsewhere.example`, text: 'hello' }), 550);
-  t.is(await sendMail(node.mailPort, { to, text: 'hello' }), 250);
-  const answer = await firstMail(node, trigger);
-  t.is(answer.from?.text, to);
-  t.is(answer.replyTo?.text, to);
-});
+test.serial(
+  'an answer comes from the trigger’s own address in the operator’s domain, and names it for replies',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const trigger = await createTrigger(node, {}, 'email');
+    const to = `${trigger.id}@agents.example`;
+    t.is(await sendMail(node.mailPort, { to: `${trigger.id}@elsewhere.example`, text: 'hello' }), 550);
+    t.is(await sendMail(node.mailPort, { to, text: 'hello' }), 250);
+    const answer = await firstMail(node, trigger);
+    t.is(answer.from?.text, to);
+    t.is(answer.replyTo?.text, to);
+  },
+);
 
-test('an address in a domain that nobody proved is refused, naming the field', async (t) => {
+test.serial('an address in a domain that nobody proved is refused, naming the field', async (t) => {
   const node = await shared.tenant(t);
   const body = (address: string) => ({
     agent_id: node.bootstrap.agent_id,
@@ -56,7 +60,7 @@ test('an address in a domain that nobody proved is refused, naming the field', a
   t.is((await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, itsOwn)).status, 200);
 });
 
-test('a domain that was proved by its TXT record is sent from, until it is given up', async (t) => {
+test.serial('a domain that was proved by its TXT record is sent from, until it is given up', async (t) => {
   const node = await shared.tenant(t);
   const made = await asOwner(node, 'POST', '/api/mail-domains', { domain: 'Hotel.Example.' });
   t.is(made.status, 201);
@@ -100,7 +104,7 @@ test('a domain that was proved by its TXT record is sent from, until it is given
   );
 });
 
-test('a domain that one tenant has proved is no other’s', async (t) => {
+test.serial('a domain that one tenant has proved is no other’s', async (t) => {
   const node = await shared.tenant(t);
   const [one, other] = [await makeTenant(node), await makeTenant(node)];
   const call = (of: typeof one, method: string, path: string, body?: unknown) =>
@@ -133,7 +137,7 @@ test('a domain that one tenant has proved is no other’s', async (t) => {
   t.like(agent.json, { count: 0 });
 });
 
-test('mails that leave the machine come from nobody’s address without a domain either', async (t) => {
+test.serial('mails that leave the machine come from nobody’s address without a domain either', async (t) => {
   const server = await startMailServer();
   t.teardown(() => server.close());
   // Of its own: settings are tried.
@@ -153,7 +157,7 @@ test('mails that leave the machine come from nobody’s address without a domain
   await eventually(async () => (await executionsOf(node, trigger))[0]?.['delivery_status'] === 'delivered');
 });
 
-test('a serving node that takes mail needs a domain for it', async (t) => {
+test.serial('a serving node that takes mail needs a domain for it', async (t) => {
   const environment = {
     DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
     REDIS_URL: 'redis://127.0.0.1:1',

@@ -19,6 +19,7 @@ const dkimOf = (domainName: string) => ({
 
 /** What is known of all domains; each test has a domain of its own. */
 const records: Records = {};
+// Tests follow each other: a mail that a busy machine does not read in time is told to come again.
 const shared = sharedMailNode(test, () => ({
   environment: { TROUPE_MAIL_DOMAIN: 'agents.example', TROUPE_MAIL_SENDER_CHECK: 'dmarc' },
   lookUp: lookUpIn(records),
@@ -47,7 +48,7 @@ async function fates(node: TenantNode, trigger: { id: string }, count: number) {
   );
 }
 
-test('a mail whose domain does not vouch for it runs nothing and is not answered', async (t) => {
+test.serial('a mail whose domain does not vouch for it runs nothing and is not answered', async (t) => {
   const node = await shared.tenant(t);
   const from = 'Ada Lovelace <Ada@Forged.example>';
   publishPolicy('forged.example');
@@ -76,7 +77,7 @@ test('a mail whose domain does not vouch for it runs nothing and is not answered
   t.is(answers.length, 1);
 });
 
-test('a mail that its domain signed or sent is answered', async (t) => {
+test.serial('a mail that its domain signed or sent is answered', async (t) => {
   const node = await shared.tenant(t);
   const from = 'ada@signed.example';
   const dkim = dkimOf('signed.example');
@@ -96,7 +97,7 @@ test('a mail that its domain signed or sent is answered', async (t) => {
   );
 });
 
-test('a sender whose name servers are silent is told to come again', async (t) => {
+test.serial('a sender whose name servers are silent is told to come again', async (t) => {
   const node = await shared.tenant(t);
   records['TXT _dmarc.silent.example'] = silentNameServer();
   const trigger = await createTrigger(node, { reply: false }, 'email');
@@ -111,30 +112,33 @@ test('a sender whose name servers are silent is told to come again', async (t) =
   t.deepEqual(await executionsOf(node, trigger), []);
 });
 
-test('a mail of a mailbox is answered where its domain signed it, whatever the mailbox says of it', async (t) => {
-  const node = await shared.tenant(t);
-  publishPolicy('fetched.example');
-  publishKey('fetched.example');
-  const server = await startImapServer();
-  t.teardown(() => server.close());
-  await addSecret(node, 'mailbox', server.password);
-  const imap = { host: '127.0.0.1', port: server.port, user: server.user, secret_ref: 'mailbox' };
-  const trigger = await createTrigger(node, { imap, reply: false }, 'email');
-  await eventually(() => server.signIns > 0, { everyMs: 100, timeoutMs: 60_000 });
-  const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
-  const composed = async (text: string, more: object): Promise<string> => {
-    const { message } = await composer.sendMail({
-      from: 'ada@fetched.example',
-      to: server.user,
-      text,
-      ...more,
-    });
-    return (Buffer.isBuffer(message) ? message : await buffer(message)).toString();
-  };
-  server.deliver(await composed('signed', { dkim: dkimOf('fetched.example') }));
-  const headers = { 'Authentication-Results': 'mx.hotel.example; dmarc=pass header.from=fetched.example' };
-  server.deliver(await composed('said to be', { headers }));
-  const found = await fates(node, trigger, 2);
-  t.deepEqual(found.get('signed'), ['completed', undefined]);
-  t.deepEqual(found.get('said to be'), ['blocked', 'unauthenticated_sender']);
-});
+test.serial(
+  'a mail of a mailbox is answered where its domain signed it, whatever the mailbox says of it',
+  async (t) => {
+    const node = await shared.tenant(t);
+    publishPolicy('fetched.example');
+    publishKey('fetched.example');
+    const server = await startImapServer();
+    t.teardown(() => server.close());
+    await addSecret(node, 'mailbox', server.password);
+    const imap = { host: '127.0.0.1', port: server.port, user: server.user, secret_ref: 'mailbox' };
+    const trigger = await createTrigger(node, { imap, reply: false }, 'email');
+    await eventually(() => server.signIns > 0, { everyMs: 100, timeoutMs: 60_000 });
+    const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
+    const composed = async (text: string, more: object): Promise<string> => {
+      const { message } = await composer.sendMail({
+        from: 'ada@fetched.example',
+        to: server.user,
+        text,
+        ...more,
+      });
+      return (Buffer.isBuffer(message) ? message : await buffer(message)).toString();
+    };
+    server.deliver(await composed('signed', { dkim: dkimOf('fetched.example') }));
+    const headers = { 'Authentication-Results': 'mx.hotel.example; dmarc=pass header.from=fetched.example' };
+    server.deliver(await composed('said to be', { headers }));
+    const found = await fates(node, trigger, 2);
+    t.deepEqual(found.get('signed'), ['completed', undefined]);
+    t.deepEqual(found.get('said to be'), ['blocked', 'unauthenticated_sender']);
+  },
+);

@@ -4,9 +4,10 @@ import { eventually } from '../support/clocks/eventually.js';
 import { answersOf, sharedMailNode } from '../support/servers/mails.js';
 import { createTrigger, executionsOf } from '../support/builders/triggers.js';
 
+// Tests follow each other: a mail that a busy machine does not read in time is told to come again.
 const shared = sharedMailNode(test);
 
-test('mail is accepted once it is durable, answered in its thread, and runs once', async (t) => {
+test.serial('mail is accepted once it is durable, answered in its thread, and runs once', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
   const sender = createTransport({ host: '127.0.0.1', port: node.mailPort, ignoreTLS: true });
@@ -61,7 +62,7 @@ test('mail is accepted once it is durable, answered in its thread, and runs once
   t.like(executions[0], { status: 'blocked' });
 });
 
-test('mail for nobody is refused while it is sent', async (t) => {
+test.serial('mail for nobody is refused while it is sent', async (t) => {
   const node = await shared.tenant(t);
   const webhook = await createTrigger(node, {});
   const sender = createTransport({ host: '127.0.0.1', port: node.mailPort, ignoreTLS: true });
