@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { createTransport } from 'nodemailer';
-import pg from 'pg';
 import { systemTime } from '../../cluster/index.js';
 import { openStore } from '../../src/infra/storage/index.js';
 import { Retention } from '../../src/automation/inbox/retention.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedMailNode } from '../support/servers/mails.js';
-import { startTestNode, type TenantNode } from '../support/servers/node.js';
+import { startTestNode } from '../support/servers/node.js';
+import { tenantView } from '../support/database/owner-view.js';
 import { runProgram } from '../support/servers/program.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import {
@@ -20,19 +20,10 @@ import {
 
 const shared = sharedMailNode(test);
 
-/** To the rows of the tenant. */
-async function connect(t: ExecutionContext, { databaseUrl, bootstrap }: TenantNode): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  await client.query('set role troupe_app');
-  await client.query(`select set_config('troupe.tenant_id', $1, false)`, [bootstrap.tenant_id]);
-  t.teardown(() => client.end());
-  return client;
-}
-
 test('a mail runs once, also when its message is long forgotten in the inbox', async (t) => {
   const node = await shared.tenant(t);
-  const rows = await connect(t, node);
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
   const trigger = await createTrigger(node, { reply: false }, 'email');
   const sender = createTransport({ host: '127.0.0.1', port: node.mailPort, ignoreTLS: true });
   t.teardown(async () => sender.close());
@@ -61,7 +52,8 @@ test('a mail runs once, also when its message is long forgotten in the inbox', a
 test('answers, mails and ways back are removed when they are old, and not before', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const node = await shared.tenant(t);
-  const rows = await connect(t, node);
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
   const trigger = await createTrigger(node, {
     session_strategy: { mode: 'derive', fields: ['from'] },
     execution: { mode: 'async', callback: { url: receiver.url } },

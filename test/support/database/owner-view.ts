@@ -14,6 +14,18 @@ export async function ownerView(databaseUrl: string): Promise<pg.Client> {
   return client;
 }
 
+/** A connection that reads and writes the rows of one tenant, as nodes do. */
+export async function tenantView(node: {
+  readonly databaseUrl: string;
+  readonly bootstrap: { readonly tenant_id: string };
+}): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: node.databaseUrl });
+  await client.connect();
+  await client.query('set role troupe_app');
+  await client.query(`select set_config('troupe.tenant_id', $1, false)`, [node.bootstrap.tenant_id]);
+  return client;
+}
+
 /** Every row of every table as text, bytes in hexadecimal. */
 export async function dump(client: pg.Client): Promise<string> {
   let text = '';

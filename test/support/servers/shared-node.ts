@@ -30,7 +30,6 @@ export interface SharedNode {
 export function sharedNode<Context>(test: TestFn<Context>, options: NodeOptions = () => ({})): SharedNode {
   const endings: (() => Promise<void>)[] = [];
   let node: TestNode | undefined;
-  let tenants = 0;
   test.serial.before('the node of this file', async () => {
     const atEnd = { teardown: (fn: () => Promise<void>) => void endings.push(fn) };
     const { environment, ...others } = await options(atEnd);
@@ -46,18 +45,25 @@ export function sharedNode<Context>(test: TestFn<Context>, options: NodeOptions 
   return {
     async tenant({ title }) {
       if (node === undefined) throw new Error('The node is there once the hooks run');
-      tenants += 1;
-      const { node: running, databaseUrl, dataDir, log } = node;
-      const clientIn = (network: string): Client => {
-        const address = { 'x-forwarded-for': `${network}.${tenants >> 8}.${tenants & 255}` };
-        return new Client(running.baseUrl, running.table, address);
-      };
-      // Made from another address, so that the test's own begins with full windows.
-      const [maker, client] = [clientIn('10.1'), clientIn('10.0')];
-      const bootstrap = { ...node.bootstrap, ...(await makeTenant(maker, title)) };
-      return { node: running, databaseUrl, dataDir, log, client, bootstrap };
+      return tenantOf(node, title);
     },
   };
+}
+
+let tenants = 0;
+
+/** The node as a new tenant sees it. */
+export async function tenantOf(node: TestNode, title: string): Promise<TenantNode> {
+  tenants += 1;
+  const { node: running, databaseUrl, dataDir, log } = node;
+  const clientIn = (network: string): Client => {
+    const address = { 'x-forwarded-for': `${network}.${tenants >> 8}.${tenants & 255}` };
+    return new Client(running.baseUrl, running.table, address);
+  };
+  // Made from another address, so that the test's own begins with full windows.
+  const [maker, client] = [clientIn('10.1'), clientIn('10.0')];
+  const bootstrap = { ...node.bootstrap, ...(await makeTenant(maker, title)) };
+  return { node: running, databaseUrl, dataDir, log, client, bootstrap };
 }
 
 /** A tenant as the demo seed makes it, under the name of the test. */
