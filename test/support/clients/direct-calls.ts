@@ -37,11 +37,15 @@ export async function startVendor<Server extends VendorServer>(
  * One node for the file, whose OpenAI is the given server. Each test finds the server as it began; since all tests share
  * it, they run one after the other.
  */
-export function sharedNodeWithOpenAi<Context>(test: TestFn<Context>, server: VendorServer): SharedNode {
+export function sharedNodeWithOpenAi<Context>(
+  test: TestFn<Context>,
+  server: VendorServer,
+  environment: Readonly<Record<string, string>> = {},
+): SharedNode {
   test.serial.beforeEach('the vendor forgets', () => server.forget());
   return sharedNode(test, async (atEnd) => {
     await startVendor(atEnd, server);
-    return { environment: openAiAt(server) };
+    return { environment: { ...openAiAt(server), ...environment } };
   });
 }
 
