@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { type TenantNode } from '../support/servers/node.js';
+import { startTestNode, type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { register } from '../support/builders/tenants.js';
@@ -65,13 +65,16 @@ test('an open stream is broken off when its user signs out', async (t) => {
 });
 
 test('an open stream is broken off when its key expires', async (t) => {
-  const node = await shared.tenant(t);
+  // Of its own: its clock is set forward.
+  const node = await startTestNode(t);
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
-  const body = { name: 'ends soon', expiresInDays: 10 / 86_400 };
+  const body = { name: 'ends soon', expiresInDays: 60 / 86_400 };
   const made = await node.client.call('POST', '/api/keys', { token, tenant, body });
   const stream = await openStream(t, node, '/api/v3/llm/public/call', {
     'x-api-key': made.json.data.api_key,
   });
+  const other = await openStream(t, node, '/api/v3/llm/public/call', { 'x-api-key': node.bootstrap.api_key });
+  node.passMs(61_000);
   await eventually(() => stream.broken);
-  t.pass();
+  t.false(other.broken || other.ended, 'a stream of another key goes on');
 });

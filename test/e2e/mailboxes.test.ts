@@ -9,6 +9,7 @@ import {
   asOwner,
   createTrigger,
   executionsOf,
+  lookNow,
   type TestTrigger,
 } from '../support/builders/triggers.js';
 
@@ -63,7 +64,10 @@ test('a mailbox is looked into: what comes after the trigger runs once, also num
   t.false(server.mails[0]?.flags.has('\\Seen'), 'what was there before is left alone');
   const signIns = server.signIns;
   server.renumber();
-  await eventually(() => server.signIns > signIns, { ...patience, timeoutMs: 90_000 });
+  await eventually(async () => {
+    await lookNow(node);
+    return server.signIns > signIns;
+  }, patience);
   server.deliver(mailOf('three', 'third'));
   await eventually(async () => (await textsOf(node, trigger)).includes('third'), patience);
   t.deepEqual(await textsOf(node, trigger), ['first', 'second', 'third']);

@@ -1,7 +1,7 @@
 // Triggers of a tenant on a whole node, and the servers that their answers go to.
 import { createHmac, randomUUID } from 'node:crypto';
 import type { CallResult, Json } from '../clients/client.js';
-import { ownerView } from '../database/owner-view.js';
+import { tenantView } from '../database/owner-view.js';
 import type { TenantNode } from '../servers/node.js';
 
 export interface TestTrigger {
@@ -51,13 +51,17 @@ export async function addSecret(node: TenantNode, name: string, value: string): 
 }
 
 /** Lets the time of all buffers of the tenant be over. */
-export async function endBuffers({ databaseUrl, bootstrap }: TenantNode): Promise<void> {
-  const owner = await ownerView(databaseUrl);
-  await owner.query(
-    `update trigger_windows set due_at = now() - interval '2 seconds', look_at = now() where tenant_id = $1`,
-    [bootstrap.tenant_id],
-  );
-  await owner.end();
+export async function endBuffers(node: TenantNode): Promise<void> {
+  const rows = await tenantView(node);
+  await rows.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+  await rows.end();
+}
+
+/** Lets the time of the next look at each source of the tenant be now. */
+export async function lookNow(node: TenantNode): Promise<void> {
+  const rows = await tenantView(node);
+  await rows.query('update trigger_sources set due_at = now() where due_at > now()');
+  await rows.end();
 }
 
 export async function executionsOf(node: TenantNode, { id }: TestTrigger): Promise<Json[]> {
