@@ -43,6 +43,7 @@ async function trierOf(node: TestNode, expression: string, plan = 'enterprise'):
   };
 }
 
+// A node for each test: settings are tried, and clocks are set forward.
 test.serial('a padding to 400 MB is refused in a dry run, and the node goes on', async (t) => {
   const node = await startTestNode(t);
   for (const expression of [
