@@ -280,6 +280,20 @@ test('files keep to one reason to change', (t) => {
   t.deepEqual(long, []);
 });
 
+test('unit tests start no other process', (t) => {
+  const starting =
+    /^test\/support\/(?:database\/|servers\/(?:\w+-process|nodes|processes|program|redis|sandbox)\.ts$)/;
+  const wrong = tests.filter(
+    ({ path, imports, packages }) =>
+      path.startsWith('test/unit/') &&
+      (packages.includes('node:child_process') || imports.some((name) => starting.test(name))),
+  );
+  t.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
+
 test('folders are at most three levels deep: layer, subject, part', (t) => {
   const deep = [...platform, ...runtime]
     .filter(({ path }) => path.split('/').length > 5)

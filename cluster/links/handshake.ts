@@ -45,36 +45,41 @@ export async function greet(
 ): Promise<Greeted> {
   // The challenge, then the welcome or the refusal.
   const inbox = new Inbox(pipe, time, settings.timeoutMs, 2);
-  const challenge = await inbox.next();
-  if (challenge.frame?.$case !== 'challenge') throw unexpected(challenge);
-  const nonce = Buffer.from(random.id(), 'hex');
-  const { secret, self: from } = settings;
-  const transcript: Transcript = {
-    ...settings,
-    from,
-    to,
-    challenge: challenge.frame.value.nonce,
-    nonce,
-    binding: pipe.binding(),
-  };
-  const { cluster, protocolMin, protocolMax } = settings;
-  const proof = sign(secret, 'dialer', transcript);
-  pipe.write([
-    { frame: { $case: 'hello', value: { protocolMin, protocolMax, cluster, from, to, nonce, proof } } },
-  ]);
-  const answer = await inbox.next();
-  if (answer.frame?.$case !== 'welcome') throw unexpected(answer);
-  const { protocol } = answer.frame.value;
-  if (!equal(answer.frame.value.proof, sign(secret, 'listener', transcript, protocol))) {
-    throw new ClusterError('wrong_secret', `${to} ${secretMismatch}`, { process: to });
+  try {
+    const challenge = await inbox.next();
+    if (challenge.frame?.$case !== 'challenge') throw unexpected(challenge);
+    const nonce = Buffer.from(random.id(), 'hex');
+    const { secret, self: from } = settings;
+    const transcript: Transcript = {
+      ...settings,
+      from,
+      to,
+      challenge: challenge.frame.value.nonce,
+      nonce,
+      binding: pipe.binding(),
+    };
+    const { cluster, protocolMin, protocolMax } = settings;
+    const proof = sign(secret, 'dialer', transcript);
+    pipe.write([
+      { frame: { $case: 'hello', value: { protocolMin, protocolMax, cluster, from, to, nonce, proof } } },
+    ]);
+    const answer = await inbox.next();
+    if (answer.frame?.$case !== 'welcome') throw unexpected(answer);
+    const { protocol } = answer.frame.value;
+    if (!equal(answer.frame.value.proof, sign(secret, 'listener', transcript, protocol))) {
+      throw new ClusterError('wrong_secret', `${to} ${secretMismatch}`, { process: to });
+    }
+    if (protocol < protocolMin || protocol > protocolMax) {
+      throw new ClusterError(
+        'protocol_mismatch',
+        `${to} chose protocol version ${protocol}, which was not offered`,
+      );
+    }
+    return inbox.greeted(to, protocol);
+  } catch (error) {
+    inbox.stop();
+    throw error;
   }
-  if (protocol < protocolMin || protocol > protocolMax) {
-    throw new ClusterError(
-      'protocol_mismatch',
-      `${to} chose protocol version ${protocol}, which was not offered`,
-    );
-  }
-  return inbox.greeted(to, protocol);
 }
 
 /** Resolves once the dialer has proved itself; refuses and rejects otherwise. */
@@ -85,36 +90,41 @@ export async function receive(
   random: Random,
 ): Promise<Greeted> {
   const inbox = new Inbox(pipe, time, settings.timeoutMs, 1);
-  const challenge = Buffer.from(random.id(), 'hex');
-  pipe.write([{ frame: { $case: 'challenge', value: { nonce: challenge } } }]);
-  const hello = await inbox.next();
-  if (hello.frame?.$case !== 'hello') throw unexpected(hello);
-  const { from, to, cluster, nonce, proof, protocolMin, protocolMax } = hello.frame.value;
-  const { secret, purpose } = settings;
-  const offer = { cluster, purpose, protocolMin, protocolMax };
-  const transcript: Transcript = { ...offer, from, to, challenge, nonce, binding: pipe.binding() };
-  // The secret is checked first, so that an unproven peer learns nothing else.
-  if (
-    nonce.length < nonceBytes ||
-    cluster !== settings.cluster ||
-    !equal(proof, sign(secret, 'dialer', transcript))
-  ) {
-    throw refuse(pipe, 'wrong_secret', `${from} ${secretMismatch}`);
+  try {
+    const challenge = Buffer.from(random.id(), 'hex');
+    pipe.write([{ frame: { $case: 'challenge', value: { nonce: challenge } } }]);
+    const hello = await inbox.next();
+    if (hello.frame?.$case !== 'hello') throw unexpected(hello);
+    const { from, to, cluster, nonce, proof, protocolMin, protocolMax } = hello.frame.value;
+    const { secret, purpose } = settings;
+    const offer = { cluster, purpose, protocolMin, protocolMax };
+    const transcript: Transcript = { ...offer, from, to, challenge, nonce, binding: pipe.binding() };
+    // The secret is checked first, so that an unproven peer learns nothing else.
+    if (
+      nonce.length < nonceBytes ||
+      cluster !== settings.cluster ||
+      !equal(proof, sign(secret, 'dialer', transcript))
+    ) {
+      throw refuse(pipe, 'wrong_secret', `${from} ${secretMismatch}`);
+    }
+    const protocol = Math.min(protocolMax, settings.protocolMax);
+    if (protocol < Math.max(protocolMin, settings.protocolMin)) {
+      const supported = `${settings.protocolMin} to ${settings.protocolMax}`;
+      throw refuse(
+        pipe,
+        'protocol_mismatch',
+        `the dialer supports protocol versions ${protocolMin} to ${protocolMax}, the listener ${supported}`,
+      );
+    }
+    if (to !== settings.self)
+      throw refuse(pipe, 'wrong_process', `the dialer expected ${to}, but ${settings.self} listens here`);
+    const answer = sign(secret, 'listener', transcript, protocol);
+    pipe.write([{ frame: { $case: 'welcome', value: { protocol, proof: answer } } }]);
+    return inbox.greeted(from, protocol);
+  } catch (error) {
+    inbox.stop();
+    throw error;
   }
-  const protocol = Math.min(protocolMax, settings.protocolMax);
-  if (protocol < Math.max(protocolMin, settings.protocolMin)) {
-    const supported = `${settings.protocolMin} to ${settings.protocolMax}`;
-    throw refuse(
-      pipe,
-      'protocol_mismatch',
-      `the dialer supports protocol versions ${protocolMin} to ${protocolMax}, the listener ${supported}`,
-    );
-  }
-  if (to !== settings.self)
-    throw refuse(pipe, 'wrong_process', `the dialer expected ${to}, but ${settings.self} listens here`);
-  const answer = sign(secret, 'listener', transcript, protocol);
-  pipe.write([{ frame: { $case: 'welcome', value: { protocol, proof: answer } } }]);
-  return inbox.greeted(from, protocol);
 }
 
 const secretMismatch =
@@ -210,6 +220,11 @@ class Inbox {
       this.#waiting = { resolve, reject };
       this.#pass();
     });
+  }
+
+  /** The greeting failed for a reason that this side found, of which the pipe does not tell. */
+  stop(): void {
+    this.#timer.cancel();
   }
 
   greeted(peer: string, protocol: number): Greeted {

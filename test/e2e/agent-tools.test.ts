@@ -1,37 +1,24 @@
 // A turn with tools, from the door to the model, the tools and the books.
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { type Conversations, eventOf, startConversations } from '../support/servers/conversations.js';
-import { openAiAt } from '../support/clients/direct-calls.js';
+import { sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { httpTool } from '../support/builders/published-agents.js';
 import { answerJson, startMcpServer, startToolServer } from '../support/servers/tool-servers.js';
 import { calling, lastMessages, lastResults, saying } from '../support/builders/tool-turns.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 import { servedTime } from '../support/clocks/served-time.js';
 
-const undo: (() => Promise<void>)[] = [];
-const openai = new OpenAiServer();
-let node: TestNode;
-let talk: Conversations;
-
-test.serial.before(async () => {
-  await openai.start();
-  node = await startTestNode(
-    { teardown: (fn) => void undo.push(fn) },
-    { environment: { ...openAiAt(openai), DEFAULTS_FROM_CONTEXT_STRICT: 'on' } },
-  );
-  talk = await startConversations(node, 'openai.gpt-4.1-mini');
-});
-
-test.after.always(async () => {
-  for (const step of undo.toReversed()) await step();
-  await openai.stop();
-});
-
 const model = 'openai.gpt-4.1-mini';
+const openai = new OpenAiServer();
+const shared = sharedNodeWithOpenAi(test, openai, { DEFAULTS_FROM_CONTEXT_STRICT: 'on' });
+
+/** A tenant that talks to its agent. */
+const newTalk = async (t: ExecutionContext): Promise<Conversations> =>
+  startConversations(await shared.tenant(t), model);
 
 test.serial('tools get the bindings, the model never does, and readers see each call', async (t) => {
+  const talk = await newTalk(t);
   const http = await startToolServer(t, (_, response) => answerJson(response, { balance: 12 }));
   const server = await startMcpServer(t);
   const agentId = await talk.agent(model, {}, [
@@ -90,6 +77,7 @@ test.serial('tools get the bindings, the model never does, and readers see each 
 });
 
 test.serial('what a tool needs and nobody supplied is told to the model, and nobody is called', async (t) => {
+  const talk = await newTalk(t);
   const http = await startToolServer(t, (_, response) => answerJson(response, {}));
   const agentId = await talk.agent(model, {}, [httpTool('balance', `${http.url}/\${context.account}`)]);
   openai.script(calling(['balance', {}]), saying('I need your account.'));
@@ -100,6 +88,7 @@ test.serial('what a tool needs and nobody supplied is told to the model, and nob
 });
 
 test.serial('a cancel in the middle of a tool closes its connection and keeps the text', async (t) => {
+  const talk = await newTalk(t);
   let closed = 0;
   const slow = await startToolServer(t, (_, response) => {
     response.on('close', () => (closed += 1));
@@ -125,6 +114,7 @@ test.serial('a cancel in the middle of a tool closes its connection and keeps th
 });
 
 test.serial('quick replies come with the response where they were asked for', async (t) => {
+  const talk = await newTalk(t);
   const agentId = await talk.agent(model);
   const suggestion = calling(['suggest_quick_replies', { labels: ['Yes', 'No'] }]);
   openai.script({ ...suggestion, pieces: ['Shall I?'] });
@@ -146,6 +136,7 @@ test.serial('quick replies come with the response where they were asked for', as
 test.serial(
   'an agent that suggests no replies says that it takes nothing from who could show them',
   async (t) => {
+    const talk = await newTalk(t);
     const agentId = await talk.agent(model, { quick_replies_enabled: false });
     openai.script({ pieces: ['Plain.'] });
     const asked = { message: 'do it', capabilities: { blocks: ['cards', 'quick_replies'] } };

@@ -1,12 +1,15 @@
 // A secret of a trigger is approved for a place: an editor can change neither scheme nor host nor port of it.
 import test from 'ava';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { inviteToken, register } from '../support/builders/tenants.js';
 import { addSecret, asOwner, createTrigger } from '../support/builders/triggers.js';
 
+const shared = sharedNode(test);
+
 /** Calls of an editor whom the owner of the demo tenant invited. */
-async function editorOf(node: TestNode) {
+async function editorOf(node: TenantNode) {
   const tenant = node.bootstrap.tenant_id;
   const { email, token } = (await register(node)).user;
   await asOwner(node, 'POST', `/api/tenants/${tenant}/invites`, { email, role: 'editor' });
@@ -19,8 +22,8 @@ async function editorOf(node: TestNode) {
     node.client.call(method, path, { token, tenant, body });
 }
 
-test.serial('an editor changes nothing of where a callback sends a secret but the path', async (t) => {
-  const node = await startTestNode(t);
+test('an editor changes nothing of where a callback sends a secret but the path', async (t) => {
+  const node = await shared.tenant(t);
   const editor = await editorOf(node);
   await addSecret(node, 'token', 'value');
   const to = (url: string) => ({ execution: { callback: { url } } });
@@ -54,8 +57,8 @@ test.serial('an editor changes nothing of where a callback sends a secret but th
   t.is((await patch(to('https://crm.example.com/again'))).status, 403, 'approved before, and no longer');
 });
 
-test.serial('an editor changes neither the port of a mailbox nor its TLS', async (t) => {
-  const node = await startTestNode(t);
+test('an editor changes neither the port of a mailbox nor its TLS', async (t) => {
+  const node = await shared.tenant(t);
   const editor = await editorOf(node);
   await addSecret(node, 'mailbox', 'value');
   const imap = { host: 'mail.example.com', port: 993, user: 'support', secret_ref: 'mailbox' };
@@ -73,54 +76,50 @@ test.serial('an editor changes neither the port of a mailbox nor its TLS', async
   }
 });
 
-test.serial(
-  'a list of hosts lets an editor send a secret there over TLS, and not in the clear',
-  async (t) => {
-    const node = await startTestNode(t);
-    const editor = await editorOf(node);
-    const secret = {
-      name: 'listed',
-      value: 'v',
-      kind: 'generic',
-      allowed_hosts: ['crm.example.com', '127.0.0.1'],
-    };
-    t.is((await asOwner(node, 'POST', '/api/secrets', secret)).status, 201);
-    const create = (url: string) =>
-      editor('POST', '/api/triggers', {
-        agent_id: node.bootstrap.agent_id,
-        name: url,
-        trigger_type: 'webhook',
-        trigger_config: {
-          execution: { mode: 'async', callback: { url, auth: { type: 'bearer', secret_ref: 'listed' } } },
-        },
-      });
-    t.is((await create('https://crm.example.com:8443/')).status, 201);
-    t.is((await create('http://127.0.0.1:8080/')).status, 201, 'that does not leave the machine');
-    const refused = await create('http://crm.example.com/');
-    t.is(refused.status, 403);
-    t.regex(refused.json.message, /TLS/);
-  },
-);
+test('a list of hosts lets an editor send a secret there over TLS, and not in the clear', async (t) => {
+  const node = await shared.tenant(t);
+  const editor = await editorOf(node);
+  const secret = {
+    name: 'listed',
+    value: 'v',
+    kind: 'generic',
+    allowed_hosts: ['crm.example.com', '127.0.0.1'],
+  };
+  t.is((await asOwner(node, 'POST', '/api/secrets', secret)).status, 201);
+  const create = (url: string) =>
+    editor('POST', '/api/triggers', {
+      agent_id: node.bootstrap.agent_id,
+      name: url,
+      trigger_type: 'webhook',
+      trigger_config: {
+        execution: { mode: 'async', callback: { url, auth: { type: 'bearer', secret_ref: 'listed' } } },
+      },
+    });
+  t.is((await create('https://crm.example.com:8443/')).status, 201);
+  t.is((await create('http://127.0.0.1:8080/')).status, 201, 'that does not leave the machine');
+  const refused = await create('http://crm.example.com/');
+  t.is(refused.status, 403);
+  t.regex(refused.json.message, /TLS/);
+});
 
-test.serial(
-  'an approval of before, which named the host alone, holds for TLS on the usual port',
-  async (t) => {
-    const node = await startTestNode(t);
-    const editor = await editorOf(node);
-    await addSecret(node, 'token', 'value');
-    const made = (url: string) =>
-      createTrigger(node, {
-        execution: { mode: 'async', callback: { url, auth: { type: 'bearer', secret_ref: 'token' } } },
-      });
-    const usual = await made('https://crm.example.com/in');
-    const plain = await made('http://crm.example.com/in');
-    const owner = await ownerView(node.databaseUrl);
-    await owner.query("update triggers set approved = '{name:token crm.example.com}'");
-    await owner.end();
-    t.is((await editor('PATCH', `/api/triggers/${usual.id}`, { name: 'one' })).status, 200);
-    t.is((await editor('PATCH', `/api/triggers/${usual.id}`, { name: 'two' })).status, 200);
-    t.is((await editor('PATCH', `/api/triggers/${plain.id}`, { name: 'three' })).status, 403);
-    t.is((await asOwner(node, 'PATCH', `/api/triggers/${plain.id}`, { name: 'three' })).status, 200);
-    t.is((await editor('PATCH', `/api/triggers/${plain.id}`, { name: 'four' })).status, 200);
-  },
-);
+test('an approval of before, which named the host alone, holds for TLS on the usual port', async (t) => {
+  const node = await shared.tenant(t);
+  const editor = await editorOf(node);
+  await addSecret(node, 'token', 'value');
+  const made = (url: string) =>
+    createTrigger(node, {
+      execution: { mode: 'async', callback: { url, auth: { type: 'bearer', secret_ref: 'token' } } },
+    });
+  const usual = await made('https://crm.example.com/in');
+  const plain = await made('http://crm.example.com/in');
+  const owner = await ownerView(node.databaseUrl);
+  await owner.query("update triggers set approved = '{name:token crm.example.com}' where tenant_id = $1", [
+    node.bootstrap.tenant_id,
+  ]);
+  await owner.end();
+  t.is((await editor('PATCH', `/api/triggers/${usual.id}`, { name: 'one' })).status, 200);
+  t.is((await editor('PATCH', `/api/triggers/${usual.id}`, { name: 'two' })).status, 200);
+  t.is((await editor('PATCH', `/api/triggers/${plain.id}`, { name: 'three' })).status, 403);
+  t.is((await asOwner(node, 'PATCH', `/api/triggers/${plain.id}`, { name: 'three' })).status, 200);
+  t.is((await editor('PATCH', `/api/triggers/${plain.id}`, { name: 'four' })).status, 200);
+});

@@ -1,9 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { startToolServer } from '../support/servers/tool-servers.js';
 import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
+
+const shared = sharedNode(test);
 
 /** A receiver that takes requests and answers none, and says which of them its callers have given up. */
 async function silentReceiver(t: ExecutionContext) {
@@ -15,7 +18,7 @@ async function silentReceiver(t: ExecutionContext) {
   return { ...server, open };
 }
 
-async function answerUnderWay(t: ExecutionContext, node: TestNode) {
+async function answerUnderWay(t: ExecutionContext, node: TenantNode) {
   const receiver = await silentReceiver(t);
   const trigger = await createTrigger(node, {
     session_strategy: { mode: 'derive', fields: ['from'] },
@@ -37,8 +40,8 @@ async function answerUnderWay(t: ExecutionContext, node: TestNode) {
 }
 
 for (const verb of ['handoff', 'suspend']) {
-  test.serial(`an answer on its way out is broken off before a ${verb} is answered`, async (t) => {
-    const node = await startTestNode(t);
+  test(`an answer on its way out is broken off before a ${verb} is answered`, async (t) => {
+    const node = await shared.tenant(t);
     const { receiver, sessionId, delivery } = await answerUnderWay(t, node);
     const { status } = await asOwner(node, 'POST', `/api/v1/sessions/${sessionId}/${verb}`, {});
     t.is(status, 200);
@@ -53,8 +56,8 @@ for (const verb of ['handoff', 'suspend']) {
   });
 }
 
-test.serial('an answer on its way to somebody who is denied is broken off', async (t) => {
-  const node = await startTestNode(t);
+test('an answer on its way to somebody who is denied is broken off', async (t) => {
+  const node = await shared.tenant(t);
   const { receiver, delivery } = await answerUnderWay(t, node);
   await asOwner(node, 'POST', '/api/v1/consumers/ada%40example.com/deny', {});
   const failed = await eventually(async () => {

@@ -1,19 +1,21 @@
 import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode } from '../support/servers/node.js';
-import { ownerView } from '../support/database/owner-view.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import {
   addSecret,
   asOwner,
   createTrigger,
+  endBuffers,
   executionOf,
   executionsOf,
 } from '../support/builders/triggers.js';
 
-test.serial('an answer goes out in signed chunks, in order, each with its key and credential', async (t) => {
-  const node = await startTestNode(t);
+const shared = sharedNode(test);
+
+test('an answer goes out in signed chunks, in order, each with its key and credential', async (t) => {
+  const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   await addSecret(node, 'receiver', 'user:pass');
   const trigger = await createTrigger(node, {
@@ -71,8 +73,8 @@ test.serial('an answer goes out in signed chunks, in order, each with its key an
   );
 });
 
-test.serial('a failed chunk stops the rest and is visible, and a replay starts there', async (t) => {
-  const node = await startTestNode(t);
+test('a failed chunk stops the rest and is visible, and a replay starts there', async (t) => {
+  const node = await shared.tenant(t);
   let broken = true;
   const receiver = await startToolServer(t, (request, response) =>
     answerJson(response, {}, broken && String(request.headers['idempotency-key']).endsWith(':2') ? 400 : 200),
@@ -114,38 +116,35 @@ test.serial('a failed chunk stops the rest and is visible, and a replay starts t
   t.is(again.status, 409);
 });
 
-test.serial(
-  'an attempt that may be repeated is, with the same key, and the receiver says how soon',
-  async (t) => {
-    const node = await startTestNode(t);
-    const receiver = await startToolServer(t, (_request, response) => {
-      if (receiver.heard.length > 1) return answerJson(response, {});
-      response.writeHead(429, { 'retry-after': '1' });
-      response.end();
-    });
-    const trigger = await createTrigger(node, {
-      auth: { type: 'none' },
-      execution: { mode: 'async', callback: { url: receiver.url } },
-    });
-    const ack = await node.client.call('POST', trigger.path, { body: { message: 'once' } });
-    const execution = await eventually(async () => {
-      const found = await executionOf(node, trigger, ack.json.execution_id);
-      return found?.delivery_status === 'delivered' ? found : undefined;
-    });
-    t.deepEqual(
-      execution.deliveries.map((one: Record<string, unknown>) => [one['attempt'], one['status_code']]),
-      [
-        [1, 429],
-        [2, 200],
-      ],
-    );
-    t.is(receiver.heard[0]?.headers['idempotency-key'], receiver.heard[1]?.headers['idempotency-key']);
-  },
-);
+test('an attempt that may be repeated is, with the same key, and the receiver says how soon', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => {
+    if (receiver.heard.length > 1) return answerJson(response, {});
+    response.writeHead(429, { 'retry-after': '1' });
+    response.end();
+  });
+  const trigger = await createTrigger(node, {
+    auth: { type: 'none' },
+    execution: { mode: 'async', callback: { url: receiver.url } },
+  });
+  const ack = await node.client.call('POST', trigger.path, { body: { message: 'once' } });
+  const execution = await eventually(async () => {
+    const found = await executionOf(node, trigger, ack.json.execution_id);
+    return found?.delivery_status === 'delivered' ? found : undefined;
+  });
+  t.deepEqual(
+    execution.deliveries.map((one: Record<string, unknown>) => [one['attempt'], one['status_code']]),
+    [
+      [1, 429],
+      [2, 200],
+    ],
+  );
+  t.is(receiver.heard[0]?.headers['idempotency-key'], receiver.heard[1]?.headers['idempotency-key']);
+});
 
 /** A trigger that gathers each user's messages. Its windows are longer than a test: they end by being full, or when told to. */
 async function startBuffering(t: ExecutionContext, buffer: Readonly<Record<string, unknown>>) {
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, {
     auth: { type: 'none' },
@@ -159,7 +158,7 @@ async function startBuffering(t: ExecutionContext, buffer: Readonly<Record<strin
   return { node, receiver, trigger };
 }
 
-test.serial('messages that come together are answered together', async (t) => {
+test('messages that come together are answered together', async (t) => {
   const { node, receiver, trigger } = await startBuffering(t, { max_messages: 3, concat_separator: ' | ' });
   const send = (user: string, message: string, headers = {}) =>
     node.client.call('POST', trigger.path, { body: { user, message }, headers });
@@ -179,9 +178,7 @@ test.serial('messages that come together are answered together', async (t) => {
       what: text,
     });
   // Only now is the window over, however long the sending took.
-  const owner = await ownerView(node.databaseUrl);
-  t.teardown(() => owner.end());
-  await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+  await endBuffers(node);
   await answerOf('echo: one | two');
   for (const message of ['x', 'y', 'z']) await send('b', message);
   await answerOf('echo: x | y | z');
@@ -197,7 +194,7 @@ test.serial('messages that come together are answered together', async (t) => {
   );
 });
 
-test.serial('of messages that come all at once no buffer takes more than it should', async (t) => {
+test('of messages that come all at once no buffer takes more than it should', async (t) => {
   const { node, receiver, trigger } = await startBuffering(t, { max_messages: 5 });
   const messages = Array.from({ length: 20 }, (_, index) => `m${index}`);
   const acks = await Promise.all(
@@ -216,25 +213,22 @@ test.serial('of messages that come all at once no buffer takes more than it shou
   t.deepEqual(sorted(runs.flat()), sorted(messages));
 });
 
-test.serial(
-  'a receiver that points somewhere else is not followed, and nothing of the answer goes there',
-  async (t) => {
-    const node = await startTestNode(t);
-    const other = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const receiver = await startToolServer(t, (_request, response) => {
-      response.writeHead(307, { location: other.url }).end();
-    });
-    const trigger = await createTrigger(node, {
-      auth: { type: 'none' },
-      execution: { mode: 'async', callback: { url: receiver.url } },
-    });
-    const ack = await node.client.call('POST', trigger.path, { body: { message: 'hi' } });
-    const execution = await eventually(async () => {
-      const found = await executionOf(node, trigger, ack.json.execution_id);
-      return found?.delivery_status === 'delivery_failed' ? found : undefined;
-    });
-    t.like(execution.deliveries, [{ chunk: 1, attempt: 1, status_code: 307 }]);
-    t.is(receiver.heard.length, 1);
-    t.is(other.heard.length, 0);
-  },
-);
+test('a receiver that points somewhere else is not followed, and nothing of the answer goes there', async (t) => {
+  const node = await shared.tenant(t);
+  const other = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const receiver = await startToolServer(t, (_request, response) => {
+    response.writeHead(307, { location: other.url }).end();
+  });
+  const trigger = await createTrigger(node, {
+    auth: { type: 'none' },
+    execution: { mode: 'async', callback: { url: receiver.url } },
+  });
+  const ack = await node.client.call('POST', trigger.path, { body: { message: 'hi' } });
+  const execution = await eventually(async () => {
+    const found = await executionOf(node, trigger, ack.json.execution_id);
+    return found?.delivery_status === 'delivery_failed' ? found : undefined;
+  });
+  t.like(execution.deliveries, [{ chunk: 1, attempt: 1, status_code: 307 }]);
+  t.is(receiver.heard.length, 1);
+  t.is(other.heard.length, 0);
+});

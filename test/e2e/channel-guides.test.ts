@@ -3,17 +3,23 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { startMailNode } from '../support/servers/mails.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
-import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { sharedMailNode } from '../support/servers/mails.js';
+import type { TenantNode } from '../support/servers/node.js';
+import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
 import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
 
 const run = promisify(execFile);
 
+let meta: ToolServer;
+const shared = sharedMailNode(test, async (atEnd) => {
+  meta = await startToolServer(atEnd, (_request, response) => answerJson(response, {}));
+  return { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } };
+});
+
 /** Runs what the guide tells its reader to run, and answers what was printed. */
 async function follow(
   guide: string,
-  node: TestNode,
+  node: TenantNode,
   trigger: TestTrigger,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<readonly string[]> {
@@ -35,15 +41,15 @@ async function follow(
   return printed;
 }
 
-test.serial('what the guide to signed webhooks says works', async (t) => {
-  const node = await startTestNode(t);
+test('what the guide to signed webhooks says works', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { context_mapping: { customer: '$.customer.name' } });
   const [answer = ''] = await follow('send-a-signed-webhook', node, trigger);
   t.is(JSON.parse(answer).agent_response, 'echo: Where is my order?');
 });
 
-test.serial('what the guide to Twilio says works', async (t) => {
-  const node = await startTestNode(t);
+test('what the guide to Twilio says works', async (t) => {
+  const node = await shared.tenant(t);
   await addSecret(node, 'twilio', 'AC1:token');
   const trigger = await createTrigger(node, {
     channel: { type: 'twilio', auth: { type: 'basic', secret_ref: 'twilio' } },
@@ -52,9 +58,8 @@ test.serial('what the guide to Twilio says works', async (t) => {
   t.is(answer, '<Response><Message>echo: Hello</Message></Response>');
 });
 
-test.serial('what the guide to WhatsApp says works', async (t) => {
-  const meta = await startToolServer(t, (_request, response) => answerJson(response, {}));
-  const node = await startTestNode(t, { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } });
+test('what the guide to WhatsApp says works', async (t) => {
+  const node = await shared.tenant(t);
   await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAA', app_secret: 'shh' }));
   const trigger = await createTrigger(node, {
     channel: { type: 'whatsapp_cloud', auth: { type: 'bearer', secret_ref: 'whatsapp' } },
@@ -66,8 +71,8 @@ test.serial('what the guide to WhatsApp says works', async (t) => {
   t.is((await executionsOf(node, trigger)).length, 1);
 });
 
-test.serial('what the guide to mail says works', async (t) => {
-  const node = await startMailNode(t);
+test('what the guide to mail says works', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
   await follow('mail-channel', node, trigger, { MAIL_PORT: String(node.mailPort) });
   const [execution] = await eventually(async () => {

@@ -149,6 +149,7 @@ test.serial('npm run cluster starts whole nodes, says where they are, and stops 
 });
 
 test.serial('the cluster endpoint needs the operator token and shows a node that is alone', async (t) => {
+  // The others of this file are processes.
   const { client, bootstrap } = await startTestNode(t);
   t.is((await client.call('GET', '/api/v1/cluster')).status, 401);
   t.is((await client.call('GET', '/api/v1/cluster', { key: bootstrap.api_key })).status, 401);

@@ -1,30 +1,28 @@
 import Anthropic from '@anthropic-ai/sdk';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import OpenAI from 'openai';
-import { booksOf, openAiAt, setPlan, startVendor } from '../support/clients/direct-calls.js';
-import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
+import { booksOf, setPlan, sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
+import { operatorToken, type TenantNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
+const server = new OpenAiServer();
+const shared = sharedNodeWithOpenAi(test, server);
+
 // The vendors' own unmodified clients, with nothing changed but the address and the key.
-function openai({ node, bootstrap }: TestNode): OpenAI {
+function openai({ node, bootstrap }: TenantNode): OpenAI {
   return new OpenAI({ apiKey: bootstrap.api_key, baseURL: `${node.baseUrl}/v1`, maxRetries: 0 });
 }
 
-function anthropic({ node, bootstrap }: TestNode): Anthropic {
+function anthropic({ node, bootstrap }: TenantNode): Anthropic {
   return new Anthropic({ apiKey: bootstrap.api_key, baseURL: node.baseUrl, maxRetries: 0 });
 }
 
 const question = [{ role: 'user' as const, content: 'Hello there' }];
 
-async function nodeWithVendor(t: ExecutionContext): Promise<{ node: TestNode; server: OpenAiServer }> {
-  const server = await startVendor(t, new OpenAiServer());
-  return { server, node: await startTestNode(t, { environment: openAiAt(server) }) };
-}
-
 test.serial(
   "OpenAI's client lists models and gets whole and streamed answers, which are booked",
   async (t) => {
-    const { node, server } = await nodeWithVendor(t);
+    const node = await shared.tenant(t);
     const client = openai(node);
     const ids = (await client.models.list()).data.map(({ id }) => id);
     t.true(ids.includes('openai.gpt-4.1-mini') && ids.includes('sim.echo'));
@@ -53,7 +51,7 @@ test.serial(
 );
 
 test.serial("OpenAI's client gets tool calls from the vendor", async (t) => {
-  const { node, server } = await nodeWithVendor(t);
+  const node = await shared.tenant(t);
   server.script({ toolCalls: [{ id: 'call_a', name: 'weather', args: ['{"city":', '"Rome"}'] }] });
   const answer = await openai(node).chat.completions.create({
     model: 'openai.gpt-4.1-mini',
@@ -69,7 +67,7 @@ test.serial("OpenAI's client gets tool calls from the vendor", async (t) => {
 });
 
 test.serial("Anthropic's client gets whole and streamed answers", async (t) => {
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   const client = anthropic(node);
   const wish = { model: 'sim.echo', max_tokens: 100, messages: question };
   const whole = await client.messages.create(wish);
@@ -89,7 +87,7 @@ const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 test.serial('images reach models that can see, from both clients, and are refused for others', async (t) => {
-  const { node, server } = await nodeWithVendor(t);
+  const node = await shared.tenant(t);
   const url = `data:image/png;base64,${pixel}`;
   const seen = (): unknown => server.requests.at(-1)?.body['messages'];
   const words = { type: 'text' as const, text: 'what is it' };
@@ -115,7 +113,7 @@ test.serial('images reach models that can see, from both clients, and are refuse
 });
 
 test.serial('more tokens than a model can write are asked for as its own most', async (t) => {
-  const { node, server } = await nodeWithVendor(t);
+  const node = await shared.tenant(t);
   const asked = { model: 'openai.gpt-4.1-mini', messages: question };
   await openai(node).chat.completions.create({ ...asked, max_completion_tokens: 100_000_000 });
   t.is(server.requests.at(-1)?.body['max_completion_tokens'], 32_768);
@@ -124,7 +122,7 @@ test.serial('more tokens than a model can write are asked for as its own most', 
 });
 
 test.serial('refusals come in the form of the door, with the code of the platform', async (t) => {
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   const stranger = new OpenAI({
     apiKey: 'svc_live_wrong',
     baseURL: `${node.node.baseUrl}/v1`,

@@ -2,6 +2,7 @@ import test from 'ava';
 import { startShop } from '../support/servers/databases.js';
 import { startTestNode } from '../support/servers/node.js';
 
+// A node for each test: they differ in a setting.
 test.serial(
   'a tenant configures a database on this machine, tries it and reads its schema where loopback is allowed',
   async (t) => {

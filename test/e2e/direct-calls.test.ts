@@ -2,9 +2,12 @@ import test from 'ava';
 import { ask, booksOf, framesOf, sumOf } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 
-test.serial('a call is answered whole, in the specified form, by key and by token', async (t) => {
-  const node = await startTestNode(t);
+const shared = sharedNode(test);
+
+test('a call is answered whole, in the specified form, by key and by token', async (t) => {
+  const node = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
   const answer = await ask(node, { model: 'sim.echo' });
   t.is(answer.status, 200, answer.text);
@@ -52,8 +55,8 @@ test.serial('a call is answered whole, in the specified form, by key and by toke
   );
 });
 
-test.serial('a streamed call gives a chunk for each word and the usage at the end', async (t) => {
-  const node = await startTestNode(t);
+test('a streamed call gives a chunk for each word and the usage at the end', async (t) => {
+  const node = await shared.tenant(t);
   const answer = await ask(node, { model: 'sim.echo', stream: true });
   t.is(answer.status, 200);
   t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
@@ -71,8 +74,8 @@ test.serial('a streamed call gives a chunk for each word and the usage at the en
   t.is((await booksOf(node)).counted, 5 + 5002);
 });
 
-test.serial('auto says which model it chose and why', async (t) => {
-  const node = await startTestNode(t);
+test('auto says which model it chose and why', async (t) => {
+  const node = await shared.tenant(t);
   const { json } = await ask(node, {});
   t.regex(json.model, /^sim\./, 'where no vendor has a key, the one for trials answers');
   t.is(json.routing.is_auto_routed, true);
@@ -81,8 +84,8 @@ test.serial('auto says which model it chose and why', async (t) => {
   t.true(json.routing.reason.length > 0);
 });
 
-test.serial('a request that cannot be served is refused with the reason, and not booked', async (t) => {
-  const node = await startTestNode(t);
+test('a request that cannot be served is refused with the reason, and not booked', async (t) => {
+  const node = await shared.tenant(t);
   const refusals: readonly [Readonly<Record<string, unknown>>, number, string, string][] = [
     [{ query: undefined }, 400, 'missing_required_field', 'query'],
     [{ query: ' ' }, 400, 'validation_error', 'query'],
@@ -115,8 +118,8 @@ test.serial('a request that cannot be served is refused with the reason, and not
   t.is(fits.status, 200);
 });
 
-test.serial('the models are listed with tiers, prices and whether they can be called', async (t) => {
-  const node = await startTestNode(t);
+test('the models are listed with tiers, prices and whether they can be called', async (t) => {
+  const node = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
   const listed = await node.client.call('GET', '/api/v3/llm/models', { key });
   t.is(listed.json.count, listed.json.data.length);
@@ -130,7 +133,8 @@ test.serial('the models are listed with tiers, prices and whether they can be ca
   t.is((await node.client.call('GET', '/api/v3/llm/models', { token, tenant })).status, 200);
 });
 
-test.serial('without the demo seed there is no vendor for trials unless it is switched on', async (t) => {
+test('without the demo seed there is no vendor for trials unless it is switched on', async (t) => {
+  // Of its own: a setting is tried.
   const node = await startTestNode(t, { environment: { TROUPE_SIM: 'off' } });
   const { status, json } = await ask(node, { model: 'sim.echo' });
   t.is(status, 400);
@@ -139,44 +143,41 @@ test.serial('without the demo seed there is no vendor for trials unless it is sw
   t.is(auto.json.error, 'invalid_model', 'and nobody else has a key');
 });
 
-test.serial(
-  'of many calls at once, some left by their clients, every one is in the books to the token',
-  async (t) => {
-    const node = await startTestNode(t);
-    const call = async (at: number): Promise<number> => {
-      const leaving = new AbortController();
-      const model = at % 5 === 0 ? 'sim.lorem-50-20' : 'sim.echo';
-      try {
-        const response = await fetch(`${node.node.baseUrl}/api/v3/llm/public/call`, {
-          method: 'POST',
-          headers: { 'x-api-key': node.bootstrap.api_key, 'content-type': 'application/json' },
-          body: JSON.stringify({ query: `call ${at}`, model, stream: at % 2 === 0 }),
-          signal: leaving.signal,
-        });
-        if (at % 10 === 0) leaving.abort();
-        await response.text();
-        return response.status;
-      } catch {
-        // This client left.
-        return 499;
-      }
-    };
-    const statuses = await Promise.all(Array.from({ length: 300 }, (_, at) => call(at)));
-    t.is(statuses.filter((status) => status === 200).length, 270);
-    const books = await eventually(
-      async () => {
-        const now = await booksOf(node);
-        return now.rows.every(({ outcome }) => outcome !== null) ? now : undefined;
-      },
-      { timeoutMs: 30_000 },
-    );
-    t.is(books.rows.length, 300);
-    t.is(books.rows.filter(({ outcome }) => outcome === 'cancelled').length, 30);
-    const { input, output } = sumOf(books.rows);
-    t.is(books.counted, input + output);
-    t.is(
-      (await node.client.call('GET', '/api/quota', { key: node.bootstrap.api_key })).json.quota.used,
-      input + output,
-    );
-  },
-);
+test('of many calls at once, some left by their clients, every one is in the books to the token', async (t) => {
+  const node = await shared.tenant(t);
+  const call = async (at: number): Promise<number> => {
+    const leaving = new AbortController();
+    const model = at % 5 === 0 ? 'sim.lorem-50-20' : 'sim.echo';
+    try {
+      const response = await fetch(`${node.node.baseUrl}/api/v3/llm/public/call`, {
+        method: 'POST',
+        headers: { 'x-api-key': node.bootstrap.api_key, 'content-type': 'application/json' },
+        body: JSON.stringify({ query: `call ${at}`, model, stream: at % 2 === 0 }),
+        signal: leaving.signal,
+      });
+      if (at % 10 === 0) leaving.abort();
+      await response.text();
+      return response.status;
+    } catch {
+      // This client left.
+      return 499;
+    }
+  };
+  const statuses = await Promise.all(Array.from({ length: 300 }, (_, at) => call(at)));
+  t.is(statuses.filter((status) => status === 200).length, 270);
+  const books = await eventually(
+    async () => {
+      const now = await booksOf(node);
+      return now.rows.every(({ outcome }) => outcome !== null) ? now : undefined;
+    },
+    { timeoutMs: 30_000 },
+  );
+  t.is(books.rows.length, 300);
+  t.is(books.rows.filter(({ outcome }) => outcome === 'cancelled').length, 30);
+  const { input, output } = sumOf(books.rows);
+  t.is(books.counted, input + output);
+  t.is(
+    (await node.client.call('GET', '/api/quota', { key: node.bootstrap.api_key })).json.quota.used,
+    input + output,
+  );
+});

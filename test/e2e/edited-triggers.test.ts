@@ -2,11 +2,19 @@
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
-import { ownerView } from '../support/database/owner-view.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { publishAgent } from '../support/builders/published-agents.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
-import { asOwner, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
+import {
+  asOwner,
+  createTrigger,
+  endBuffers,
+  executionsOf,
+  type TestTrigger,
+} from '../support/builders/triggers.js';
+
+const shared = sharedNode(test);
 
 /** Looks count in the user's window. */
 const seldom = { everyMs: 300 };
@@ -21,13 +29,7 @@ const buffered = (url: string) => ({
   },
 });
 
-async function endWindows({ databaseUrl }: TestNode): Promise<void> {
-  const owner = await ownerView(databaseUrl);
-  await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
-  await owner.end();
-}
-
-const ended = (node: TestNode, trigger: TestTrigger, message: string) =>
+const ended = (node: TenantNode, trigger: TestTrigger, message: string) =>
   eventually(
     async () =>
       (await executionsOf(node, trigger)).find(
@@ -36,97 +38,82 @@ const ended = (node: TestNode, trigger: TestTrigger, message: string) =>
     { ...seldom, what: `the end of ${message}` },
   );
 
-test.serial(
-  'a message that waits runs with the agent of its session, later ones with the new agent',
-  async (t) => {
-    const node = await startTestNode(t);
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const trigger = await createTrigger(node, buffered(receiver.url));
-    const send = (message: string) =>
-      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
-    await send('one');
-    await send('two');
-    const first = await ended(node, trigger, 'one\ntwo');
-    await send('three');
-    const other = await publishAgent(node.client, node.bootstrap, { model: 'sim.echo' });
-    t.is((await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id: other })).status, 200);
-    await endWindows(node);
-    const waited = await ended(node, trigger, 'three');
-    t.like(waited, { status: 'completed', session_id: first.session_id });
-    await send('four');
-    await send('five');
-    const later = await ended(node, trigger, 'four\nfive');
-    t.like(later, { status: 'completed', agent_id: other });
-    t.not(later.session_id, first.session_id);
-  },
-);
+test('a message that waits runs with the agent of its session, later ones with the new agent', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const trigger = await createTrigger(node, buffered(receiver.url));
+  const send = (message: string) =>
+    node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+  await send('one');
+  await send('two');
+  const first = await ended(node, trigger, 'one\ntwo');
+  await send('three');
+  const other = await publishAgent(node.client, node.bootstrap, { model: 'sim.echo' });
+  t.is((await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id: other })).status, 200);
+  await endBuffers(node);
+  const waited = await ended(node, trigger, 'three');
+  t.like(waited, { status: 'completed', session_id: first.session_id });
+  await send('four');
+  await send('five');
+  const later = await ended(node, trigger, 'four\nfive');
+  t.like(later, { status: 'completed', agent_id: other });
+  t.not(later.session_id, first.session_id);
+});
 
-test.serial(
-  'a message that waits runs though its trigger was switched off, and none comes after it',
-  async (t) => {
-    const node = await startTestNode(t);
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const trigger = await createTrigger(node, buffered(receiver.url));
-    const send = (message: string) =>
-      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
-    t.is((await send('one')).status, 202);
-    await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
-    t.is((await send('two')).status, 409);
-    await endWindows(node);
-    t.is((await ended(node, trigger, 'one')).status, 'completed');
-    await eventually(() => receiver.heard.length === 1);
-  },
-);
+test('a message that waits runs though its trigger was switched off, and none comes after it', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const trigger = await createTrigger(node, buffered(receiver.url));
+  const send = (message: string) =>
+    node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+  t.is((await send('one')).status, 202);
+  await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
+  t.is((await send('two')).status, 409);
+  await endBuffers(node);
+  t.is((await ended(node, trigger, 'one')).status, 'completed');
+  await eventually(() => receiver.heard.length === 1);
+});
 
-test.serial(
-  'messages that wait run ahead of the first that comes after their buffer was switched off',
-  async (t) => {
-    const node = await startTestNode(t);
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const trigger = await createTrigger(node, buffered(receiver.url));
-    const send = (message: string) =>
-      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
-    t.is((await send('one')).json.status, 'buffered');
-    const trigger_config = { execution: { message_buffer: { enabled: false } } };
-    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { trigger_config });
-    t.is((await send('two')).json.status, 'accepted');
-    const two = await ended(node, trigger, 'two');
-    const one = await ended(node, trigger, 'one');
-    t.is(one.session_id, two.session_id);
-    await eventually(() => receiver.heard.length === 2);
-    t.deepEqual(
-      receiver.heard.map(({ headers }) => headers['idempotency-key']),
-      [one, two].map(({ id }) => `${String(id)}:1`),
+test('messages that wait run ahead of the first that comes after their buffer was switched off', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const trigger = await createTrigger(node, buffered(receiver.url));
+  const send = (message: string) =>
+    node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+  t.is((await send('one')).json.status, 'buffered');
+  const trigger_config = { execution: { message_buffer: { enabled: false } } };
+  await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { trigger_config });
+  t.is((await send('two')).json.status, 'accepted');
+  const two = await ended(node, trigger, 'two');
+  const one = await ended(node, trigger, 'one');
+  t.is(one.session_id, two.session_id);
+  await eventually(() => receiver.heard.length === 2);
+  t.deepEqual(
+    receiver.heard.map(({ headers }) => headers['idempotency-key']),
+    [one, two].map(({ id }) => `${String(id)}:1`),
+  );
+});
+
+test('an answer that waits goes where the trigger says now, signed with both of its secrets', async (t) => {
+  const node = await shared.tenant(t);
+  const away = await startToolServer(t, (_request, response) => answerJson(response, {}, 503));
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const trigger = await createTrigger(node, {
+    auth: { type: 'none' },
+    execution: { mode: 'async', callback: { url: away.url } },
+  });
+  await node.client.call('POST', trigger.path, { body: { message: 'hi' } });
+  await eventually(() => away.heard.length === 1);
+  const rotated = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/rotate-secret`, {
+    grace_seconds: 600,
+  });
+  await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+    trigger_config: { execution: { callback: { url: receiver.url } } },
+  });
+  const [arrived] = await eventually(() => (receiver.heard.length > 0 ? receiver.heard : undefined), seldom);
+  t.is(arrived?.headers['idempotency-key'], away.heard[0]?.headers['idempotency-key']);
+  for (const secret of [trigger.secret, String(rotated.json.data.webhook_secret)])
+    t.notThrows(() =>
+      new Webhook(secret).verify(arrived?.body ?? '', arrived?.headers as Record<string, string>),
     );
-  },
-);
-
-test.serial(
-  'an answer that waits goes where the trigger says now, signed with both of its secrets',
-  async (t) => {
-    const node = await startTestNode(t);
-    const away = await startToolServer(t, (_request, response) => answerJson(response, {}, 503));
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const trigger = await createTrigger(node, {
-      auth: { type: 'none' },
-      execution: { mode: 'async', callback: { url: away.url } },
-    });
-    await node.client.call('POST', trigger.path, { body: { message: 'hi' } });
-    await eventually(() => away.heard.length === 1);
-    const rotated = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/rotate-secret`, {
-      grace_seconds: 600,
-    });
-    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
-      trigger_config: { execution: { callback: { url: receiver.url } } },
-    });
-    const [arrived] = await eventually(
-      () => (receiver.heard.length > 0 ? receiver.heard : undefined),
-      seldom,
-    );
-    t.is(arrived?.headers['idempotency-key'], away.heard[0]?.headers['idempotency-key']);
-    for (const secret of [trigger.secret, String(rotated.json.data.webhook_secret)])
-      t.notThrows(() =>
-        new Webhook(secret).verify(arrived?.body ?? '', arrived?.headers as Record<string, string>),
-      );
-  },
-);
+});

@@ -18,6 +18,7 @@ async function statusesOf(count: number, ask: () => Promise<{ status: number }>)
 const count = (statuses: readonly number[], wanted: number): number =>
   statuses.filter((status) => status === wanted).length;
 
+// A node for each test: one sets its clock forward, and the other counts what strangers send from one address.
 test.serial('invented keys are 401, then 429 by address, and lock no right key out', async (t) => {
   const { client, bootstrap, passMs } = await startTestNode(t);
   const guess = () =>

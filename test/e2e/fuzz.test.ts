@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import type { Operation } from '../../src/http/operations/index.js';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { anyText } from '../support/builders/any-text.js';
 
 const runsPerOperation = Number(process.env['TROUPE_FUZZ_RUNS'] ?? 25);
 
@@ -35,7 +36,7 @@ function mayFail(operation: Operation, code: unknown): boolean {
 }
 
 const hostileText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  anyText({ maxLength: 40 }),
   fc.constantFrom(
     '',
     '\0',

@@ -26,7 +26,7 @@ async function trierOf(node: TestNode, expression: string, plan = 'enterprise'):
       tenant: tenant.tenantId,
       ...(body === undefined ? {} : { body }),
     });
-  const agent = await asOwner('POST', '/api/agents', { name: 'answers', model: 'sim-1' });
+  const agent = await asOwner('POST', '/api/agents', { name: 'answers' });
   if (agent.status !== 201) throw new Error(agent.text);
   const published = await asOwner('POST', `/api/agents/${agent.json.data.id}/publish`);
   if (published.status !== 200) throw new Error(published.text);
@@ -43,6 +43,7 @@ async function trierOf(node: TestNode, expression: string, plan = 'enterprise'):
   };
 }
 
+// A node for each test: settings are tried, and clocks are set forward.
 test.serial('a padding to 400 MB is refused in a dry run, and the node goes on', async (t) => {
   const node = await startTestNode(t);
   for (const expression of [

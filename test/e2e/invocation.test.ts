@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { derivedSessionId } from '../../src/conversations/invocation/index.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
 
+const shared = sharedNode(test);
+
 interface House {
-  readonly node: TestNode;
+  readonly node: TenantNode;
   readonly own: TestTenant;
   readonly agentId: string;
 }
 
-async function newHouse(t: { teardown(fn: () => Promise<void>): void }): Promise<House> {
-  const node = await startTestNode(t);
+async function newHouse(t: ExecutionContext): Promise<House> {
+  const node = await shared.tenant(t);
   const own = await makeTenant(node);
   const owner = { token: own.users.owner.token, tenant: own.tenantId };
   const body = { name: 'echo', llm_config: { model: 'sim.echo' } };
@@ -60,55 +63,49 @@ const integrationFields = {
   metadata: { trace_id: 'tr-1', token: 'planted-token' },
 };
 
-test.serial(
-  'what an integration declares takes effect, is kept without its secrets, and is shown again',
-  async (t) => {
-    const house = await newHouse(t);
-    const { client } = house.node;
-    const key = house.own.keys.admin;
-    const seen = await turn(house, integrationFields);
-    t.is(seen.status, 200);
-    t.deepEqual(seen.event('metadata')['accepted_fields'], [
-      'message',
-      'consumer_key',
-      'context',
-      'bindings',
-      'metadata',
-      'consumer_display_name',
-    ]);
-    t.deepEqual(seen.event('metadata')['ignored_fields'], []);
-    t.is(seen.event('response')['content'], 'echo: hello');
-    t.is(seen.event('done')['outcome'], 'COMPLETED');
-    const session = String(seen.event('metadata')['session_id']);
+test('what an integration declares takes effect, is kept without its secrets, and is shown again', async (t) => {
+  const house = await newHouse(t);
+  const { client } = house.node;
+  const key = house.own.keys.admin;
+  const seen = await turn(house, integrationFields);
+  t.is(seen.status, 200);
+  t.deepEqual(seen.event('metadata')['accepted_fields'], [
+    'message',
+    'consumer_key',
+    'context',
+    'bindings',
+    'metadata',
+    'consumer_display_name',
+  ]);
+  t.deepEqual(seen.event('metadata')['ignored_fields'], []);
+  t.is(seen.event('response')['content'], 'echo: hello');
+  t.is(seen.event('done')['outcome'], 'COMPLETED');
+  const session = String(seen.event('metadata')['session_id']);
 
-    const { json: history } = await client.call('GET', `/api/v1/sessions/${session}/messages`, { key });
-    t.deepEqual(history.data[0].declared_context, { city: 'Lima', api_key: '[REDACTED]', _case: 7 });
-    const found = await client.call('GET', '/api/v1/executions?trace_id=tr-1', { key });
-    t.is(found.json.count, 1);
-    t.deepEqual(found.json.data[0].metadata, { trace_id: 'tr-1', token: '[REDACTED]' });
-    const detail = await client.call('GET', `/api/v1/executions/${found.json.data[0].id}`, { key });
-    for (const planted of ['planted-value', 'planted-binding', 'planted-token'])
-      t.false(
-        [seen.text, JSON.stringify(history), found.text, detail.text].join().includes(planted),
-        planted,
-      );
+  const { json: history } = await client.call('GET', `/api/v1/sessions/${session}/messages`, { key });
+  t.deepEqual(history.data[0].declared_context, { city: 'Lima', api_key: '[REDACTED]', _case: 7 });
+  const found = await client.call('GET', '/api/v1/executions?trace_id=tr-1', { key });
+  t.is(found.json.count, 1);
+  t.deepEqual(found.json.data[0].metadata, { trace_id: 'tr-1', token: '[REDACTED]' });
+  const detail = await client.call('GET', `/api/v1/executions/${found.json.data[0].id}`, { key });
+  for (const planted of ['planted-value', 'planted-binding', 'planted-token'])
+    t.false([seen.text, JSON.stringify(history), found.text, detail.text].join().includes(planted), planted);
 
-    const consumer = await client.call('GET', '/api/v1/consumers/c-1', { key });
-    t.like(consumer.json.data, {
-      display_name: 'Ada',
-      channels: ['chat'],
-      total_sessions: 1,
-      total_turns: 1,
-      blocked: false,
-    });
-    const sessions = await client.call('GET', '/api/v1/consumers/c-1/sessions', { key });
-    t.is(sessions.json.data[0].session_id, session);
-    const listed = await client.call('GET', '/api/v1/sessions?consumer_key=c-1', { key });
-    t.deepEqual(sessions.json.data, listed.json.data, 'a session looks alike wherever it is listed');
-  },
-);
+  const consumer = await client.call('GET', '/api/v1/consumers/c-1', { key });
+  t.like(consumer.json.data, {
+    display_name: 'Ada',
+    channels: ['chat'],
+    total_sessions: 1,
+    total_turns: 1,
+    blocked: false,
+  });
+  const sessions = await client.call('GET', '/api/v1/consumers/c-1/sessions', { key });
+  t.is(sessions.json.data[0].session_id, session);
+  const listed = await client.call('GET', '/api/v1/sessions?consumer_key=c-1', { key });
+  t.deepEqual(sessions.json.data, listed.json.data, 'a session looks alike wherever it is listed');
+});
 
-test.serial('a person, and a key of less than an admin, declare nothing of it and are told so', async (t) => {
+test('a person, and a key of less than an admin, declare nothing of it and are told so', async (t) => {
   const house = await newHouse(t);
   const { own } = house;
   const person = { authorization: `Bearer ${own.users.owner.token}`, 'x-tenant-id': own.tenantId };
@@ -126,7 +123,7 @@ test.serial('a person, and a key of less than an admin, declare nothing of it an
   }
 });
 
-test.serial('a session belongs to the first identity that is declared, and to no other', async (t) => {
+test('a session belongs to the first identity that is declared, and to no other', async (t) => {
   const house = await newHouse(t);
   const first = await turn(house, {});
   const session_id = String(first.event('metadata')['session_id']);
@@ -140,7 +137,7 @@ test.serial('a session belongs to the first identity that is declared, and to no
   t.like(JSON.parse(unknown.text), { error: 'not_found' });
 });
 
-test.serial('a name that was given holds in the sessions that its person begins from then on', async (t) => {
+test('a name that was given holds in the sessions that its person begins from then on', async (t) => {
   const house = await newHouse(t);
   const nameIn = async (body: object): Promise<unknown> => {
     const id = String((await turn(house, body)).event('metadata')['session_id']);
@@ -155,7 +152,7 @@ test.serial('a name that was given holds in the sessions that its person begins 
   t.is(await nameIn({ consumer_key: 'c-2' }), null, 'somebody else');
 });
 
-test.serial('a session is derived from declared fields, and both ways to name one are refused', async (t) => {
+test('a session is derived from declared fields, and both ways to name one are refused', async (t) => {
   const house = await newHouse(t);
   const body = {
     context: { From: 'whatsapp:+49 171 555' },
@@ -174,7 +171,7 @@ test.serial('a session is derived from declared fields, and both ways to name on
   t.like(JSON.parse(refused.text), { error: 'VALIDATION_ERROR', details: { field: 'session_from' } });
 });
 
-test.serial('names that reach a prototype are dropped and reported, and the turn runs', async (t) => {
+test('names that reach a prototype are dropped and reported, and the turn runs', async (t) => {
   const house = await newHouse(t);
   const seen = await turn(
     house,
@@ -191,29 +188,26 @@ test.serial('names that reach a prototype are dropped and reported, and the turn
   t.is(seen.event('response')['content'], 'echo: hi');
 });
 
-test.serial(
-  'somebody who is denied is answered without a model, and is served again when allowed',
-  async (t) => {
-    const house = await newHouse(t);
-    const { client } = house.node;
-    const key = house.own.keys.admin;
-    const deny = '/api/v1/consumers/c-1/deny';
-    t.is((await client.call('POST', deny, { key, body: {} })).status, 200);
-    const blocked = await turn(house, { consumer_key: 'c-1' });
-    t.is(blocked.event('done')['outcome'], 'BLOCKED');
-    t.false(blocked.text.includes('echo:'));
-    await client.call('DELETE', deny, { key });
-    t.is((await turn(house, { consumer_key: 'c-1' })).event('done')['outcome'], 'COMPLETED');
-    const { json } = await client.call('GET', '/api/v1/executions', { key });
-    t.deepEqual(
-      json.data.map(({ status }: { status: string }) => status),
-      ['completed', 'blocked'],
-    );
-    const rows = async () => {
-      const answer = await client.call('GET', '/api/v1/executions?status=blocked', { key });
-      return answer.json.data[0]?.usage;
-    };
-    await eventually(async () => (await rows()) !== undefined);
-    t.is((await rows())?.total_tokens ?? 0, 0);
-  },
-);
+test('somebody who is denied is answered without a model, and is served again when allowed', async (t) => {
+  const house = await newHouse(t);
+  const { client } = house.node;
+  const key = house.own.keys.admin;
+  const deny = '/api/v1/consumers/c-1/deny';
+  t.is((await client.call('POST', deny, { key, body: {} })).status, 200);
+  const blocked = await turn(house, { consumer_key: 'c-1' });
+  t.is(blocked.event('done')['outcome'], 'BLOCKED');
+  t.false(blocked.text.includes('echo:'));
+  await client.call('DELETE', deny, { key });
+  t.is((await turn(house, { consumer_key: 'c-1' })).event('done')['outcome'], 'COMPLETED');
+  const { json } = await client.call('GET', '/api/v1/executions', { key });
+  t.deepEqual(
+    json.data.map(({ status }: { status: string }) => status),
+    ['completed', 'blocked'],
+  );
+  const rows = async () => {
+    const answer = await client.call('GET', '/api/v1/executions?status=blocked', { key });
+    return answer.json.data[0]?.usage;
+  };
+  await eventually(async () => (await rows()) !== undefined);
+  t.is((await rows())?.total_tokens ?? 0, 0);
+});

@@ -1,19 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import test from 'ava';
-import { type ParsedMail, simpleParser } from 'mailparser';
 import { eventually } from '../support/clocks/eventually.js';
 import { startMailServer } from '../support/servers/mail-server.js';
-import { sendMail, startMailNode } from '../support/servers/mails.js';
-import type { TestNode } from '../support/servers/node.js';
+import { answersOf, sendMail, startMailNode } from '../support/servers/mails.js';
 import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
-async function outbox({ dataDir }: TestNode): Promise<readonly ParsedMail[]> {
-  const folder = join(dataDir, 'outbox');
-  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml'));
-  return Promise.all(names.map(async (name) => simpleParser(await readFile(join(folder, name)))));
-}
-
+// A node for each test: they differ in how mail leaves.
 test.serial(
   'an answer is a reply in the thread, and an answer to it goes on in the same session',
   async (t) => {
@@ -28,7 +19,7 @@ test.serial(
       references: ['<before@example.com>'],
     });
     const [answer] = await eventually(async () => {
-      const mails = await outbox(node);
+      const mails = await answersOf(node, trigger);
       return mails.length > 0 && mails;
     });
     t.is(answer?.subject, 'Re: Rooms');

@@ -1,29 +1,40 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { createTransport } from 'nodemailer';
 import { lookUpIn, type Records, silentNameServer } from '../support/servers/dns-records.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startImapServer } from '../support/servers/imap-server.js';
-import { sendMail, startMailNode } from '../support/servers/mails.js';
-import { type TestNode } from '../support/servers/node.js';
+import { answersOf, sendMail, sharedMailNode } from '../support/servers/mails.js';
+import type { TenantNode } from '../support/servers/node.js';
 import { addSecret, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const publicText = publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
-const dkim = {
-  domainName: 'example.com',
+const dkimOf = (domainName: string) => ({
+  domainName,
   keySelector: 'k1',
   privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-};
-const checking = { TROUPE_MAIL_DOMAIN: 'agents.example', TROUPE_MAIL_SENDER_CHECK: 'dmarc' };
-const key: Records = { 'TXT k1._domainkey.example.com': [[`v=DKIM1; k=rsa; p=${publicText}`]] };
-const policy: Records = { 'TXT _dmarc.example.com': [['v=DMARC1; p=reject']] };
+});
+
+/** What is known of all domains; each test has a domain of its own. */
+const records: Records = {};
+// Tests follow each other: a mail that a busy machine does not read in time is told to come again.
+const shared = sharedMailNode(test, () => ({
+  environment: { TROUPE_MAIL_DOMAIN: 'agents.example', TROUPE_MAIL_SENDER_CHECK: 'dmarc' },
+  lookUp: lookUpIn(records),
+}));
+
+function publishKey(domain: string): void {
+  records[`TXT k1._domainkey.${domain}`] = [[`v=DKIM1; k=rsa; p=${publicText}`]];
+}
+
+function publishPolicy(domain: string): void {
+  records[`TXT _dmarc.${domain}`] = [['v=DMARC1; p=reject']];
+}
 
 /** Executions by what was written, once there are so many. */
-async function fates(node: TestNode, trigger: { id: string }, count: number) {
+async function fates(node: TenantNode, trigger: { id: string }, count: number) {
   const executions = await eventually(
     async () => {
       const found = await executionsOf(node, { ...trigger, secret: '', path: '' });
@@ -38,42 +49,47 @@ async function fates(node: TestNode, trigger: { id: string }, count: number) {
 }
 
 test.serial('a mail whose domain does not vouch for it runs nothing and is not answered', async (t) => {
-  const records: Records = { ...policy, 'TXT example.com': [['v=spf1 ip4:192.0.2.1 -all']] };
-  const node = await startMailNode(t, checking, { lookUp: lookUpIn(records) });
+  const node = await shared.tenant(t);
+  const from = 'Ada Lovelace <Ada@Forged.example>';
+  publishPolicy('forged.example');
+  records['TXT forged.example'] = [['v=spf1 ip4:192.0.2.1 -all']];
   const trigger = await createTrigger(node, {}, 'email');
   const to = `${trigger.id}@agents.example`;
   const messageId = '<same@example.com>';
-  t.is(await sendMail(node.mailPort, { to, text: 'forged', messageId }), 250);
+  t.is(await sendMail(node.mailPort, { to, from, text: 'forged', messageId }), 250);
   t.is(await sendMail(node.mailPort, { to, text: 'of nobody', from: 'x@unknown.example' }), 250);
   // The envelope is of a domain that vouches for this machine, and the sender that people see is another.
   records['TXT mallory.example'] = [['v=spf1 ip4:127.0.0.1 -all']];
   const envelope = { from: 'me@mallory.example', to: [to] };
-  t.is(await sendMail(node.mailPort, { to, text: 'borrowed', envelope }), 250);
+  t.is(await sendMail(node.mailPort, { to, from, text: 'borrowed', envelope }), 250);
   const found = await fates(node, trigger, 3);
   for (const text of ['forged', 'of nobody', 'borrowed']) {
     t.deepEqual(found.get(text), ['blocked', 'unauthenticated_sender'], text);
   }
   // The real mail with the Message-ID that the forger chose is no repeat.
-  records['TXT example.com'] = [['v=spf1 ip4:127.0.0.1 -all']];
-  t.is(await sendMail(node.mailPort, { to, text: 'real', messageId }), 250);
+  records['TXT forged.example'] = [['v=spf1 ip4:127.0.0.1 -all']];
+  t.is(await sendMail(node.mailPort, { to, from, text: 'real', messageId }), 250);
   t.deepEqual((await fates(node, trigger, 4)).get('real'), ['completed', undefined]);
   const answers = await eventually(async () => {
-    const names = (await readdir(join(node.dataDir, 'outbox'))).filter((name) => name.endsWith('.eml'));
-    return names.length > 0 && names;
+    const found = await answersOf(node, trigger);
+    return found.length > 0 && found;
   });
   t.is(answers.length, 1);
 });
 
 test.serial('a mail that its domain signed or sent is answered', async (t) => {
-  const records: Records = { ...policy, ...key };
-  const node = await startMailNode(t, checking, { lookUp: lookUpIn(records) });
+  const node = await shared.tenant(t);
+  const from = 'ada@signed.example';
+  const dkim = dkimOf('signed.example');
+  publishPolicy('signed.example');
+  publishKey('signed.example');
   const trigger = await createTrigger(node, { reply: false }, 'email');
   const to = `${trigger.id}@agents.example`;
-  t.is(await sendMail(node.mailPort, { to, text: 'signed', dkim }), 250);
-  delete records['TXT _dmarc.example.com'];
-  t.is(await sendMail(node.mailPort, { to, text: 'without a policy', dkim }), 250);
-  records['TXT example.com'] = [['v=spf1 ip4:127.0.0.1 -all']];
-  t.is(await sendMail(node.mailPort, { to, text: 'sent' }), 250);
+  t.is(await sendMail(node.mailPort, { to, from, text: 'signed', dkim }), 250);
+  delete records['TXT _dmarc.signed.example'];
+  t.is(await sendMail(node.mailPort, { to, from, text: 'without a policy', dkim }), 250);
+  records['TXT signed.example'] = [['v=spf1 ip4:127.0.0.1 -all']];
+  t.is(await sendMail(node.mailPort, { to, from, text: 'sent' }), 250);
   const found = await fates(node, trigger, 3);
   t.deepEqual(
     [...found.values()].map(([status]) => status),
@@ -82,17 +98,26 @@ test.serial('a mail that its domain signed or sent is answered', async (t) => {
 });
 
 test.serial('a sender whose name servers are silent is told to come again', async (t) => {
-  const records: Records = { 'TXT _dmarc.example.com': silentNameServer() };
-  const node = await startMailNode(t, checking, { lookUp: lookUpIn(records) });
+  const node = await shared.tenant(t);
+  records['TXT _dmarc.silent.example'] = silentNameServer();
   const trigger = await createTrigger(node, { reply: false }, 'email');
-  t.is(await sendMail(node.mailPort, { to: `${trigger.id}@agents.example`, text: 'hello' }), 451);
+  t.is(
+    await sendMail(node.mailPort, {
+      to: `${trigger.id}@agents.example`,
+      from: 'ada@silent.example',
+      text: 'hello',
+    }),
+    451,
+  );
   t.deepEqual(await executionsOf(node, trigger), []);
 });
 
 test.serial(
   'a mail of a mailbox is answered where its domain signed it, whatever the mailbox says of it',
   async (t) => {
-    const node = await startMailNode(t, checking, { lookUp: lookUpIn({ ...policy, ...key }) });
+    const node = await shared.tenant(t);
+    publishPolicy('fetched.example');
+    publishKey('fetched.example');
     const server = await startImapServer();
     t.teardown(() => server.close());
     await addSecret(node, 'mailbox', server.password);
@@ -102,15 +127,15 @@ test.serial(
     const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
     const composed = async (text: string, more: object): Promise<string> => {
       const { message } = await composer.sendMail({
-        from: 'ada@example.com',
+        from: 'ada@fetched.example',
         to: server.user,
         text,
         ...more,
       });
       return (Buffer.isBuffer(message) ? message : await buffer(message)).toString();
     };
-    server.deliver(await composed('signed', { dkim }));
-    const headers = { 'Authentication-Results': 'mx.hotel.example; dmarc=pass header.from=example.com' };
+    server.deliver(await composed('signed', { dkim: dkimOf('fetched.example') }));
+    const headers = { 'Authentication-Results': 'mx.hotel.example; dmarc=pass header.from=fetched.example' };
     server.deliver(await composed('said to be', { headers }));
     const found = await fates(node, trigger, 2);
     t.deepEqual(found.get('signed'), ['completed', undefined]);

@@ -1,10 +1,12 @@
 import test from 'ava';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { eventually } from '../support/clocks/eventually.js';
 
-// One after the other: a whole node each is enough for two cores.
+const shared = sharedNode(test);
+
 test.serial('health answers without a credential and lowers no window', async (t) => {
-  const { client } = await startTestNode(t);
+  const { client } = await shared.tenant(t);
   const first = await client.call('GET', '/health/live');
   t.is(first.status, 200);
   const ready = await client.call('GET', '/health/ready');
@@ -14,6 +16,7 @@ test.serial('health answers without a credential and lowers no window', async (t
 });
 
 test.serial('metrics are served to the machine itself and to the operator, in Prometheus form', async (t) => {
+  // Of its own: it counts the requests of all, and has no proxy before it.
   const { client } = await startTestNode(t);
   await client.call('GET', '/health/live');
   const { status, text } = await client.call('GET', '/metrics');
@@ -23,7 +26,7 @@ test.serial('metrics are served to the machine itself and to the operator, in Pr
 });
 
 test.serial('metrics are closed to other machines without the operator token', async (t) => {
-  const { client } = await startTestNode(t, { environment: { TROUPE_TRUSTED_PROXIES: '127.0.0.0/8' } });
+  const { client } = await shared.tenant(t);
   const elsewhere = { headers: { 'x-forwarded-for': '203.0.113.5' } };
   t.is((await client.call('GET', '/metrics', elsewhere)).status, 401);
   t.is((await client.call('GET', '/metrics', { ...elsewhere, token: operatorToken })).status, 200);
@@ -44,6 +47,7 @@ test.serial('a request that a proxy passed on is never from the machine itself',
     { 'cf-connecting-ip': '203.0.113.5' },
   ];
   for (const TROUPE_TRUSTED_PROXIES of ['', '127.0.0.0/8']) {
+    // Of its own: a setting is tried.
     const { client } = await startTestNode(t, { environment: { TROUPE_TRUSTED_PROXIES } });
     t.is((await client.call('GET', '/metrics')).status, 200);
     for (const headers of forwarded) {
@@ -58,6 +62,7 @@ test.serial('a request that a proxy passed on is never from the machine itself',
 });
 
 test.serial('the log says once that forwarding headers come although no proxy is trusted', async (t) => {
+  // Of its own: no proxy is trusted.
   const { client, log } = await startTestNode(t);
   const warnings = (): number => log().split('TROUPE_TRUSTED_PROXIES').length - 1;
   await client.call('GET', '/health/live');
@@ -72,6 +77,7 @@ test.serial('the log says once that forwarding headers come although no proxy is
 });
 
 test.serial('the errors endpoints tell codes and times, and nothing of a tenant', async (t) => {
+  // Of its own: the errors of all tenants are listed.
   const { client, bootstrap } = await startTestNode(t);
   const planted = 'planted-name-of-a-tenant';
   await client.call('GET', `/api/agents/${planted}`, { token: bootstrap.access_token });
@@ -90,6 +96,7 @@ test.serial('the errors endpoints tell codes and times, and nothing of a tenant'
 });
 
 test.serial('at most the last 100 errors are listed', async (t) => {
+  // Of its own: its clock is set forward, and the errors of all are listed.
   const { client, passMs } = await startTestNode(t);
   for (let count = 0; count < 105; count += 1) await client.call('GET', '/nowhere');
   passMs(61_000);
@@ -99,6 +106,7 @@ test.serial('at most the last 100 errors are listed', async (t) => {
 test.serial(
   'an anonymous address is counted to 120 a minute, also for addresses that are not served',
   async (t) => {
+    // Of its own: its clock is set forward.
     const { client, passMs } = await startTestNode(t);
     for (let count = 1; count <= 120; count += 1) {
       const { headers, status } = await client.call('GET', count % 2 === 0 ? '/api/errors' : '/nowhere');
@@ -122,7 +130,7 @@ test.serial(
 test.serial(
   'a wrong or missing credential is 401 with the figures of the address, which it does not lower',
   async (t) => {
-    const { client } = await startTestNode(t);
+    const { client } = await shared.tenant(t);
     for (const credential of [{}, { key: 'svc_live_wrong' }, { token: 'not.a.token' }]) {
       const { status, headers } = await client.call('GET', '/api/quota', credential);
       t.is(status, 401);
@@ -133,7 +141,7 @@ test.serial(
 );
 
 test.serial('a bearer token that is an API key is one', async (t) => {
-  const { client, bootstrap } = await startTestNode(t);
+  const { client, bootstrap } = await shared.tenant(t);
   t.is((await client.call('GET', '/api/quota', { token: bootstrap.api_key })).status, 200);
   const both = await client.call('GET', '/api/auth/me', {
     key: bootstrap.api_key,
@@ -143,7 +151,7 @@ test.serial('a bearer token that is an API key is one', async (t) => {
 });
 
 test.serial('nothing secret is in the log', async (t) => {
-  const { client, bootstrap, log } = await startTestNode(t);
+  const { client, bootstrap, log } = await shared.tenant(t);
   await client.call('GET', '/api/quota', { key: bootstrap.api_key });
   await client.call('POST', '/api/auth/login', { body: bootstrap.owner });
   await client.call('POST', '/api/secrets', {

@@ -4,23 +4,31 @@ import { openBrowser } from '../support/clients/browser.js';
 import { type Conversations, startConversations } from '../support/servers/conversations.js';
 import { platformKey, startVendor } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import type { TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { httpTool } from '../support/builders/published-agents.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { calling, saying } from '../support/builders/tool-turns.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 interface Visit {
-  readonly node: TestNode;
+  readonly node: TenantNode;
   readonly talk: Conversations;
   readonly page: Page;
   /** What the browser would not load, and what went wrong in the page's scripts. */
   readonly problems: readonly string[];
 }
 
-async function visit(t: ExecutionContext, environment: Record<string, string> = {}): Promise<Visit> {
+const vendor = new OpenAiServer('xai');
+const shared = sharedNode(test, async (atEnd) => {
+  await startVendor(atEnd, vendor);
+  return { environment: { XAI_API_KEY: platformKey, XAI_BASE_URL: vendor.baseUrl } };
+});
+
+/** Visits follow each other: several browsers are too much for two cores. */
+async function visit(t: ExecutionContext): Promise<Visit> {
   t.timeout(600_000);
-  const node = await startTestNode(t, { environment });
+  const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const page = await openBrowser(t);
   const problems: string[] = [];
@@ -134,10 +142,8 @@ test.serial('a long turn survives a dropped connection, and ends when it is canc
 test.serial(
   'suggested replies are buttons that say their label, and thinking and tools are shown',
   async (t) => {
-    const vendor = await startVendor(t, new OpenAiServer('xai'));
     const shop = await startToolServer(t, (_, response) => answerJson(response, { drinks: 2 }));
-    const xai = { XAI_API_KEY: platformKey, XAI_BASE_URL: vendor.baseUrl };
-    const { node, talk, page } = await visit(t, xai);
+    const { node, talk, page } = await visit(t);
     vendor.decide = ({ body }) => {
       const messages = body['messages'] as { role: string; content: unknown }[];
       const last = messages.at(-1);

@@ -1,58 +1,57 @@
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { openEvents, openSocket } from '../support/clients/sockets.js';
+
+const shared = sharedNode(test);
 
 interface Told {
   readonly type: string;
   readonly data: Record<string, unknown>;
 }
 
-test.serial(
-  'whoever leads a session is told to everybody, and nothing is told that did not change',
-  async (t) => {
-    const { client, bootstrap } = await startTestNode(t);
-    const key = bootstrap.api_key;
-    const socket = await openSocket(`${client.baseUrl}/api/v1/realtime`, { 'x-api-key': key });
-    const told = (): Told[] => socket.messages.map((text) => JSON.parse(text) as Told);
-    const made = await client.call('POST', '/api/sessions', { key, body: { agent_id: bootstrap.agent_id } });
-    const session_id = String(made.json.data.session_id);
-    const lead = async (how: string, body: object) => {
-      const answer = await client.call('POST', `/api/v1/sessions/${session_id}/${how}`, { key, body });
-      t.is(answer.status, 200, answer.text);
-    };
-    await lead('handoff', { reason: 'a person asked' });
-    await lead('handoff', { reason: 'another reason' });
-    await lead('suspend', {});
-    await lead('resume', {});
-    await lead('resume', {});
-    await lead('suspend', { expires_in_seconds: 1 });
-    await eventually(() => told().length >= 5);
-    t.true(told().every(({ type }) => type === 'session_control_changed'));
-    const by = told()[0]?.data['by'];
-    t.regex(String(by), /^key:/);
-    const change = (control_mode: string, kind: string | null, previous: string, rest: object) => ({
-      session_id,
-      control_mode,
-      kind,
-      previous,
-      ...rest,
-    });
-    t.deepEqual(
-      told().map(({ data }) => data),
-      [
-        change('manual_handoff', 'handoff', 'engaged', { by, reason: 'a person asked' }),
-        change('manual_handoff', 'suspend', 'manual_handoff', { by, reason: null }),
-        change('engaged', null, 'manual_handoff', { by, reason: null }),
-        change('manual_handoff', 'suspend', 'engaged', { by, reason: null }),
-        change('engaged', null, 'manual_handoff', { by: 'system', reason: 'expired' }),
-      ],
-    );
-  },
-);
+test('whoever leads a session is told to everybody, and nothing is told that did not change', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const key = bootstrap.api_key;
+  const socket = await openSocket(`${client.baseUrl}/api/v1/realtime`, { 'x-api-key': key });
+  const told = (): Told[] => socket.messages.map((text) => JSON.parse(text) as Told);
+  const made = await client.call('POST', '/api/sessions', { key, body: { agent_id: bootstrap.agent_id } });
+  const session_id = String(made.json.data.session_id);
+  const lead = async (how: string, body: object) => {
+    const answer = await client.call('POST', `/api/v1/sessions/${session_id}/${how}`, { key, body });
+    t.is(answer.status, 200, answer.text);
+  };
+  await lead('handoff', { reason: 'a person asked' });
+  await lead('handoff', { reason: 'another reason' });
+  await lead('suspend', {});
+  await lead('resume', {});
+  await lead('resume', {});
+  await lead('suspend', { expires_in_seconds: 1 });
+  await eventually(() => told().length >= 5);
+  t.true(told().every(({ type }) => type === 'session_control_changed'));
+  const by = told()[0]?.data['by'];
+  t.regex(String(by), /^key:/);
+  const change = (control_mode: string, kind: string | null, previous: string, rest: object) => ({
+    session_id,
+    control_mode,
+    kind,
+    previous,
+    ...rest,
+  });
+  t.deepEqual(
+    told().map(({ data }) => data),
+    [
+      change('manual_handoff', 'handoff', 'engaged', { by, reason: 'a person asked' }),
+      change('manual_handoff', 'suspend', 'manual_handoff', { by, reason: null }),
+      change('engaged', null, 'manual_handoff', { by, reason: null }),
+      change('manual_handoff', 'suspend', 'engaged', { by, reason: null }),
+      change('engaged', null, 'manual_handoff', { by: 'system', reason: 'expired' }),
+    ],
+  );
+});
 
-test.serial('a cancelled turn is told once', async (t) => {
-  const { client, bootstrap } = await startTestNode(t);
+test('a cancelled turn is told once', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = bootstrap;
   const user = { token, tenant };
   const body = { name: 'slow', llm_config: { model: 'sim.lorem-5000-50' } };

@@ -1,13 +1,17 @@
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { openEvents, openSocket } from '../support/clients/sockets.js';
 import { makeTenant } from '../support/builders/tenants.js';
 import { servedTime } from '../support/clocks/served-time.js';
 
+const shared = sharedNode(test);
+
 const path = '/api/v1/realtime';
 
-test.serial('whoever may read sessions hears what changes in their tenant, on every node', async (t) => {
+test('whoever may read sessions hears what changes in their tenant, on every node', async (t) => {
+  // Of its own: another node joins it.
   const first = await startTestNode(t);
   const second = await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
   const own = await makeTenant(first);
@@ -31,8 +35,9 @@ test.serial('whoever may read sessions hears what changes in their tenant, on ev
   t.deepEqual(stranger.messages, []);
 });
 
+// Serial, so that no other test takes the time that is measured.
 test.serial('a socket is closed with 4401 within a second when its key is revoked', async (t) => {
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant, api_key: kept } = node.bootstrap;
   const made = await node.client.call('POST', '/api/keys', { token, tenant, body: { name: 'short-lived' } });
   const socket = await openSocket(`${node.client.baseUrl}${path}`, { 'x-api-key': made.json.data.api_key });
@@ -45,8 +50,8 @@ test.serial('a socket is closed with 4401 within a second when its key is revoke
   t.is(other.closedWith(), undefined);
 });
 
-test.serial('realtime events need a credential that is good for the tenant', async (t) => {
-  const node = await startTestNode(t);
+test('realtime events need a credential that is good for the tenant', async (t) => {
+  const node = await shared.tenant(t);
   const refused = async (headers: Record<string, string>) =>
     (await fetch(`${node.client.baseUrl}${path}`, { headers })).status;
   t.is(await refused({}), 401);

@@ -61,6 +61,7 @@ interface House {
   readonly other: TestTenant;
 }
 
+// A node for each test: the first sets its clock forward for each operation.
 test.serial('every operation is refused to whoever may not call it', async (t) => {
   const node = await startTestNode(t);
   let house: House = { node, own: await makeTenant(node), other: await makeTenant(node) };

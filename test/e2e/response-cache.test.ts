@@ -1,5 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
-import { ask, booksOf, framesOf, openAiAt, setPlan, startVendor } from '../support/clients/direct-calls.js';
+import {
+  ask,
+  booksOf,
+  framesOf,
+  openAiAt,
+  setPlan,
+  sharedNodeWithOpenAi,
+  startVendor,
+} from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
 import { ownerView } from '../support/database/owner-view.js';
@@ -8,6 +16,8 @@ import { makeTenant } from '../support/builders/tenants.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
+const server = new OpenAiServer();
+const shared = sharedNodeWithOpenAi(test, server);
 
 /** Longer than a Redis on a busy machine stays away: what two nodes share is found, however long it takes. */
 const patient = { limits: { sharedAnswerMsMax: 20_000 } };
@@ -46,6 +56,7 @@ async function untilShared(one: TestNode, other: TestNode): Promise<void> {
 }
 
 test.serial('a repeated call is answered from the cache, free of charge, whole or streamed', async (t) => {
+  // Of its own: its clock is set forward.
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });
   const first = await ask(node, { model, temperature: 0 });
@@ -69,8 +80,7 @@ test.serial('a repeated call is answered from the cache, free of charge, whole o
 });
 
 test.serial('each hit leaves a row of its own, also for those who waited for the same answer', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 100 });
   await Promise.all(Array.from({ length: 5 }, () => ask(node, { model, temperature: 0 })));
   await ask(node, { model, temperature: 0, stream: true });
@@ -78,10 +88,12 @@ test.serial('each hit leaves a row of its own, also for those who waited for the
   const { rows } = await owner.query(
     `select from_cache as hit, count(*)::int as calls, sum(output_tokens)::int as output, sum(cost) as cost,
        min(input_preview) as asked, max(output_preview) as answered
-     from calls where status = 'success' group by 1 order by 1`,
+     from calls where tenant_id = $1 and status = 'success' group by 1 order by 1`,
+    [node.bootstrap.tenant_id],
   );
   const hours = await owner.query(
-    'select sum(cache_hits)::int as hits, sum(calls)::int as calls from call_hours',
+    'select sum(cache_hits)::int as hits, sum(calls)::int as calls from call_hours where tenant_id = $1',
+    [node.bootstrap.tenant_id],
   );
   await owner.end();
   const words = { asked: 'Hello there', answered: 'slow answer' };
@@ -91,8 +103,7 @@ test.serial('each hit leaves a row of its own, also for those who waited for the
 });
 
 test.serial('only calls that may be repeated are looked up, and only for the same tenant', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   const other = await makeTenant(node);
   const calls = async (...bodies: readonly Readonly<Record<string, unknown>>[]): Promise<number> => {
     const before = server.requests.length;
@@ -113,8 +124,7 @@ test.serial('only calls that may be repeated are looked up, and only for the sam
 });
 
 test.serial('neither errors nor cut-off answers are kept', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.script({ status: 400 }, { pieces: ['a', 'b'], cutAfter: 1 });
   t.is((await ask(node, { model, temperature: 0 })).status, 502);
   t.is(framesOf(await ask(node, { model, temperature: 0, stream: true })).at(-1)?.error, 'provider_error');
@@ -124,8 +134,7 @@ test.serial('neither errors nor cut-off answers are kept', async (t) => {
 });
 
 test.serial('of a hundred identical calls at once one goes to the vendor', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 200 });
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, at) => ask(node, { model, temperature: 0, stream: at % 2 === 0 })),
@@ -137,8 +146,7 @@ test.serial('of a hundred identical calls at once one goes to the vendor', async
 });
 
 test.serial('when the call that others wait for is left, one of them goes on in its place', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.script({ hangBeforeHeaders: true });
   const leaving = new AbortController();
   const left = fetch(`${node.node.baseUrl}/api/v3/llm/public/call`, {
@@ -160,6 +168,7 @@ test.serial('when the call that others wait for is left, one of them goes on in 
 });
 
 test.serial('when it fails, the others go their own ways at once', async (t) => {
+  // Of its own: so many failures break the circuit to the vendor.
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });
   server.byDefault({ status: 400 });

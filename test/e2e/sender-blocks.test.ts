@@ -1,10 +1,13 @@
 // Gates that close after a message was let in: at the flush of its buffer, and before each attempt to answer it.
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
-import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
+import { asOwner, createTrigger, endBuffers, executionsOf } from '../support/builders/triggers.js';
+
+const shared = sharedNode(test);
 
 /** Looks count in the user's window. */
 const seldom = { everyMs: 300 };
@@ -20,19 +23,19 @@ const gates = [
   {
     gate: 'denylist',
     outcome: 'BLOCKED',
-    close: (node: TestNode, from: string) => asOwner(node, 'POST', `/api/v1/consumers/${from}/deny`, {}),
+    close: (node: TenantNode, from: string) => asOwner(node, 'POST', `/api/v1/consumers/${from}/deny`, {}),
   },
   {
     gate: 'session',
     outcome: 'SUSPENDED',
-    close: (node: TestNode, _from: string, sessionId: string) =>
+    close: (node: TenantNode, _from: string, sessionId: string) =>
       asOwner(node, 'POST', `/api/v1/sessions/${sessionId}/handoff`, {}),
   },
 ];
 
 for (const { gate, outcome, close } of gates) {
-  test.serial(`messages in a buffer run nothing when the ${gate} closes before the flush`, async (t) => {
-    const node = await startTestNode(t);
+  test(`messages in a buffer run nothing when the ${gate} closes before the flush`, async (t) => {
+    const node = await shared.tenant(t);
     const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
     const trigger = await createTrigger(node, {
       ...perSender,
@@ -49,9 +52,7 @@ for (const { gate, outcome, close } of gates) {
     const [execution] = await executionsOf(node, trigger);
     await send('ada', 'three');
     t.is((await close(node, 'ada', String(execution?.['session_id']))).status, 200);
-    const owner = await ownerView(node.databaseUrl);
-    t.teardown(() => owner.end());
-    await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+    await endBuffers(node);
     const stopped = await eventually(
       async () =>
         (await executionsOf(node, trigger)).find(
@@ -64,8 +65,8 @@ for (const { gate, outcome, close } of gates) {
     t.is(receiver.heard.length, 1);
   });
 
-  test.serial(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
-    const node = await startTestNode(t);
+  test(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
+    const node = await shared.tenant(t);
     const receiver = await startToolServer(t, (_request, response) => {
       response.writeHead(429, { 'retry-after': '600' });
       response.end();
@@ -82,8 +83,9 @@ for (const { gate, outcome, close } of gates) {
     t.teardown(() => owner.end());
     // Only now is it due again, however long the closing took.
     const due = `update deliveries set due_at = now() - interval '10 seconds'
-      where status = 'pending' and due_at > now() + interval '5 minutes'`;
-    await eventually(async () => (await owner.query(due)).rowCount === 1);
+      where tenant_id = $1 and status = 'pending' and due_at > now() + interval '5 minutes'`;
+    const { tenant_id: tenant } = node.bootstrap;
+    await eventually(async () => (await owner.query(due, [tenant])).rowCount === 1);
     const failed = await eventually(async () => {
       const listed = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${trigger.id}`);
       return listed.json.data.find((one: { status: string }) => one.status === 'delivery_failed');
@@ -97,33 +99,28 @@ for (const [denied, served] of [
   ['ada', 'bob'],
   ['bob', 'ada'],
 ] as const) {
-  test.serial(
-    `of a buffer of several people the words of ${denied}, denied meanwhile, are left out`,
-    async (t) => {
-      const node = await startTestNode(t);
-      const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-      const trigger = await createTrigger(node, {
-        ...perSender,
-        session_strategy: { mode: 'derive', fields: ['room'] },
-        execution: {
-          mode: 'async',
-          callback: { url: receiver.url },
-          message_buffer: { enabled: true, window_ms: 60_000 },
-        },
+  test(`of a buffer of several people the words of ${denied}, denied meanwhile, are left out`, async (t) => {
+    const node = await shared.tenant(t);
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const trigger = await createTrigger(node, {
+      ...perSender,
+      session_strategy: { mode: 'derive', fields: ['room'] },
+      execution: {
+        mode: 'async',
+        callback: { url: receiver.url },
+        message_buffer: { enabled: true, window_ms: 60_000 },
+      },
+    });
+    for (const from of ['ada', 'bob'])
+      await node.client.call('POST', trigger.path, {
+        body: { room: '1', from, message: `words of ${from}` },
       });
-      for (const from of ['ada', 'bob'])
-        await node.client.call('POST', trigger.path, {
-          body: { room: '1', from, message: `words of ${from}` },
-        });
-      await asOwner(node, 'POST', `/api/v1/consumers/${denied}/deny`, {});
-      const owner = await ownerView(node.databaseUrl);
-      t.teardown(() => owner.end());
-      await owner.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
-      const [execution] = await eventually(async () => {
-        const found = await executionsOf(node, trigger);
-        return found.some(({ finished_at }) => finished_at !== null) && found;
-      }, seldom);
-      t.like(execution, { status: 'completed', input_preview: `words of ${served}` });
-    },
-  );
+    await asOwner(node, 'POST', `/api/v1/consumers/${denied}/deny`, {});
+    await endBuffers(node);
+    const [execution] = await eventually(async () => {
+      const found = await executionsOf(node, trigger);
+      return found.some(({ finished_at }) => finished_at !== null) && found;
+    }, seldom);
+    t.like(execution, { status: 'completed', input_preview: `words of ${served}` });
+  });
 }

@@ -8,24 +8,20 @@ import {
   typesOf,
 } from '../support/servers/conversations.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import type { TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { makeTenant } from '../support/builders/tenants.js';
 
-// One node for all: each has pools of connections of its own, and the tests' database has not so many.
-const undo: (() => Promise<void>)[] = [];
-let node: TestNode;
-let talk: Conversations;
+const shared = sharedNode(test);
 
-test.before(async () => {
-  node = await startTestNode({ teardown: (fn) => void undo.push(fn) });
-  talk = await startConversations(node);
-});
-
-test.after.always(async () => {
-  for (const step of undo.toReversed()) await step();
-});
+/** A tenant that talks to its agent. */
+async function newTalk(t: ExecutionContext): Promise<{ node: TenantNode; talk: Conversations }> {
+  const node = await shared.tenant(t);
+  return { node, talk: await startConversations(node) };
+}
 
 test('a session is made, found, listed, read and erased', async (t) => {
+  const { node, talk } = await newTalk(t);
   const made = await talk.post('/api/sessions', {
     agent_id: talk.agentId,
     consumer_key: 'crm-7',
@@ -68,6 +64,7 @@ test('a session is made, found, listed, read and erased', async (t) => {
 });
 
 test('a session that is erased under its turns stays erased, and its readers and monitors are told the end', async (t) => {
+  const { node, talk } = await newTalk(t);
   const agentId = await talk.agent('sim.lorem-400-50');
   let sessionId = '';
   let deltas = 0;
@@ -101,6 +98,7 @@ test('a session that is erased under its turns stays erased, and its readers and
 });
 
 test('the monitor of a session in which nothing happens is connected at once', async (t) => {
+  const { node, talk } = await newTalk(t);
   const { bootstrap, client } = node;
   const made = await talk.post('/api/sessions', { agent_id: talk.agentId });
   const leave = new AbortController();
@@ -120,6 +118,7 @@ test('the monitor of a session in which nothing happens is connected at once', a
 });
 
 test('a consumer_key of a signed-in user is ignored, and the answer says so', async (t) => {
+  const { node, talk } = await newTalk(t);
   const { bootstrap, client } = node;
   const { status, json } = await client.call('POST', '/api/sessions', {
     token: bootstrap.access_token,
@@ -131,6 +130,7 @@ test('a consumer_key of a signed-in user is ignored, and the answer says so', as
 });
 
 test('metadata that breaks the rules opens no session, and is refused as every field of this endpoint is', async (t) => {
+  const { talk } = await newTalk(t);
   for (const metadata of [[1], { nested: {} }, { long: 'x'.repeat(257) }]) {
     const refused = await talk.post('/api/sessions', { agent_id: talk.agentId, metadata });
     t.is(refused.status, 400);
@@ -140,6 +140,7 @@ test('metadata that breaks the rules opens no session, and is refused as every f
 });
 
 test('while a person leads the session its messages are kept and the agent does not run', async (t) => {
+  const { talk } = await newTalk(t);
   const { sessionId } = await talk.say('first of all');
   const handed = await talk.post(`/api/v1/sessions/${sessionId}/handoff`, { reason: 'a person asked' });
   t.is(handed.status, 200);
@@ -167,6 +168,7 @@ test('while a person leads the session its messages are kept and the agent does 
 });
 
 test('a handoff for a limited time ends by itself', async (t) => {
+  const { node, talk } = await newTalk(t);
   const { sessionId } = await talk.say('first of all');
   for (const expires of [0, 604_801, 1.5, 'soon']) {
     const { status } = await talk.post(`/api/v1/sessions/${sessionId}/handoff`, {
@@ -190,6 +192,7 @@ test('a handoff for a limited time ends by itself', async (t) => {
 });
 
 test('a handoff in the middle of a turn ends it without another word', async (t) => {
+  const { talk } = await newTalk(t);
   const agentId = await talk.agent('sim.lorem-200-20');
   let sessionId = '';
   let deltas = 0;
@@ -210,6 +213,7 @@ test('a handoff in the middle of a turn ends it without another word', async (t)
 });
 
 test('a denied consumer is blocked without a model call, until the denial is taken back', async (t) => {
+  const { node, talk } = await newTalk(t);
   const { client, bootstrap } = node;
   t.is((await talk.post('/api/v1/consumers/mallory/deny', { reason: null })).status, 200);
   const denied = await talk.post('/api/v1/consumers/mallory/deny', { reason: 'abuse' });
@@ -226,6 +230,7 @@ test('a denied consumer is blocked without a model call, until the denial is tak
 });
 
 test('a member goes on with the streams of its own turns and with no others', async (t) => {
+  const { node, talk } = await newTalk(t);
   const tenant = await makeTenant(node);
   const user = { token: tenant.users.owner.token, tenant: tenant.tenantId };
   const made = await node.client.call('POST', '/api/agents', {
@@ -270,6 +275,7 @@ async function receiver(t: ExecutionContext): Promise<Receiver> {
 }
 
 test('a manual message goes out by the callback that the session came in by, once for each key', async (t) => {
+  const { node, talk } = await newTalk(t);
   const { client, bootstrap } = node;
   const callback = await receiver(t);
   const { sessionId: untriggered } = await talk.say('by stream');

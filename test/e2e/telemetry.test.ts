@@ -6,15 +6,18 @@ import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
 import { type CallRow, Ledger } from '../../src/models/usage/index.js';
 import type { Json } from '../support/clients/client.js';
 import { ask } from '../support/clients/direct-calls.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { makeTenant } from '../support/builders/tenants.js';
 import { call } from '../support/database/usage-rows.js';
 
+const shared = sharedNode(test);
+
 const hourMs = 3_600_000;
 
 /** Rows as the books would tell them, in the demo tenant unless another is named. */
-async function tell(node: TestNode, ...rows: readonly Partial<CallRow>[]): Promise<void> {
+async function tell(node: TenantNode, ...rows: readonly Partial<CallRow>[]): Promise<void> {
   const { databaseUrl } = node;
   const store = await openStore({ databaseUrl });
   const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
@@ -27,7 +30,7 @@ async function tell(node: TestNode, ...rows: readonly Partial<CallRow>[]): Promi
   await store.close();
 }
 
-function usual({ bootstrap }: TestNode): CallRow {
+function usual({ bootstrap }: TenantNode): CallRow {
   return call(bootstrap.tenant_id, {
     started_at: new Date().toISOString(),
     call_source: 'Central.LLM.Controller',
@@ -40,15 +43,15 @@ function usual({ bootstrap }: TestNode): CallRow {
   });
 }
 
-async function get(node: TestNode, path: string): Promise<Json> {
+async function get(node: TenantNode, path: string): Promise<Json> {
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   const { status, json, text } = await node.client.call('GET', `/api/telemetry/${path}`, { token, tenant });
   if (status !== 200) throw new Error(`${path}: ${status} ${text}`);
   return json;
 }
 
-test.serial('a call shows in every report, and so does its repeat from the cache', async (t) => {
-  const node = await startTestNode(t);
+test('a call shows in every report, and so does its repeat from the cache', async (t) => {
+  const node = await shared.tenant(t);
   for (let count = 0; count < 2; count += 1) await ask(node, { model: 'sim.echo', temperature: 0 });
   const { data: entries, total, pagination, success } = await get(node, 'logs');
   t.true(success);
@@ -89,8 +92,8 @@ test.serial('a call shows in every report, and so does its repeat from the cache
   t.like(loop.summary, { total_executions: 2, total_tokens: 10, unique_sessions: 0 });
 });
 
-test.serial('sums over hours and rows at both ends are exact, with every filter', async (t) => {
-  const node = await startTestNode(t);
+test('sums over hours and rows at both ends are exact, with every filter', async (t) => {
+  const node = await shared.tenant(t);
   const [agent, other] = [randomUUID(), randomUUID()];
   const at = (text: string): string => new Date(text).toISOString();
   await tell(
@@ -166,8 +169,8 @@ test.serial('sums over hours and rows at both ends are exact, with every filter'
   t.is(one.data[1].total_tokens, 1_000_005);
 });
 
-test.serial('sessions are told of with their calls, the newest first', async (t) => {
-  const node = await startTestNode(t);
+test('sessions are told of with their calls, the newest first', async (t) => {
+  const node = await shared.tenant(t);
   const [first, second] = [randomUUID(), randomUUID()];
   const now = Date.now();
   const back = (ms: number): string => new Date(now - ms).toISOString();
@@ -196,8 +199,8 @@ test.serial('sessions are told of with their calls, the newest first', async (t)
   ]);
 });
 
-test.serial('the ways of executions lead from triggers over agents to models and tools', async (t) => {
-  const node = await startTestNode(t);
+test('the ways of executions lead from triggers over agents to models and tools', async (t) => {
+  const node = await shared.tenant(t);
   const { tenant_id: tenant, agent_id: agent } = node.bootstrap;
   const [execution, trigger] = [randomUUID(), randomUUID()];
   const owner = await ownerView(node.databaseUrl);
@@ -246,8 +249,8 @@ test.serial('the ways of executions lead from triggers over agents to models and
   );
 });
 
-test.serial('telemetry speaks its own envelope, and shows a tenant nothing of another', async (t) => {
-  const node = await startTestNode(t);
+test('telemetry speaks its own envelope, and shows a tenant nothing of another', async (t) => {
+  const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant, api_key: key } = node.bootstrap;
   await tell(node, {});
   const refusal = async (path: string, credential: Json): Promise<string> => {

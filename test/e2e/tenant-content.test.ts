@@ -2,9 +2,12 @@
 import test from 'ava';
 import { openBrowser } from '../support/clients/browser.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { asOwner, createTrigger, type TestTrigger } from '../support/builders/triggers.js';
+
+const shared = sharedNode(test);
 
 const page = '<html xmlns="http://www.w3.org/1999/xhtml"><script>alert(document.domain)</script></html>';
 const open = { auth: { type: 'none' }, execution: { mode: 'async', ack_response: { body: page } } };
@@ -16,32 +19,29 @@ function acknowledging(contentType: string): Record<string, unknown> {
   };
 }
 
-function send(node: TestNode, { path }: TestTrigger, headers: Record<string, string> = {}) {
+function send(node: TenantNode, { path }: TestTrigger, headers: Record<string, string> = {}) {
   return node.client.call('POST', path, { body: { message: 'hi' }, headers });
 }
 
-test.serial(
-  'an acknowledgement is JSON, XML or plain text, and a browser that opens it runs nothing',
-  async (t) => {
-    const node = await startTestNode(t);
-    for (const contentType of [
-      'application/json',
-      'application/xml',
-      'text/xml; charset=utf-8',
-      'Text/Plain;charset="UTF-8"',
-    ]) {
-      const trigger = await createTrigger(node, acknowledging(contentType));
-      const { status, headers } = await send(node, trigger);
-      t.is(status, 202);
-      t.is(headers.get('content-type'), contentType);
-      t.is(headers.get('content-security-policy'), 'sandbox');
-      t.is(headers.get('x-content-type-options'), 'nosniff');
-    }
-  },
-);
+test('an acknowledgement is JSON, XML or plain text, and a browser that opens it runs nothing', async (t) => {
+  const node = await shared.tenant(t);
+  for (const contentType of [
+    'application/json',
+    'application/xml',
+    'text/xml; charset=utf-8',
+    'Text/Plain;charset="UTF-8"',
+  ]) {
+    const trigger = await createTrigger(node, acknowledging(contentType));
+    const { status, headers } = await send(node, trigger);
+    t.is(status, 202);
+    t.is(headers.get('content-type'), contentType);
+    t.is(headers.get('content-security-policy'), 'sandbox');
+    t.is(headers.get('x-content-type-options'), 'nosniff');
+  }
+});
 
-test.serial('an acknowledgement of a type that a browser renders is refused at save', async (t) => {
-  const node = await startTestNode(t);
+test('an acknowledgement of a type that a browser renders is refused at save', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, open);
   for (const contentType of [
     'text/html',
@@ -75,8 +75,8 @@ test.serial('an acknowledgement of a type that a browser renders is refused at s
   }
 });
 
-test.serial('a page that was saved or kept as an answer before is served as plain text', async (t) => {
-  const node = await startTestNode(t);
+test('a page that was saved or kept as an answer before is served as plain text', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, open);
   const key = { 'idempotency-key': 'again' };
   t.is((await send(node, trigger, key)).status, 202);
@@ -103,42 +103,39 @@ test.serial('a page that was saved or kept as an answer before is served as plai
   }
 });
 
-test.serial(
-  'every answer of a webhook is sandboxed: synchronous, TwiML, at a gate, and the echo',
-  async (t) => {
-    const node = await startTestNode(t);
-    const says = async (trigger: TestTrigger, contentType: string): Promise<void> => {
-      const { headers } = await node.client.call('POST', trigger.path, {
-        body: { message: page, from: 'eve' },
-      });
-      t.is(headers.get('content-type'), contentType);
-      t.is(headers.get('content-security-policy'), 'sandbox');
-      t.is(headers.get('x-content-type-options'), 'nosniff');
-    };
-    const none = { auth: { type: 'none' } };
-    await says(await createTrigger(node, none), 'application/json; charset=utf-8');
-    await says(
-      await createTrigger(node, { ...none, response_adapter: { format: 'twiml' } }),
-      'text/xml; charset=utf-8',
-    );
-    const closed = { mode: 'whitelist', identity_field: 'from', identifiers: ['ada'] };
-    await says(await createTrigger(node, { ...none, sender_access: closed }), 'text/xml');
-    const whatsapp = await createTrigger(node, { ...none, channel: { type: 'whatsapp_cloud' } });
-    const query = new URLSearchParams({
-      'hub.mode': 'subscribe',
-      'hub.verify_token': whatsapp.secret,
-      'hub.challenge': page,
+test('every answer of a webhook is sandboxed: synchronous, TwiML, at a gate, and the echo', async (t) => {
+  const node = await shared.tenant(t);
+  const says = async (trigger: TestTrigger, contentType: string): Promise<void> => {
+    const { headers } = await node.client.call('POST', trigger.path, {
+      body: { message: page, from: 'eve' },
     });
-    const echo = await node.client.call('GET', `${whatsapp.path}?${query.toString()}`);
-    t.is(echo.text, page);
-    t.is(echo.headers.get('content-type'), 'text/plain; charset=utf-8');
-    t.is(echo.headers.get('content-security-policy'), 'sandbox');
-    t.is(echo.headers.get('x-content-type-options'), 'nosniff');
-  },
-);
+    t.is(headers.get('content-type'), contentType);
+    t.is(headers.get('content-security-policy'), 'sandbox');
+    t.is(headers.get('x-content-type-options'), 'nosniff');
+  };
+  const none = { auth: { type: 'none' } };
+  await says(await createTrigger(node, none), 'application/json; charset=utf-8');
+  await says(
+    await createTrigger(node, { ...none, response_adapter: { format: 'twiml' } }),
+    'text/xml; charset=utf-8',
+  );
+  const closed = { mode: 'whitelist', identity_field: 'from', identifiers: ['ada'] };
+  await says(await createTrigger(node, { ...none, sender_access: closed }), 'text/xml');
+  const whatsapp = await createTrigger(node, { ...none, channel: { type: 'whatsapp_cloud' } });
+  const query = new URLSearchParams({
+    'hub.mode': 'subscribe',
+    'hub.verify_token': whatsapp.secret,
+    'hub.challenge': page,
+  });
+  const echo = await node.client.call('GET', `${whatsapp.path}?${query.toString()}`);
+  t.is(echo.text, page);
+  t.is(echo.headers.get('content-type'), 'text/plain; charset=utf-8');
+  t.is(echo.headers.get('content-security-policy'), 'sandbox');
+  t.is(echo.headers.get('x-content-type-options'), 'nosniff');
+});
 
-test.serial('a refusal that repeats what was sent is JSON, which no browser renders', async (t) => {
-  const node = await startTestNode(t);
+test('a refusal that repeats what was sent is JSON, which no browser renders', async (t) => {
+  const node = await shared.tenant(t);
   const script = encodeURIComponent('<script>alert(1)</script>');
   for (const [method, path, options] of [
     ['GET', `/${script}`, {}],
@@ -154,8 +151,8 @@ test.serial('a refusal that repeats what was sent is JSON, which no browser rend
   }
 });
 
-test.serial("pages of the platform's own load and run nothing but what they were written with", async (t) => {
-  const node = await startTestNode(t);
+test("pages of the platform's own load and run nothing but what they were written with", async (t) => {
+  const node = await shared.tenant(t);
   for (const path of ['/docs', '/join?token=x', '/playground']) {
     const { headers } = await node.client.call('GET', path);
     const policy = headers.get('content-security-policy') ?? '';
@@ -173,9 +170,9 @@ test.serial("pages of the platform's own load and run nothing but what they were
   }
 });
 
-test.serial('a browser shows XML of a tenant, and runs none of the scripts in it', async (t) => {
+test('a browser shows XML of a tenant, and runs none of the scripts in it', async (t) => {
   t.timeout(600_000);
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   const body =
     '<html xmlns="http://www.w3.org/1999/xhtml"><body><script>new Image().src = "/ran";</script>' +
     '<img src="/shown"/></body></html>';

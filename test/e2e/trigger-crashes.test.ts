@@ -2,9 +2,10 @@
 import test from 'ava';
 import type pg from 'pg';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode } from '../support/servers/node.js';
-import { ownerView } from '../support/database/owner-view.js';
-import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { tenantOf } from '../support/servers/shared-node.js';
+import { ownerView, tenantView } from '../support/database/owner-view.js';
+import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
 import { asOwner, createTrigger } from '../support/builders/triggers.js';
 
 interface Step {
@@ -136,49 +137,78 @@ async function counts(owner: pg.Client) {
   return rows[0];
 }
 
-for (const { died, statements, chunks } of steps) {
-  test.serial(`a process that died ${died} leaves nothing undone and nothing done twice`, async (t) => {
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const first = await startTestNode(t);
-    const buffered = died.includes('buffer');
-    const trigger = await createTrigger(first, {
-      auth: { type: 'none' },
-      session_strategy: { mode: 'derive', fields: ['user'] },
-      execution: {
-        mode: 'async',
-        callback: { url: receiver.url },
-        split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
-        message_buffer: { enabled: buffered, window_ms: 100 },
-      },
-    });
-    const message = `${'a'.repeat(80)} ${'b'.repeat(80)}`;
-    await first.client.call('POST', trigger.path, { body: { user: 'ada', message } });
-    const owner = await ownerView(first.databaseUrl);
-    t.teardown(() => owner.end());
-    await eventually(async () => (await counts(owner))?.turns === 1);
-    t.is(receiver.heard.length, 2);
-    await first.stop();
-    for (const statement of statements) await owner.query(statement);
-    t.not(
-      (await counts(owner))?.turns === 1 && (await counts(owner))?.delivered === 1,
-      true,
-      'it was undone',
-    );
+interface Left extends Step {
+  readonly message: string;
+  readonly receiver: ToolServer;
+  /** The rows of the tenant. */
+  readonly rows: pg.Client;
+  /** What the receiver had heard when the process died. */
+  readonly before: number;
+}
 
-    const before = receiver.heard.length;
-    await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
-    await eventually(
-      async () => (await counts(owner))?.turns === 1 && (await counts(owner))?.delivered === 1,
-    );
-    t.deepEqual(await counts(owner), { executions: 1, delivered: 1, turns: 1 });
-    const { rows } = await owner.query<{ id: string; message: string }>(
+/** Who is left with what, by the step at which the process died. All have the same process, and the next one. */
+const left = new Map<string, Left>();
+const endings: (() => Promise<void>)[] = [];
+const atEnd = { teardown: (fn: () => Promise<void>) => void endings.push(fn) };
+
+test.serial.before(
+  'a process answers a message of each tenant and dies, and the next one starts',
+  async (t) => {
+    const first = await startTestNode(atEnd, { environment: { TROUPE_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    await Promise.all(steps.map(async (step) => left.set(step.died, await answered(first, step))));
+    await first.stop();
+    for (const { died, rows, statements } of left.values()) {
+      for (const statement of statements) await rows.query(statement);
+      const { turns, delivered } = (await counts(rows)) ?? {};
+      t.false(turns === 1 && delivered === 1, `${died}: it was undone`);
+    }
+    await startTestNode(atEnd, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
+  },
+);
+
+test.serial.after.always('the processes are gone', async () => {
+  for (const ending of endings.toReversed()) await ending();
+});
+
+async function answered(node: TestNode, step: Step): Promise<Left> {
+  const receiver = await startToolServer(atEnd, (_request, response) => answerJson(response, {}));
+  const tenant = await tenantOf(node, step.died);
+  const trigger = await createTrigger(tenant, {
+    auth: { type: 'none' },
+    session_strategy: { mode: 'derive', fields: ['user'] },
+    execution: {
+      mode: 'async',
+      callback: { url: receiver.url },
+      split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
+      message_buffer: { enabled: step.died.includes('buffer'), window_ms: 100 },
+    },
+  });
+  const message = `${'a'.repeat(80)} ${'b'.repeat(80)}`;
+  await tenant.client.call('POST', trigger.path, { body: { user: 'ada', message } });
+  const rows = await tenantView(tenant);
+  atEnd.teardown(() => rows.end());
+  await eventually(async () => (await counts(rows))?.turns === 1);
+  const before = receiver.heard.length;
+  if (before !== 2) throw new Error(`${step.died}: ${before} chunks instead of 2`);
+  return { ...step, message, receiver, rows, before };
+}
+
+for (const { died, chunks } of steps) {
+  test(`a process that died ${died} leaves nothing undone and nothing done twice`, async (t) => {
+    const found = left.get(died);
+    if (found === undefined) throw new Error('the hook has not run');
+    const { rows, receiver, before, message } = found;
+    await eventually(async () => (await counts(rows))?.turns === 1 && (await counts(rows))?.delivered === 1);
+    t.deepEqual(await counts(rows), { executions: 1, delivered: 1, turns: 1 });
+    const executions = await rows.query<{ id: string; message: string }>(
       "select id, input ->> 'message' as message from executions",
     );
+    const [execution] = executions.rows;
     t.deepEqual(
       receiver.heard.slice(before).map(({ headers }) => headers['idempotency-key']),
-      chunks.map((chunk) => `${rows[0]?.id}:${chunk}`),
+      chunks.map((chunk) => `${execution?.id}:${chunk}`),
     );
-    t.is(rows[0]?.message, message);
+    t.is(execution?.message, message);
   });
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { type TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import {
   asOwner,
   createTrigger,
@@ -10,8 +11,10 @@ import {
   sendSigned,
 } from '../support/builders/triggers.js';
 
+const shared = sharedNode(test);
+
 /** Answers one message a minute; the next ones wait. */
-async function slowAgent(node: TestNode): Promise<string> {
+async function slowAgent(node: TenantNode): Promise<string> {
   const { json } = await asOwner(node, 'POST', '/api/agents', {
     name: `patient-${randomUUID()}`,
     commercial_name: 'Patient',
@@ -23,47 +26,44 @@ async function slowAgent(node: TestNode): Promise<string> {
   return json.data.id;
 }
 
-test.serial(
-  'what was accepted is found by its id at once, queued, before any session has taken it',
-  async (t) => {
-    const node = await startTestNode(t);
-    const agent_id = await slowAgent(node);
-    const trigger = await createTrigger(node, {
-      context_mapping: { order: '$.order' },
-      execution: { mode: 'async' },
-    });
-    await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id });
-    await sendSigned(node, trigger, { message: 'first' });
-    // Of two that wait for the same place either may get it: the first has it before the second comes.
-    await eventually(async () => (await executionsOf(node, trigger))[0]?.status === 'completed');
-    const { json } = await sendSigned(node, trigger, { message: 'second', order: 7 });
-    const waiting = await executionOf(node, trigger, json.execution_id);
-    t.like(waiting, {
-      id: json.execution_id,
-      agent_id,
-      status: 'queued',
-      outcome: null,
-      input_preview: 'second',
-      delivery_status: 'none',
-      started_at: null,
-      context: { order: 7 },
-      deliveries: [],
-    });
-    const [newest, before, ...others] = await executionsOf(node, trigger);
-    t.like(newest, { id: json.execution_id, status: 'queued' });
-    t.is(before?.input_preview, 'first');
-    t.is(others.length, 0);
-    const queued = await asOwner(node, 'GET', `/api/triggers/${trigger.id}/executions?status=queued`);
-    t.true(queued.json.data.some(({ id }: { id: string }) => id === json.execution_id));
-    const completed = await asOwner(node, 'GET', `/api/triggers/${trigger.id}/executions?status=failed`);
-    t.deepEqual(completed.json.data, []);
-    const whole = await asOwner(node, 'GET', `/api/v1/executions/${json.execution_id}`);
-    t.like(whole.json.data, { status: 'queued', trigger_id: trigger.id, delivery_status: 'none', steps: [] });
-  },
-);
+test('what was accepted is found by its id at once, queued, before any session has taken it', async (t) => {
+  const node = await shared.tenant(t);
+  const agent_id = await slowAgent(node);
+  const trigger = await createTrigger(node, {
+    context_mapping: { order: '$.order' },
+    execution: { mode: 'async' },
+  });
+  await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id });
+  await sendSigned(node, trigger, { message: 'first' });
+  // Of two that wait for the same place either may get it: the first has it before the second comes.
+  await eventually(async () => (await executionsOf(node, trigger))[0]?.status === 'completed');
+  const { json } = await sendSigned(node, trigger, { message: 'second', order: 7 });
+  const waiting = await executionOf(node, trigger, json.execution_id);
+  t.like(waiting, {
+    id: json.execution_id,
+    agent_id,
+    status: 'queued',
+    outcome: null,
+    input_preview: 'second',
+    delivery_status: 'none',
+    started_at: null,
+    context: { order: 7 },
+    deliveries: [],
+  });
+  const [newest, before, ...others] = await executionsOf(node, trigger);
+  t.like(newest, { id: json.execution_id, status: 'queued' });
+  t.is(before?.input_preview, 'first');
+  t.is(others.length, 0);
+  const queued = await asOwner(node, 'GET', `/api/triggers/${trigger.id}/executions?status=queued`);
+  t.true(queued.json.data.some(({ id }: { id: string }) => id === json.execution_id));
+  const completed = await asOwner(node, 'GET', `/api/triggers/${trigger.id}/executions?status=failed`);
+  t.deepEqual(completed.json.data, []);
+  const whole = await asOwner(node, 'GET', `/api/v1/executions/${json.execution_id}`);
+  t.like(whole.json.data, { status: 'queued', trigger_id: trigger.id, delivery_status: 'none', steps: [] });
+});
 
-test.serial('a webhook tells its tenant’s window, and one that a key opens tells the key’s', async (t) => {
-  const node = await startTestNode(t);
+test('a webhook tells its tenant’s window, and one that a key opens tells the key’s', async (t) => {
+  const node = await shared.tenant(t);
   const { bootstrap, client } = node;
   const signed = await createTrigger(node, {});
   const answers = [];

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { createTransport } from 'nodemailer';
-import pg from 'pg';
 import { systemTime } from '../../cluster/index.js';
 import { openStore } from '../../src/infra/storage/index.js';
 import { Retention } from '../../src/automation/inbox/retention.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { freePort } from '../support/servers/free-port.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { sharedMailNode } from '../support/servers/mails.js';
+import { startTestNode } from '../support/servers/node.js';
+import { tenantView } from '../support/database/owner-view.js';
 import { runProgram } from '../support/servers/program.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import {
@@ -18,22 +18,14 @@ import {
   sendSigned,
 } from '../support/builders/triggers.js';
 
-/** To the rows of the demo tenant. */
-async function connect(t: ExecutionContext, { databaseUrl, bootstrap }: TestNode): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  await client.query('set role troupe_app');
-  await client.query(`select set_config('troupe.tenant_id', $1, false)`, [bootstrap.tenant_id]);
-  t.teardown(() => client.end());
-  return client;
-}
+const shared = sharedMailNode(test);
 
-test.serial('a mail runs once, also when its message is long forgotten in the inbox', async (t) => {
-  const port = await freePort();
-  const node = await startTestNode(t, { environment: { TROUPE_SMTP_IN_PORT: String(port) } });
-  const rows = await connect(t, node);
+test('a mail runs once, also when its message is long forgotten in the inbox', async (t) => {
+  const node = await shared.tenant(t);
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
   const trigger = await createTrigger(node, { reply: false }, 'email');
-  const sender = createTransport({ host: '127.0.0.1', port, ignoreTLS: true });
+  const sender = createTransport({ host: '127.0.0.1', port: node.mailPort, ignoreTLS: true });
   t.teardown(async () => sender.close());
   const send = (messageId: string, text: string) =>
     sender.sendMail({
@@ -57,10 +49,11 @@ test.serial('a mail runs once, also when its message is long forgotten in the in
   t.deepEqual(texts, ['second', 'first']);
 });
 
-test.serial('answers, mails and ways back are removed when they are old, and not before', async (t) => {
+test('answers, mails and ways back are removed when they are old, and not before', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-  const node = await startTestNode(t);
-  const rows = await connect(t, node);
+  const node = await shared.tenant(t);
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
   const trigger = await createTrigger(node, {
     session_strategy: { mode: 'derive', fields: ['from'] },
     execution: { mode: 'async', callback: { url: receiver.url } },
@@ -107,43 +100,41 @@ test.serial('answers, mails and ways back are removed when they are old, and not
   t.is((await left('trigger_replies', 'session_id')).length, 1);
 });
 
-test.serial(
-  'what triggers keep opens after the master key was changed and the former one is gone',
-  async (t) => {
-    const [before = '', after = ''] = [3, 4].map((byte) => Buffer.alloc(32, byte).toString('base64'));
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const first = await startTestNode(t, { environment: { TROUPE_MASTER_KEY: before } });
-    const { databaseUrl, dataDir } = first;
-    const trigger = await createTrigger(first, {
-      session_strategy: { mode: 'derive', fields: ['from'] },
-      execution: {
-        mode: 'async',
-        callback: { url: receiver.url },
-        message_buffer: { enabled: true, max_messages: 2 },
-      },
-    });
-    for (const message of ['one', 'two']) await sendSigned(first, trigger, { message, from: 'ada' });
-    const execution = await eventually(async () =>
-      (await executionsOf(first, trigger)).find((one) => one.delivery_status === 'delivered'),
-    );
-    await first.stop();
-    const rotation = runProgram('bin/troupe.mjs', ['vault', 'rotate'], {
-      DATABASE_URL: databaseUrl,
-      TROUPE_DATA_DIR: dataDir,
-      TROUPE_MASTER_KEY: after,
-      TROUPE_MASTER_KEYS_PREVIOUS: before,
-    });
-    t.is(await rotation.ended, 0, rotation.output());
-    const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
-    const whole = await executionOf(last, trigger, execution.id);
-    t.deepEqual(
-      whole.buffered_messages.map(({ message }: { message: string }) => message),
-      ['one', 'two'],
-    );
-    await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
-    const written = await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/manual-message`, {
-      message: 'a person here',
-    });
-    t.is(written.status, 200, written.text);
-  },
-);
+test('what triggers keep opens after the master key was changed and the former one is gone', async (t) => {
+  const [before = '', after = ''] = [3, 4].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  // Of its own: it is started anew with another key.
+  const first = await startTestNode(t, { environment: { TROUPE_MASTER_KEY: before } });
+  const { databaseUrl, dataDir } = first;
+  const trigger = await createTrigger(first, {
+    session_strategy: { mode: 'derive', fields: ['from'] },
+    execution: {
+      mode: 'async',
+      callback: { url: receiver.url },
+      message_buffer: { enabled: true, max_messages: 2 },
+    },
+  });
+  for (const message of ['one', 'two']) await sendSigned(first, trigger, { message, from: 'ada' });
+  const execution = await eventually(async () =>
+    (await executionsOf(first, trigger)).find((one) => one.delivery_status === 'delivered'),
+  );
+  await first.stop();
+  const rotation = runProgram('bin/troupe.mjs', ['vault', 'rotate'], {
+    DATABASE_URL: databaseUrl,
+    TROUPE_DATA_DIR: dataDir,
+    TROUPE_MASTER_KEY: after,
+    TROUPE_MASTER_KEYS_PREVIOUS: before,
+  });
+  t.is(await rotation.ended, 0, rotation.output());
+  const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
+  const whole = await executionOf(last, trigger, execution.id);
+  t.deepEqual(
+    whole.buffered_messages.map(({ message }: { message: string }) => message),
+    ['one', 'two'],
+  );
+  await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/handoff`, {});
+  const written = await asOwner(last, 'POST', `/api/v1/sessions/${execution.session_id}/manual-message`, {
+    message: 'a person here',
+  });
+  t.is(written.status, 200, written.text);
+});

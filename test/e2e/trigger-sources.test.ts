@@ -1,12 +1,15 @@
 import test from 'ava';
 import { startShop } from '../support/servers/databases.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { operatorToken } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
 
-test.serial('a schedule fires at its times, once each, until it is switched off', async (t) => {
-  const node = await startTestNode(t);
+const shared = sharedNode(test);
+
+test('a schedule fires at its times, once each, until it is switched off', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(
     node,
     { cron: '* * * * * *', message: 'tick', context: { place: 'here' } },
@@ -28,33 +31,30 @@ test.serial('a schedule fires at its times, once each, until it is switched off'
   t.true((await executionsOf(node, trigger)).length <= afterwards + 1, 'at most what was under way');
 });
 
-test.serial(
-  'what a schedule runs counts among the tenant’s model work, and waits while that is full',
-  async (t) => {
-    const node = await startTestNode(t);
-    const plan = { plan: 'enterprise', settings: { requests_per_minute: 2 } };
-    const tenant = `/api/tenants/${node.bootstrap.tenant_id}`;
-    await node.client.call('PATCH', `${tenant}/plan`, { token: operatorToken, body: plan });
-    const schedule = await createTrigger(
-      node,
-      { cron: '* * * * * *', message: 'tick', allow_overlap: true },
-      'schedule',
-    );
-    const statuses = async () => (await executionsOf(node, schedule)).map(({ status }) => String(status));
-    const completed = async () => (await statuses()).filter((status) => status === 'completed').length;
-    await eventually(async () => (await statuses()).length >= 4 && (await completed()) >= 2, {
-      everyMs: 200,
-    });
-    t.is(await completed(), 2);
-    t.false((await statuses()).includes('failed'));
-    const webhook = await createTrigger(node, {});
-    const refused = await sendSigned(node, webhook, { message: 'hi' });
-    t.like(refused, { status: 429, json: { error: 'rate_limit_exceeded', details: { limit: 2 } } });
-  },
-);
+test('what a schedule runs counts among the tenant’s model work, and waits while that is full', async (t) => {
+  const node = await shared.tenant(t);
+  const plan = { plan: 'enterprise', settings: { requests_per_minute: 2 } };
+  const tenant = `/api/tenants/${node.bootstrap.tenant_id}`;
+  await node.client.call('PATCH', `${tenant}/plan`, { token: operatorToken, body: plan });
+  const schedule = await createTrigger(
+    node,
+    { cron: '* * * * * *', message: 'tick', allow_overlap: true },
+    'schedule',
+  );
+  const statuses = async () => (await executionsOf(node, schedule)).map(({ status }) => String(status));
+  const completed = async () => (await statuses()).filter((status) => status === 'completed').length;
+  await eventually(async () => (await statuses()).length >= 4 && (await completed()) >= 2, {
+    everyMs: 200,
+  });
+  t.is(await completed(), 2);
+  t.false((await statuses()).includes('failed'));
+  const webhook = await createTrigger(node, {});
+  const refused = await sendSigned(node, webhook, { message: 'hi' });
+  t.like(refused, { status: 429, json: { error: 'rate_limit_exceeded', details: { limit: 2 } } });
+});
 
-test.serial('the time of a turn is shortened by the trigger, of whatever type', async (t) => {
-  const node = await startTestNode(t);
+test('the time of a turn is shortened by the trigger, of whatever type', async (t) => {
+  const node = await shared.tenant(t);
   const { agent_id: agent } = node.bootstrap;
   await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
   await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
@@ -67,8 +67,8 @@ test.serial('the time of a turn is shortened by the trigger, of whatever type', 
   }
 });
 
-test.serial('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
-  const node = await startTestNode(t);
+test('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
+  const node = await shared.tenant(t);
   const refusedField = async (trigger_config: Record<string, unknown>) => {
     const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
       agent_id: node.bootstrap.agent_id,
@@ -84,48 +84,45 @@ test.serial('a cron line or zone that means nothing, or never comes, is refused 
   t.is(await refusedField({ cron: '0 9 * * *', timezone: 'Mars/Olympus' }), 'trigger_config.timezone');
 });
 
-test.serial(
-  'new rows of a table start conversations, once each, and none that was there before',
-  async (t) => {
-    const { place, client } = await startShop(t);
-    const node = await startTestNode(t);
-    await client.query('create table visits (id bigint primary key, guest text, kind text)');
-    await client.query("insert into visits values (1, 'old', 'vip')");
-    const made = await asOwner(node, 'POST', '/api/database-configs', {
-      name: 'shop',
-      provider: 'postgresql',
-      connection_config: place,
-    });
-    const config = {
-      database_config_id: made.json.data.id,
-      table: 'public.visits',
-      cursor_column: 'id',
-      filter: { kind: 'vip' },
-      poll_ms: 100,
-      channel: 'visits',
-      message_template: 'Guest {{ guest }} ({{ id }})',
-    };
-    const trigger = await createTrigger(node, config, 'db_event');
-    await client.query("insert into visits values (2, 'Ada', 'vip'), (3, 'Eve', 'other'), (5, 'Bob', 'vip')");
-    const seen = async () =>
-      (await executionsOf(node, trigger))
-        .map(({ input_preview }) => String(input_preview))
-        .toSorted((one, other) => one.localeCompare(other));
-    await eventually(async () => (await seen()).length >= 2, { everyMs: 200 });
-    t.deepEqual(await seen(), ['Guest Ada (2)', 'Guest Bob (5)']);
-    // Committed late, below the cursor: found by a look at the stretch behind it.
-    await client.query("insert into visits values (4, 'Late', 'vip')");
-    await eventually(async () => (await seen()).includes('Guest Late (4)'), {
-      what: 'the row that came late',
-      everyMs: 300,
-    });
-    t.is((await seen()).length, 3);
-  },
-);
-
-test.serial('a notification wakes the look at a table, and is nothing more', async (t) => {
+test('new rows of a table start conversations, once each, and none that was there before', async (t) => {
   const { place, client } = await startShop(t);
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
+  await client.query('create table visits (id bigint primary key, guest text, kind text)');
+  await client.query("insert into visits values (1, 'old', 'vip')");
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  const config = {
+    database_config_id: made.json.data.id,
+    table: 'public.visits',
+    cursor_column: 'id',
+    filter: { kind: 'vip' },
+    poll_ms: 100,
+    channel: 'visits',
+    message_template: 'Guest {{ guest }} ({{ id }})',
+  };
+  const trigger = await createTrigger(node, config, 'db_event');
+  await client.query("insert into visits values (2, 'Ada', 'vip'), (3, 'Eve', 'other'), (5, 'Bob', 'vip')");
+  const seen = async () =>
+    (await executionsOf(node, trigger))
+      .map(({ input_preview }) => String(input_preview))
+      .toSorted((one, other) => one.localeCompare(other));
+  await eventually(async () => (await seen()).length >= 2, { everyMs: 200 });
+  t.deepEqual(await seen(), ['Guest Ada (2)', 'Guest Bob (5)']);
+  // Committed late, below the cursor: found by a look at the stretch behind it.
+  await client.query("insert into visits values (4, 'Late', 'vip')");
+  await eventually(async () => (await seen()).includes('Guest Late (4)'), {
+    what: 'the row that came late',
+    everyMs: 300,
+  });
+  t.is((await seen()).length, 3);
+});
+
+test('a notification wakes the look at a table, and is nothing more', async (t) => {
+  const { place, client } = await startShop(t);
+  const node = await shared.tenant(t);
   await client.query('create table visits (id bigint primary key)');
   const made = await asOwner(node, 'POST', '/api/database-configs', {
     name: 'shop',
@@ -144,8 +141,9 @@ test.serial('a notification wakes the look at a table, and is nothing more', asy
   const owner = await ownerView(node.databaseUrl);
   t.teardown(() => owner.end());
   await eventually(async () => {
-    const looked = "select from trigger_sources where due_at > now() + interval '50 minutes'";
-    return (await owner.query(looked)).rowCount === 1;
+    const looked =
+      "select from trigger_sources where tenant_id = $1 and due_at > now() + interval '50 minutes'";
+    return (await owner.query(looked, [node.bootstrap.tenant_id])).rowCount === 1;
   });
   const notify = () => client.query("select pg_notify('visits', 'Guest 0')");
   for (let times = 0; times < 5; times += 1) await notify();
@@ -165,9 +163,9 @@ test.serial('a notification wakes the look at a table, and is nothing more', asy
   );
 });
 
-test.serial('a table or column that is not there is refused by field', async (t) => {
+test('a table or column that is not there is refused by field', async (t) => {
   const { place } = await startShop(t);
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   const made = await asOwner(node, 'POST', '/api/database-configs', {
     name: 'shop',
     provider: 'postgresql',
@@ -216,48 +214,45 @@ test.serial('a table or column that is not there is refused by field', async (t)
   );
 });
 
-test.serial(
-  'changed rows start conversations and new ones do not, where only changes are waited for',
-  async (t) => {
-    const { place, client } = await startShop(t);
-    const node = await startTestNode(t);
-    await client.query(`create table tasks (id int primary key, title text, changed timestamptz not null default now());
+test('changed rows start conversations and new ones do not, where only changes are waited for', async (t) => {
+  const { place, client } = await startShop(t);
+  const node = await shared.tenant(t);
+  await client.query(`create table tasks (id int primary key, title text, changed timestamptz not null default now());
     create table notes (id uuid primary key default gen_random_uuid(), title text, made timestamptz not null default now(),
       changed timestamptz not null default now());
     insert into tasks (id, title) values (1, 'old'); insert into notes (title) values ('old')`);
-    const made = await asOwner(node, 'POST', '/api/database-configs', {
-      name: 'shop',
-      provider: 'postgresql',
-      connection_config: place,
-    });
-    const common = {
-      database_config_id: made.json.data.id,
-      events: ['update'],
-      cursor_column: 'changed',
-      poll_ms: 100,
-      message_template: '{{ title }}',
-    };
-    const triggers = [
-      await createTrigger(node, { ...common, table: 'tasks' }, 'db_event'),
-      await createTrigger(node, { ...common, table: 'notes', created_column: 'made' }, 'db_event'),
-    ];
-    const seen = async () => {
-      const all = await Promise.all(triggers.map(async (trigger) => executionsOf(node, trigger)));
-      // Each is a session of its own: which of two begins first is nobody's promise.
-      return all.map((executions) => executions.map(({ input_preview }) => String(input_preview)).toSorted());
-    };
-    const changed = 'changed = clock_timestamp()';
-    await client.query(`insert into tasks (id, title, changed) values (2, 'new', clock_timestamp());
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  const common = {
+    database_config_id: made.json.data.id,
+    events: ['update'],
+    cursor_column: 'changed',
+    poll_ms: 100,
+    message_template: '{{ title }}',
+  };
+  const triggers = [
+    await createTrigger(node, { ...common, table: 'tasks' }, 'db_event'),
+    await createTrigger(node, { ...common, table: 'notes', created_column: 'made' }, 'db_event'),
+  ];
+  const seen = async () => {
+    const all = await Promise.all(triggers.map(async (trigger) => executionsOf(node, trigger)));
+    // Each is a session of its own: which of two begins first is nobody's promise.
+    return all.map((executions) => executions.map(({ input_preview }) => String(input_preview)).toSorted());
+  };
+  const changed = 'changed = clock_timestamp()';
+  await client.query(`insert into tasks (id, title, changed) values (2, 'new', clock_timestamp());
     insert into notes (title, made, changed) values ('new', clock_timestamp(), clock_timestamp());
     update tasks set title = 'old, changed', ${changed} where id = 1;
     update notes set title = 'old, changed', ${changed} where title = 'old'`);
-    await eventually(async () => (await seen()).every(({ length }) => length === 1), { everyMs: 200 });
-    await client.query(`update tasks set title = 'new, changed', ${changed} where id = 2;
+  await eventually(async () => (await seen()).every(({ length }) => length === 1), { everyMs: 200 });
+  await client.query(`update tasks set title = 'new, changed', ${changed} where id = 2;
     update notes set title = 'new, changed', ${changed} where title = 'new'`);
-    await eventually(async () => (await seen()).every(({ length }) => length >= 2), { everyMs: 200 });
-    t.deepEqual(await seen(), [
-      ['new, changed', 'old, changed'],
-      ['new, changed', 'old, changed'],
-    ]);
-  },
-);
+  await eventually(async () => (await seen()).every(({ length }) => length >= 2), { everyMs: 200 });
+  t.deepEqual(await seen(), [
+    ['new, changed', 'old, changed'],
+    ['new, changed', 'old, changed'],
+  ]);
+});

@@ -1,22 +1,14 @@
 import test from 'ava';
 import { eventOf, startConversations, typesOf } from '../support/servers/conversations.js';
 import { eventually } from '../support/clocks/eventually.js';
-import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import { RefusedTurn } from '../support/clients/turn-reader.js';
 
-// One node for all: each has pools of connections of its own, and the tests' database has not so many.
-const undo: (() => Promise<void>)[] = [];
-let node: TestNode;
-
-test.before(async () => {
-  node = await startTestNode({ teardown: (fn) => void undo.push(fn) });
-});
-
-test.after.always(async () => {
-  for (const step of undo.toReversed()) await step();
-});
+const shared = sharedNode(test);
 
 test('a turn streams metadata first, its text as it comes, the whole text once, and ends with one done', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const turn = await talk.say({ message: 'what are actors?', metadata: { trace_id: 'trace-1' }, unknown: 1 });
   const types = typesOf(turn);
@@ -51,6 +43,7 @@ test('a turn streams metadata first, its text as it comes, the whole text once, 
 });
 
 test('the built-in echo is heard word by word, also where its words come at once', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const { events } = await talk.say('what are actors?');
   const words = events.flatMap(({ type, data }) => (type === 'delta' ? [data['content']] : []));
@@ -58,6 +51,7 @@ test('the built-in echo is heard word by word, also where its words come at once
 });
 
 test('a stream cut after every event goes on behind it: nothing missing, nothing twice', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-8-5');
   const whole = await talk.say('words');
   for (let cutAfter = 1; cutAfter < whole.events.length; cutAfter += 1) {
@@ -69,6 +63,7 @@ test('a stream cut after every event goes on behind it: nothing missing, nothing
 });
 
 test('a finished turn is read again from any event, also when its session has been forgotten', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-6-2');
   const turn = await talk.say('words');
   for (const { id } of turn.events) {
@@ -84,6 +79,7 @@ test('a finished turn is read again from any event, also when its session has be
 });
 
 test('turns of one session run one after the other, in the order of their arrival', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-5-20');
   const { json } = await talk.post('/api/sessions', { agent_id: talk.agentId });
   const sessionId = String(json.data.session_id);
@@ -111,6 +107,7 @@ test('turns of one session run one after the other, in the order of their arriva
 });
 
 test('behind a running turn 32 wait; the next is refused, and all can be cancelled', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-100-1000');
   const { json } = await talk.post('/api/sessions', { agent_id: talk.agentId });
   const sessionId = String(json.data.session_id);
@@ -140,6 +137,7 @@ test('behind a running turn 32 wait; the next is refused, and all can be cancell
 });
 
 test('cancelling ends a running turn, keeps its partial text, and is answered with the execution', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-200-50');
   let sessionId = '';
   let deltas = 0;
@@ -167,6 +165,7 @@ test('cancelling ends a running turn, keeps its partial text, and is answered wi
 });
 
 test('a turn that waits in line ends at once when it is cancelled, while the one before it goes on', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-400-50');
   let sessionId = '';
   const running = talk.say('words', {
@@ -203,6 +202,7 @@ test('a turn that waits in line ends at once when it is cancelled, while the one
 });
 
 test('a client that leaves does not end its turn, unless its address says so', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-30-20');
   const leave = async (query: string): Promise<string> => {
     const abort = new AbortController();
@@ -227,6 +227,7 @@ test('a client that leaves does not end its turn, unless its address says so', a
 });
 
 test('a deadline that the caller shortens ends the turn by its clock', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-200-50');
   const turn = await talk.say({ message: 'words', options: { timeout_ms: 1_000 } });
   t.deepEqual(turn.outcomes, ['TIMEOUT']);
@@ -240,6 +241,7 @@ test('a deadline that the caller shortens ends the turn by its clock', async (t)
 });
 
 test('what can be refused before a turn begins is an answer, not an event', async (t) => {
+  const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const other = await talk.agent('sim.echo');
   const refused = async (body: object, options: object = {}): Promise<[number, string]> => {
@@ -258,7 +260,9 @@ test('what can be refused before a turn begins is an answer, not an event', asyn
   );
 });
 
-test.serial("an agent's own limit counts its turns over a minute", async (t) => {
+test("an agent's own limit counts its turns over a minute", async (t) => {
+  // Of its own: its clock is set forward.
+  const node = await startTestNode(t);
   const talk = await startConversations(node);
   const user = { token: node.bootstrap.access_token, tenant: node.bootstrap.tenant_id };
   await node.client.call('POST', `/api/agents/${talk.agentId}/publish`, {

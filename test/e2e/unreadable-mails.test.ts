@@ -1,17 +1,18 @@
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { startImapServer } from '../support/servers/imap-server.js';
-import { sendMail, startMailNode } from '../support/servers/mails.js';
-import { startTestNode } from '../support/servers/node.js';
+import { sendMail, sharedMailNode } from '../support/servers/mails.js';
 import { addSecret, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const patience = { everyMs: 200, timeoutMs: 60_000 };
 const nested = '<div>'.repeat(4_000);
+// Tests follow each other: a mail that a busy machine does not read in time is told to come again.
+const shared = sharedMailNode(test);
 
 test.serial(
   'a mail that cannot be read is recorded as failed, and the mails behind it are answered',
   async (t) => {
-    const node = await startTestNode(t);
+    const node = await shared.tenant(t);
     const server = await startImapServer();
     t.teardown(() => server.close());
     await addSecret(node, 'mailbox', server.password);
@@ -34,7 +35,7 @@ test.serial(
 );
 
 test.serial('a mail that cannot be read is accepted by SMTP once, and recorded as failed', async (t) => {
-  const node = await startMailNode(t);
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { reply: false }, 'email');
   const mail = {
     to: `${trigger.id}@example.org`,

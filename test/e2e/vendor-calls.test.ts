@@ -7,6 +7,7 @@ import {
   openAiAt,
   platformKey,
   setPlan,
+  sharedNodeWithOpenAi,
   startVendor,
   sumOf,
 } from '../support/clients/direct-calls.js';
@@ -17,10 +18,11 @@ import { servedTime } from '../support/clocks/served-time.js';
 
 const economical = 'openai.gpt-4.1-mini';
 const flagship = 'openai.gpt-5';
+const server = new OpenAiServer();
+const shared = sharedNodeWithOpenAi(test, server);
 
 test.serial('what is booked is what the vendor bills, for whole and streamed calls', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   for (const stream of [false, true]) {
     const answer = await ask(node, { model: economical, stream });
     t.is(answer.status, 200, answer.text);
@@ -36,6 +38,7 @@ test.serial('what is booked is what the vendor bills, for whole and streamed cal
 });
 
 test.serial("a vendor's failures are told with its reason, and no secret", async (t) => {
+  // Of its own: so many failures break the circuit to the vendor.
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });
   server.script({ status: 400, message: `no such thing, Bearer ${platformKey}` });
@@ -59,8 +62,7 @@ test.serial("a vendor's failures are told with its reason, and no secret", async
 });
 
 test.serial('an error after the answer began is its last event', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.script({ pieces: ['a', 'b', 'c'], cutAfter: 2 });
   const frames = framesOf(await ask(node, { model: economical, stream: true }));
   t.is(frames.map(({ chunk }) => chunk ?? '').join(''), 'ab');
@@ -71,8 +73,7 @@ test.serial('an error after the answer began is its last event', async (t) => {
 });
 
 test.serial('a model outside the tiers of the plan is refused, and no vendor hears of it', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   await setPlan(node, operatorToken, 'free');
   const refused = await ask(node, { model: flagship });
   t.is(refused.status, 403);
@@ -86,7 +87,7 @@ test.serial('a model outside the tiers of the plan is refused, and no vendor hea
 });
 
 test.serial('the call that crosses the quota is served whole, the next is refused', async (t) => {
-  const node = await startTestNode(t);
+  const node = await shared.tenant(t);
   await setPlan(node, operatorToken, 'enterprise', { monthly_tokens: 4 });
   t.is((await ask(node, { model: 'sim.echo' })).status, 200);
   const refused = await ask(node, { model: 'sim.echo' });
@@ -103,8 +104,7 @@ test.serial('the call that crosses the quota is served whole, the next is refuse
 });
 
 test.serial("a tenant's own key is used first, beyond tiers and an empty quota", async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   await setPlan(node, operatorToken, 'free', { monthly_tokens: 0 });
   t.is((await ask(node, { model: economical })).json.error, 'quota_exceeded');
   await addOwnKey(node, 'openai', 'sk-own-0123456789');
@@ -127,9 +127,8 @@ test.serial("a tenant's own key is used first, beyond tiers and an empty quota",
 });
 
 test.serial("where the tenant's own key is refused, the platform's serves the call and counts", async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
+  const node = await shared.tenant(t);
   server.keys.add(platformKey);
-  const node = await startTestNode(t, { environment: openAiAt(server) });
   await addOwnKey(node, 'openai', 'sk-expired-0123456789');
   const answer = await ask(node, { model: economical, stream: true });
   t.is(answer.status, 200, answer.text);
@@ -147,8 +146,7 @@ test.serial("where the tenant's own key is refused, the platform's serves the ca
 });
 
 test.serial('a client that leaves takes the vendor along, and what was used is counted', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.script({ pieces: ['one', ' two'], hangAfter: 2 });
   const leaving = new AbortController();
   const response = await fetch(`${node.node.baseUrl}/api/v3/llm/public/call`, {
@@ -181,8 +179,7 @@ test.serial('a client that leaves takes the vendor along, and what was used is c
 });
 
 test.serial('auto goes on to another model where the vendor fails before any content', async (t) => {
-  const server = await startVendor(t, new OpenAiServer());
-  const node = await startTestNode(t, { environment: openAiAt(server) });
+  const node = await shared.tenant(t);
   server.script({ status: 500 }, { status: 500 });
   const answer = await ask(node, { query: 'Hi' });
   t.is(answer.status, 200, answer.text);

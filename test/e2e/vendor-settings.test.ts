@@ -11,6 +11,7 @@ import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const economical = 'openai.gpt-4.1-mini';
 
+// A node for each test: settings are tried, one is stopped, and one loses its store.
 test.serial('compatible vendors and models of a file of the operator can be called', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const folder = await mkdtemp(join(tmpdir(), 'troupe-models-'));

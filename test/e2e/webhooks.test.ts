@@ -3,6 +3,7 @@ import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { openAiAt, startVendor } from '../support/clients/direct-calls.js';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
 import {
   asOwner,
   createTrigger,
@@ -13,54 +14,53 @@ import {
 } from '../support/builders/triggers.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
-test.serial(
-  'a signed webhook is answered by its agent, and a repeat is answered alike without running',
-  async (t) => {
-    const node = await startTestNode(t);
-    const trigger = await createTrigger(node, {
-      context_mapping: { customer: '$.user.name', _id: '$.user.id' },
-    });
-    const payload = { message: 'hello there', user: { name: 'Ada', id: 7 } };
-    const key = { 'idempotency-key': 'k-1' };
-    const first = await sendSigned(node, trigger, payload, key);
-    t.is(first.status, 200, first.text);
-    t.like(first.json, {
-      success: true,
-      trigger_id: trigger.id,
-      agent_id: node.bootstrap.agent_id,
-      agent_response: 'echo: hello there',
-    });
-    t.true(first.json.usage.total_tokens > 0);
-    const second = await sendSigned(node, trigger, payload, key);
-    t.is(second.text, first.text);
-    const other = await sendSigned(node, trigger, { message: 'something else' }, key);
-    t.is(other.status, 409);
-    t.is(other.json.error, 'conflict');
-    const plain = await sendSigned(node, trigger, payload);
-    t.not(plain.json.execution_id, first.json.execution_id);
-    const executions = await executionsOf(node, trigger);
-    t.is(executions.length, 2);
-    t.like(executions[0], {
-      status: 'completed',
-      outcome: 'COMPLETED',
-      input_preview: 'hello there',
-      delivery_status: 'none',
-    });
-    const whole = await executionOf(node, trigger, first.json.execution_id);
-    t.deepEqual(whole.context, { customer: 'Ada', _id: 7 });
-    t.true(whole.steps.length > 0);
-    const stats = await asOwner(node, 'GET', '/api/triggers/stats');
-    t.like(stats.json.data, {
-      total: 1,
-      enabled: 1,
-      executions: { total: 2, completed: 2, failed: 0, timeout: 0 },
-      last_24h: 2,
-    });
-  },
-);
+const shared = sharedNode(test);
 
-test.serial('webhooks are refused in the documented order', async (t) => {
-  const node = await startTestNode(t);
+test('a signed webhook is answered by its agent, and a repeat is answered alike without running', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await createTrigger(node, {
+    context_mapping: { customer: '$.user.name', _id: '$.user.id' },
+  });
+  const payload = { message: 'hello there', user: { name: 'Ada', id: 7 } };
+  const key = { 'idempotency-key': 'k-1' };
+  const first = await sendSigned(node, trigger, payload, key);
+  t.is(first.status, 200, first.text);
+  t.like(first.json, {
+    success: true,
+    trigger_id: trigger.id,
+    agent_id: node.bootstrap.agent_id,
+    agent_response: 'echo: hello there',
+  });
+  t.true(first.json.usage.total_tokens > 0);
+  const second = await sendSigned(node, trigger, payload, key);
+  t.is(second.text, first.text);
+  const other = await sendSigned(node, trigger, { message: 'something else' }, key);
+  t.is(other.status, 409);
+  t.is(other.json.error, 'conflict');
+  const plain = await sendSigned(node, trigger, payload);
+  t.not(plain.json.execution_id, first.json.execution_id);
+  const executions = await executionsOf(node, trigger);
+  t.is(executions.length, 2);
+  t.like(executions[0], {
+    status: 'completed',
+    outcome: 'COMPLETED',
+    input_preview: 'hello there',
+    delivery_status: 'none',
+  });
+  const whole = await executionOf(node, trigger, first.json.execution_id);
+  t.deepEqual(whole.context, { customer: 'Ada', _id: 7 });
+  t.true(whole.steps.length > 0);
+  const stats = await asOwner(node, 'GET', '/api/triggers/stats');
+  t.like(stats.json.data, {
+    total: 1,
+    enabled: 1,
+    executions: { total: 2, completed: 2, failed: 0, timeout: 0 },
+    last_24h: 2,
+  });
+});
+
+test('webhooks are refused in the documented order', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {});
   const refused = async (
     status: number,
@@ -93,8 +93,8 @@ test.serial('webhooks are refused in the documented order', async (t) => {
   await refused(404, 'agent_not_found', sendSigned(node, trigger, { message: 'x' }));
 });
 
-test.serial('a key of the tenant opens a webhook that asks for one, and no other key does', async (t) => {
-  const node = await startTestNode(t);
+test('a key of the tenant opens a webhook that asks for one, and no other key does', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     auth: { type: 'api_key' },
     query_extraction: { mode: 'full_body' },
@@ -118,98 +118,90 @@ test.serial('a key of the tenant opens a webhook that asks for one, and no other
   t.like(nothing, { status: 400, json: { error: 'VALIDATION_ERROR' } }, 'no body is no question');
 });
 
-test.serial(
-  'what a key may do over its life counts the webhooks that it opens, but not a gate',
-  async (t) => {
-    const node = await startTestNode(t);
-    const trigger = await createTrigger(node, {
-      auth: { type: 'api_key' },
-      sender_access: { mode: 'whitelist', identity_field: 'user', identifiers: ['ada'] },
+test('what a key may do over its life counts the webhooks that it opens, but not a gate', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await createTrigger(node, {
+    auth: { type: 'api_key' },
+    sender_access: { mode: 'whitelist', identity_field: 'user', identifiers: ['ada'] },
+  });
+  const made = await asOwner(node, 'POST', '/api/keys', { name: 'two', quotaLimit: 2 });
+  const send = (user: string) =>
+    node.client.call('POST', trigger.path, {
+      body: { message: 'hi', user },
+      headers: { 'x-api-key': made.json.data.api_key },
     });
-    const made = await asOwner(node, 'POST', '/api/keys', { name: 'two', quotaLimit: 2 });
-    const send = (user: string) =>
-      node.client.call('POST', trigger.path, {
-        body: { message: 'hi', user },
-        headers: { 'x-api-key': made.json.data.api_key },
-      });
-    t.is((await send('bob')).text, '<Response></Response>');
-    t.is((await send('ada')).status, 200);
-    t.is((await send('ada')).status, 200);
-    const refused = await send('ada');
-    t.is(refused.status, 429, refused.text);
-    t.like(refused.json, { error: 'quota_exceeded', details: { limit: 2, used: 2, reset_date: null } });
-    t.is((await send('bob')).text, '<Response></Response>', 'a gate answers first');
-  },
-);
+  t.is((await send('bob')).text, '<Response></Response>');
+  t.is((await send('ada')).status, 200);
+  t.is((await send('ada')).status, 200);
+  const refused = await send('ada');
+  t.is(refused.status, 429, refused.text);
+  t.like(refused.json, { error: 'quota_exceeded', details: { limit: 2, used: 2, reset_date: null } });
+  t.is((await send('bob')).text, '<Response></Response>', 'a gate answers first');
+});
 
-test.serial(
-  'without tokens left a webhook is refused at the door in every mode, unless the tenant’s own key pays',
-  async (t) => {
-    const server = await startVendor(t, new OpenAiServer());
-    const node = await startTestNode(t, { environment: openAiAt(server, 'sk-platform-0123456789') });
-    const buffered = {
-      session_strategy: { mode: 'derive', fields: ['user'] },
-      execution: {
-        mode: 'async',
-        callback: { url: `${node.client.baseUrl}/health/live` },
-        message_buffer: { enabled: true },
-      },
-    };
-    const listed = { sender_access: { mode: 'whitelist', identity_field: 'user' } };
-    const [now, later, gathered, stopped] = await Promise.all(
-      [{}, { execution: { mode: 'async' } }, buffered, { ...buffered, ...listed }].map((config) =>
-        createTrigger(node, config),
-      ),
-    );
-    if (now === undefined || later === undefined || gathered === undefined || stopped === undefined) return;
-    const { tenant_id: tenant, agent_id: agent } = node.bootstrap;
-    const plan = { plan: 'enterprise', settings: { monthly_tokens: 1 } };
-    await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: plan });
-    const send = (trigger: TestTrigger) => sendSigned(node, trigger, { message: 'hi', user: 'ada' });
-    await eventually(async () => (await send(now)).status === 429);
-    for (const trigger of [later, gathered]) {
-      const { status, json } = await send(trigger);
-      t.is(status, 429);
-      t.is(json.error, 'quota_exceeded');
-      t.deepEqual(await executionsOf(node, trigger), []);
-    }
-    t.is((await send(stopped)).text, '<Response></Response>', 'a gate answers first');
-    const secret = { name: 'own', kind: 'llm_key', provider: 'openai', value: 'sk-own-first-0001' };
-    await asOwner(node, 'POST', '/api/secrets', secret);
-    await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
-    await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
-    await eventually(async () => (await send(later)).status === 202);
-  },
-);
+test('without tokens left a webhook is refused at the door in every mode, unless the tenant’s own key pays', async (t) => {
+  const server = await startVendor(t, new OpenAiServer());
+  // Of its own: on the other one no vendor has a key.
+  const node = await startTestNode(t, { environment: openAiAt(server, 'sk-platform-0123456789') });
+  const buffered = {
+    session_strategy: { mode: 'derive', fields: ['user'] },
+    execution: {
+      mode: 'async',
+      callback: { url: `${node.client.baseUrl}/health/live` },
+      message_buffer: { enabled: true },
+    },
+  };
+  const listed = { sender_access: { mode: 'whitelist', identity_field: 'user' } };
+  const [now, later, gathered, stopped] = await Promise.all(
+    [{}, { execution: { mode: 'async' } }, buffered, { ...buffered, ...listed }].map((config) =>
+      createTrigger(node, config),
+    ),
+  );
+  if (now === undefined || later === undefined || gathered === undefined || stopped === undefined) return;
+  const { tenant_id: tenant, agent_id: agent } = node.bootstrap;
+  const plan = { plan: 'enterprise', settings: { monthly_tokens: 1 } };
+  await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: plan });
+  const send = (trigger: TestTrigger) => sendSigned(node, trigger, { message: 'hi', user: 'ada' });
+  await eventually(async () => (await send(now)).status === 429);
+  for (const trigger of [later, gathered]) {
+    const { status, json } = await send(trigger);
+    t.is(status, 429);
+    t.is(json.error, 'quota_exceeded');
+    t.deepEqual(await executionsOf(node, trigger), []);
+  }
+  t.is((await send(stopped)).text, '<Response></Response>', 'a gate answers first');
+  const secret = { name: 'own', kind: 'llm_key', provider: 'openai', value: 'sk-own-first-0001' };
+  await asOwner(node, 'POST', '/api/secrets', secret);
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  await eventually(async () => (await send(later)).status === 202);
+});
 
-test.serial(
-  'an agent whose model cannot be called fails the execution, and the webhook says so in its own form',
-  async (t) => {
-    const node = await startTestNode(t);
-    const { agent_id: agent } = node.bootstrap;
-    await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
-    await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
-    const trigger = await createTrigger(node, {});
-    const key = { 'idempotency-key': 'k-1' };
-    const answer = await sendSigned(node, trigger, { message: 'hi' }, key);
-    t.is(answer.status, 200, answer.text);
-    t.like(answer.json, { success: false, error: 'invalid_model', trigger_id: trigger.id });
-    t.is((await sendSigned(node, trigger, { message: 'hi' }, key)).text, answer.text);
-    const [execution, ...others] = await executionsOf(node, trigger);
-    t.like(execution, {
-      id: answer.json.execution_id,
-      status: 'failed',
-      outcome: 'FAILED',
-      input_preview: 'hi',
-    });
-    t.is(others.length, 0);
-    const invoked = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/invoke`, { message: 'now' });
-    t.like(invoked, { status: 200, json: { success: false, error: 'invalid_model' } });
-  },
-);
+test('an agent whose model cannot be called fails the execution, and the webhook says so in its own form', async (t) => {
+  const node = await shared.tenant(t);
+  const { agent_id: agent } = node.bootstrap;
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const trigger = await createTrigger(node, {});
+  const key = { 'idempotency-key': 'k-1' };
+  const answer = await sendSigned(node, trigger, { message: 'hi' }, key);
+  t.is(answer.status, 200, answer.text);
+  t.like(answer.json, { success: false, error: 'invalid_model', trigger_id: trigger.id });
+  t.is((await sendSigned(node, trigger, { message: 'hi' }, key)).text, answer.text);
+  const [execution, ...others] = await executionsOf(node, trigger);
+  t.like(execution, {
+    id: answer.json.execution_id,
+    status: 'failed',
+    outcome: 'FAILED',
+    input_preview: 'hi',
+  });
+  t.is(others.length, 0);
+  const invoked = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/invoke`, { message: 'now' });
+  t.like(invoked, { status: 200, json: { success: false, error: 'invalid_model' } });
+});
 
-test.serial('each format has its answer, and only lists are split', async (t) => {
-  const node = await startTestNode(t);
+test('each format has its answer, and only lists are split', async (t) => {
+  const node = await shared.tenant(t);
   const answerIn = async (response_adapter: Record<string, unknown>, message: string) => {
     const trigger = await createTrigger(node, {
       auth: { type: 'none' },
@@ -234,8 +226,8 @@ test.serial('each format has its answer, and only lists are split', async (t) =>
   t.is((await answerIn({ format: 'slack', split_messages: true }, long)).json.text, `echo: ${long}`);
 });
 
-test.serial('a list of more chunks than there may be is cut, and its execution says so', async (t) => {
-  const node = await startTestNode(t);
+test('a list of more chunks than there may be is cut, and its execution says so', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     response_adapter: { format: 'erp', split_messages: true, max_messages: 2 },
     execution: { split_config: { max_chunk_size: 100 } },
@@ -256,8 +248,8 @@ test.serial('a list of more chunks than there may be is cut, and its execution s
   t.true((await executionsOf(node, trigger))[0].truncated);
 });
 
-test.serial('gates answer an empty response, record what they stopped, and let nobody else in', async (t) => {
-  const node = await startTestNode(t);
+test('gates answer an empty response, record what they stopped, and let nobody else in', async (t) => {
+  const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     auth: { type: 'none' },
     sender_access: { mode: 'whitelist', identity_field: 'phoneNumber', identifiers: ['whatsapp:+49171555'] },
@@ -303,81 +295,73 @@ test.serial('gates answer an empty response, record what they stopped, and let n
   t.is((await send('+49171555')).status, 202);
 });
 
-test.serial(
-  'a secret can be rotated while both are valid, and goes out of force when the time is over',
-  async (t) => {
-    const node = await startTestNode(t);
-    const before = await createTrigger(node, {});
-    const rotated = await asOwner(node, 'POST', `/api/triggers/${before.id}/rotate-secret`, {
-      grace_seconds: 60,
-    });
-    t.is(rotated.status, 200, rotated.text);
-    const after = { ...before, secret: rotated.json.data.webhook_secret };
-    for (const trigger of [before, after])
-      t.is((await sendSigned(node, trigger, { message: 'x' })).status, 200);
-    node.passMs(61_000);
-    t.is((await sendSigned(node, before, { message: 'x' })).status, 401);
-    t.is((await sendSigned(node, after, { message: 'x' })).status, 200);
-  },
-);
+test('a secret can be rotated while both are valid, and goes out of force when the time is over', async (t) => {
+  // Of its own: its clock is set forward.
+  const node = await startTestNode(t);
+  const before = await createTrigger(node, {});
+  const rotated = await asOwner(node, 'POST', `/api/triggers/${before.id}/rotate-secret`, {
+    grace_seconds: 60,
+  });
+  t.is(rotated.status, 200, rotated.text);
+  const after = { ...before, secret: rotated.json.data.webhook_secret };
+  for (const trigger of [before, after])
+    t.is((await sendSigned(node, trigger, { message: 'x' })).status, 200);
+  node.passMs(61_000);
+  t.is((await sendSigned(node, before, { message: 'x' })).status, 401);
+  t.is((await sendSigned(node, after, { message: 'x' })).status, 200);
+});
 
-test.serial(
-  'triggers are listed, changed, tried out, invoked and deleted, and never show their secret again',
-  async (t) => {
-    const node = await startTestNode(t);
-    const trigger = await createTrigger(node, {
-      context_mapping: { city: '$.place.city' },
-      response_adapter: { format: 'slack' },
-    });
-    const detail = await asOwner(node, 'GET', `/api/triggers/${trigger.id}`);
-    t.false(detail.text.includes('whsec_'));
-    t.true(detail.json.data.webhook_url.endsWith(trigger.path));
-    const list = await node.client.call('GET', '/api/triggers', { key: node.bootstrap.api_key });
-    t.is(list.json.count, 1);
-    t.is(
-      (await node.client.call('GET', '/api/triggers/types', { key: node.bootstrap.api_key })).json.count,
-      4,
-    );
-    const patched = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
-      trigger_config: {
-        response_adapter: { format: 'teams' },
-        context_mapping: { city: null, street: '$.place.street' },
-      },
-    });
-    t.deepEqual(patched.json.data.trigger_config, {
-      context_mapping: { street: '$.place.street' },
+test('triggers are listed, changed, tried out, invoked and deleted, and never show their secret again', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await createTrigger(node, {
+    context_mapping: { city: '$.place.city' },
+    response_adapter: { format: 'slack' },
+  });
+  const detail = await asOwner(node, 'GET', `/api/triggers/${trigger.id}`);
+  t.false(detail.text.includes('whsec_'));
+  t.true(detail.json.data.webhook_url.endsWith(trigger.path));
+  const list = await node.client.call('GET', '/api/triggers', { key: node.bootstrap.api_key });
+  t.is(list.json.count, 1);
+  t.is((await node.client.call('GET', '/api/triggers/types', { key: node.bootstrap.api_key })).json.count, 4);
+  const patched = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+    trigger_config: {
       response_adapter: { format: 'teams' },
+      context_mapping: { city: null, street: '$.place.street' },
+    },
+  });
+  t.deepEqual(patched.json.data.trigger_config, {
+    context_mapping: { street: '$.place.street' },
+    response_adapter: { format: 'teams' },
+  });
+  for (const query_extraction of [
+    { mode: 'jmespath', expression: 'message' },
+    { mode: 'field', field: 'message' },
+  ]) {
+    const changed = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+      trigger_config: { query_extraction },
     });
-    for (const query_extraction of [
-      { mode: 'jmespath', expression: 'message' },
-      { mode: 'field', field: 'message' },
-    ]) {
-      const changed = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
-        trigger_config: { query_extraction },
-      });
-      t.is(changed.status, 200, changed.text);
-    }
-    const wrong = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
-      trigger_config: { execution: { mode: 'later' } },
-    });
-    t.is(wrong.status, 400);
-    t.is(wrong.json.details.field, 'trigger_config.execution.mode');
-    const tried = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/test`, {
-      payload: { message: 'hi', place: { street: 'Main' } },
-    });
-    t.like(tried.json.data, { query: 'hi', context: { street: 'Main' }, session_id: null, would_run: true });
-    const empty = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/test`, { payload: {} });
-    t.like(empty.json.data, { query: null, would_run: false, blocked_by: 'payload' });
-    const invoked = await node.client.call('POST', `/api/triggers/${trigger.id}/invoke`, {
-      key: node.bootstrap.api_key,
-      body: { message: 'now', mood: 'good' },
-    });
-    t.deepEqual(invoked.json, { type: 'message', text: 'echo: now' });
-    const wordless = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/invoke`, { mood: 'good' });
-    t.is(wordless.json.text, 'echo: {"mood":"good"}');
-    t.is((await executionsOf(node, trigger)).length, 2);
-    t.is((await asOwner(node, 'DELETE', `/api/triggers/${trigger.id}`)).status, 200);
-    t.is((await asOwner(node, 'GET', `/api/triggers/${trigger.id}`)).status, 404);
-    t.is((await sendSigned(node, trigger, { message: 'x' })).status, 404);
-  },
-);
+    t.is(changed.status, 200, changed.text);
+  }
+  const wrong = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, {
+    trigger_config: { execution: { mode: 'later' } },
+  });
+  t.is(wrong.status, 400);
+  t.is(wrong.json.details.field, 'trigger_config.execution.mode');
+  const tried = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/test`, {
+    payload: { message: 'hi', place: { street: 'Main' } },
+  });
+  t.like(tried.json.data, { query: 'hi', context: { street: 'Main' }, session_id: null, would_run: true });
+  const empty = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/test`, { payload: {} });
+  t.like(empty.json.data, { query: null, would_run: false, blocked_by: 'payload' });
+  const invoked = await node.client.call('POST', `/api/triggers/${trigger.id}/invoke`, {
+    key: node.bootstrap.api_key,
+    body: { message: 'now', mood: 'good' },
+  });
+  t.deepEqual(invoked.json, { type: 'message', text: 'echo: now' });
+  const wordless = await asOwner(node, 'POST', `/api/triggers/${trigger.id}/invoke`, { mood: 'good' });
+  t.is(wordless.json.text, 'echo: {"mood":"good"}');
+  t.is((await executionsOf(node, trigger)).length, 2);
+  t.is((await asOwner(node, 'DELETE', `/api/triggers/${trigger.id}`)).status, 200);
+  t.is((await asOwner(node, 'GET', `/api/triggers/${trigger.id}`)).status, 404);
+  t.is((await sendSigned(node, trigger, { message: 'x' })).status, 404);
+});

@@ -21,6 +21,7 @@ interface Who {
   readonly tenant?: string;
 }
 
+// One tenant for all tests: they read, and each has sessions of its own.
 test.before(async () => {
   node = await startTestNode({ teardown: (fn) => void undo.push(fn) });
   tenant = await makeTenant(node);

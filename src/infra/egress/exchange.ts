@@ -133,9 +133,32 @@ function streamed(
     status: answer.statusCode,
     headers,
     url: target.url.href,
-    body: bounded(source, request, target.host, clock, state),
+    body: endedUnread(bounded(source, request, target.host, clock, state), () => {
+      clock.stop();
+      drop(source);
+    }),
     truncated: () => state.truncated,
   };
+}
+
+/** A generator that is left before its first step runs no `finally`: `end` then does what it would have done. */
+function endedUnread<Chunk>(
+  body: AsyncGenerator<Chunk, void, void>,
+  end: () => void,
+): AsyncGenerator<Chunk, void, void> {
+  const { next } = body;
+  const leave = body.return;
+  let begun = false;
+  return Object.assign(body, {
+    next: () => {
+      begun = true;
+      return next.call(body);
+    },
+    return: (value: void) => {
+      if (!begun) end();
+      return leave.call(body, value);
+    },
+  });
 }
 
 async function* bounded(

@@ -11,10 +11,10 @@ export interface AgentToPublish {
 /** Every name is used once in a tenant. */
 let named = 0;
 
-/** The id of a new agent of the demo tenant, which runs. */
+/** The id of a new agent of the tenant, which runs. */
 export async function publishAgent(
   client: Client,
-  { access_token: token, tenant_id: tenant }: Bootstrap,
+  { access_token: token, tenant_id: tenant }: Pick<Bootstrap, 'access_token' | 'tenant_id'>,
   { model, more = {}, schemas = [] }: AgentToPublish,
 ): Promise<string> {
   const post = async (path: string, body: object): Promise<string> => {

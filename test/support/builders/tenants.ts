@@ -7,7 +7,7 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { KeyAdministration } from '../../../src/tenancy/keys/index.js';
 import { openStore } from '../../../src/infra/storage/index.js';
 import { eventually } from '../clocks/eventually.js';
-import { operatorToken, type TestNode } from '../servers/node.js';
+import { operatorToken, type TenantNode } from '../servers/node.js';
 
 export interface TestUser {
   readonly userId: string;
@@ -23,7 +23,7 @@ export interface TestTenant {
 }
 
 /** A tenant with a user of each role, and a key of each; owner keys are made as the command line makes them. */
-export async function makeTenant(node: TestNode, plan = 'enterprise'): Promise<TestTenant> {
+export async function makeTenant(node: TenantNode, plan = 'enterprise'): Promise<TestTenant> {
   const owner = await register(node);
   const tenantId = owner.tenantId;
   await node.client.call('PATCH', `/api/tenants/${tenantId}/plan`, { token: operatorToken, body: { plan } });
@@ -44,7 +44,7 @@ export async function makeTenant(node: TestNode, plan = 'enterprise'): Promise<T
 }
 
 /** The same people with new access tokens, once the node's clock has left the old ones behind. */
-export async function signInAgain(node: TestNode, tenant: TestTenant): Promise<TestTenant> {
+export async function signInAgain(node: TenantNode, tenant: TestTenant): Promise<TestTenant> {
   const again = async (user: TestUser): Promise<TestUser> => {
     const { email, password } = user;
     const { status, json, text } = await node.client.call('POST', '/api/auth/login', {
@@ -65,7 +65,7 @@ export async function signInAgain(node: TestNode, tenant: TestTenant): Promise<T
   };
 }
 
-export async function register(node: TestNode): Promise<{ user: TestUser; tenantId: string }> {
+export async function register(node: TenantNode): Promise<{ user: TestUser; tenantId: string }> {
   const account = { email: `${randomUUID()}@test.example`, password: 'correct horse battery' };
   const { status, json, text } = await node.client.call('POST', '/api/auth/register', { body: account });
   if (status !== 201) throw new Error(`registering: ${status} ${text}`);
@@ -74,7 +74,7 @@ export async function register(node: TestNode): Promise<{ user: TestUser; tenant
 }
 
 /** An own account that joins the tenant by an invite, as a person would. */
-async function join(node: TestNode, tenantId: string, owner: TestUser, role: Role): Promise<TestUser> {
+async function join(node: TenantNode, tenantId: string, owner: TestUser, role: Role): Promise<TestUser> {
   const { user } = await register(node);
   const invited = await node.client.call('POST', `/api/tenants/${tenantId}/invites`, {
     token: owner.token,
@@ -89,7 +89,7 @@ async function join(node: TestNode, tenantId: string, owner: TestUser, role: Rol
   return user;
 }
 
-async function makeKey(node: TestNode, tenant: string, token: string, role: string): Promise<string> {
+async function makeKey(node: TenantNode, tenant: string, token: string, role: string): Promise<string> {
   const { status, json, text } = await node.client.call('POST', '/api/keys', {
     token,
     tenant,
@@ -100,7 +100,7 @@ async function makeKey(node: TestNode, tenant: string, token: string, role: stri
 }
 
 /** Owner keys are made by the operator only, past HTTP. */
-async function makeOwnerKey(node: TestNode, tenantId: string): Promise<string> {
+async function makeOwnerKey(node: TenantNode, tenantId: string): Promise<string> {
   const store = await openStore({
     databaseUrl: node.databaseUrl,
     connectionsMax: 1,
@@ -116,7 +116,7 @@ async function makeOwnerKey(node: TestNode, tenantId: string): Promise<string> {
 }
 
 /** The token of the newest invite for the address, from the mail that was sent. */
-export async function inviteToken(node: TestNode, email: string): Promise<string> {
+export async function inviteToken(node: TenantNode, email: string): Promise<string> {
   const outbox = joinPath(node.dataDir, 'outbox');
   return eventually(async () => {
     const files = await readdir(outbox).catch(() => [] as string[]); // made with the first mail

@@ -1,7 +1,8 @@
-// Triggers of the demo tenant on a whole node, and the servers that their answers go to.
+// Triggers of a tenant on a whole node, and the servers that their answers go to.
 import { createHmac, randomUUID } from 'node:crypto';
 import type { CallResult, Json } from '../clients/client.js';
-import type { TestNode } from '../servers/node.js';
+import { tenantView } from '../database/owner-view.js';
+import type { TenantNode } from '../servers/node.js';
 
 export interface TestTrigger {
   readonly id: string;
@@ -11,7 +12,7 @@ export interface TestTrigger {
 }
 
 export async function createTrigger(
-  node: TestNode,
+  node: TenantNode,
   trigger_config: Readonly<Record<string, unknown>>,
   trigger_type = 'webhook',
 ): Promise<TestTrigger> {
@@ -27,14 +28,14 @@ export async function createTrigger(
   return { id, secret, path: `/api/triggers/webhook/${id}` };
 }
 
-export function asOwner(node: TestNode, method: string, path: string, body?: unknown): Promise<CallResult> {
+export function asOwner(node: TenantNode, method: string, path: string, body?: unknown): Promise<CallResult> {
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   return node.client.call(method, path, { token, tenant, ...(body === undefined ? {} : { body }) });
 }
 
 /** A request signed as the documents say. */
 export function sendSigned(
-  node: TestNode,
+  node: TenantNode,
   { path, secret }: TestTrigger,
   payload: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -44,15 +45,29 @@ export function sendSigned(
   return node.client.call('POST', path, { body, headers: { 'x-webhook-signature': signature, ...headers } });
 }
 
-export async function addSecret(node: TestNode, name: string, value: string): Promise<void> {
+export async function addSecret(node: TenantNode, name: string, value: string): Promise<void> {
   const { status, text } = await asOwner(node, 'POST', '/api/secrets', { name, value, kind: 'generic' });
   if (status !== 201) throw new Error(`adding a secret: ${status} ${text}`);
 }
 
-export async function executionsOf(node: TestNode, { id }: TestTrigger): Promise<Json[]> {
+/** Lets the time of all buffers of the tenant be over. */
+export async function endBuffers(node: TenantNode): Promise<void> {
+  const rows = await tenantView(node);
+  await rows.query("update trigger_windows set due_at = now() - interval '2 seconds', look_at = now()");
+  await rows.end();
+}
+
+/** Lets the time of the next look at each source of the tenant be now. */
+export async function lookNow(node: TenantNode): Promise<void> {
+  const rows = await tenantView(node);
+  await rows.query('update trigger_sources set due_at = now() where due_at > now()');
+  await rows.end();
+}
+
+export async function executionsOf(node: TenantNode, { id }: TestTrigger): Promise<Json[]> {
   return (await asOwner(node, 'GET', `/api/triggers/${id}/executions?limit=100`)).json.data;
 }
 
-export async function executionOf(node: TestNode, { id }: TestTrigger, executionId: string): Promise<Json> {
+export async function executionOf(node: TenantNode, { id }: TestTrigger, executionId: string): Promise<Json> {
   return (await asOwner(node, 'GET', `/api/triggers/${id}/executions/${executionId}`)).json.data;
 }

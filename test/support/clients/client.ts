@@ -61,14 +61,17 @@ const errorShapes = Object.fromEntries(dialects.map((dialect) => [dialect, error
 export class Client {
   readonly baseUrl: string;
   readonly #router: Router;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(baseUrl: string, table: OperationTable) {
+  /** `headers`: sent with every call. */
+  constructor(baseUrl: string, table: OperationTable, headers: Readonly<Record<string, string>> = {}) {
     this.baseUrl = baseUrl;
     this.#router = new Router(table);
+    this.#headers = headers;
   }
 
   async call(method: string, path: string, options: CallOptions = {}): Promise<CallResult> {
-    const headers: Record<string, string> = { ...options.headers };
+    const headers: Record<string, string> = { ...this.#headers, ...options.headers };
     if (options.key !== undefined) headers['x-api-key'] = options.key;
     if (options.token !== undefined) headers['authorization'] = `Bearer ${options.token}`;
     if (options.tenant !== undefined) headers['x-tenant-id'] = options.tenant;

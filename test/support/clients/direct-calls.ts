@@ -1,6 +1,7 @@
-import type { ExecutionContext } from 'ava';
+import type { TestFn } from 'ava';
 import type { CallOptions, CallResult, Json } from './client.js';
-import type { TestNode } from '../servers/node.js';
+import type { TenantNode } from '../servers/node.js';
+import { sharedNode, type SharedNode } from '../servers/shared-node.js';
 import { ownerView } from '../database/owner-view.js';
 import type { VendorServer } from '../servers/vendors/vendor-server.js';
 
@@ -8,7 +9,7 @@ const publicCall = '/api/v3/llm/public/call';
 
 /** A call with the demo tenant's API key, unless another credential is given. */
 export function ask(
-  node: TestNode,
+  node: TenantNode,
   body: Readonly<Record<string, unknown>>,
   credential: CallOptions = { key: node.bootstrap.api_key },
 ): Promise<CallResult> {
@@ -24,12 +25,28 @@ export function framesOf({ text }: CallResult): Json[] {
 }
 
 export async function startVendor<Server extends VendorServer>(
-  t: ExecutionContext,
+  t: { teardown(fn: () => Promise<void>): void },
   server: Server,
 ): Promise<Server> {
   await server.start();
   t.teardown(() => server.stop());
   return server;
+}
+
+/**
+ * One node for the file, whose OpenAI is the given server. Each test finds the server as it began; since all tests share
+ * it, they run one after the other.
+ */
+export function sharedNodeWithOpenAi<Context>(
+  test: TestFn<Context>,
+  server: VendorServer,
+  environment: Readonly<Record<string, string>> = {},
+): SharedNode {
+  test.serial.beforeEach('the vendor forgets', () => server.forget());
+  return sharedNode(test, async (atEnd) => {
+    await startVendor(atEnd, server);
+    return { environment: { ...openAiAt(server), ...environment } };
+  });
 }
 
 /** The environment of a node whose OpenAI is the given server. */
@@ -39,7 +56,7 @@ export function openAiAt(server: VendorServer, key = platformKey): Record<string
 
 export const platformKey = 'sk-platform-0123456789';
 
-export async function addOwnKey(node: TestNode, provider: string, value: string): Promise<void> {
+export async function addOwnKey(node: TenantNode, provider: string, value: string): Promise<void> {
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   const body = { name: `${provider}-key`, kind: 'llm_key', provider, value };
   const { status, text } = await node.client.call('POST', '/api/secrets', { token, tenant, body });
@@ -48,7 +65,7 @@ export async function addOwnKey(node: TestNode, provider: string, value: string)
 
 /** Changes what the demo tenant may use. */
 export async function setPlan(
-  node: TestNode,
+  node: TenantNode,
   operatorToken: string,
   plan: string,
   settings: Readonly<Record<string, number>> = {},
@@ -73,16 +90,18 @@ export interface UsageRow {
   readonly usage_source: string | null;
 }
 
-/** All usage rows of the database, in the order of their opening, and the tokens that the months count. */
-export async function booksOf(node: TestNode): Promise<{ rows: readonly UsageRow[]; counted: number }> {
+/** All usage rows of the tenant, in the order of their opening, and the tokens that its months count. */
+export async function booksOf(node: TenantNode): Promise<{ rows: readonly UsageRow[]; counted: number }> {
   const owner = await ownerView(node.databaseUrl);
   try {
     const { rows } = await owner.query<UsageRow>(
       `select attempt_number, call_id, model, payer, outcome, failure, input_tokens::int, output_tokens::int, usage_source
-       from usage_rows order by opened_at, attempt_number`,
+       from usage_rows where tenant_id = $1 order by opened_at, attempt_number`,
+      [node.bootstrap.tenant_id],
     );
     const months = await owner.query<{ used: number }>(
-      'select coalesce(sum(used), 0)::int as used from quota_months',
+      'select coalesce(sum(used), 0)::int as used from quota_months where tenant_id = $1',
+      [node.bootstrap.tenant_id],
     );
     return { rows, counted: months.rows[0]?.used ?? 0 };
   } finally {

@@ -7,9 +7,22 @@ import pg from 'pg';
 export async function ownerView(databaseUrl: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
-  for (const table of await tablesOf(client)) {
-    await client.query(`alter table ${table} no force row level security`);
-  }
+  const { rows } = await client.query<{ name: string }>(
+    'select quote_ident(relname) as name from pg_class where relforcerowsecurity',
+  );
+  for (const { name } of rows) await client.query(`alter table ${name} no force row level security`);
+  return client;
+}
+
+/** A connection that reads and writes the rows of one tenant, as nodes do. */
+export async function tenantView(node: {
+  readonly databaseUrl: string;
+  readonly bootstrap: { readonly tenant_id: string };
+}): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: node.databaseUrl });
+  await client.connect();
+  await client.query('set role troupe_app');
+  await client.query(`select set_config('troupe.tenant_id', $1, false)`, [node.bootstrap.tenant_id]);
   return client;
 }
 

@@ -1,5 +1,5 @@
 // Conversations of a node in this process, as clients hold them.
-import type { TestNode } from './node.js';
+import type { TenantNode } from './node.js';
 import { publishAgent } from '../builders/published-agents.js';
 import { readTurn, type SeenEvent, type TurnReading } from '../clients/turn-reader.js';
 import type { Json } from '../clients/client.js';
@@ -21,7 +21,7 @@ export interface SayOptions {
   readonly onEvent?: (event: SeenEvent) => void;
 }
 
-export async function startConversations(node: TestNode, model = 'sim.echo'): Promise<Conversations> {
+export async function startConversations(node: TenantNode, model = 'sim.echo'): Promise<Conversations> {
   const { bootstrap, client } = node;
   const key = bootstrap.api_key;
   const agent = (agentModel: string, more: object = {}, schemas: readonly object[] = []): Promise<string> =>

@@ -9,15 +9,20 @@ import type { Bootstrap } from '../../../src/app/seed/index.js';
 import { Client } from '../clients/client.js';
 import { createDatabase } from '../database/database.js';
 
-export interface TestNode {
+/** What a test of one tenant needs of a node. The node may serve other tests at the same time. */
+export interface TenantNode {
   readonly node: RunningNode;
+  /** The tenant, its owner, a key and a published agent. */
   readonly bootstrap: Bootstrap;
   readonly databaseUrl: string;
   readonly dataDir: string;
   /** Calls operations and holds every answer against its declaration. */
   readonly client: Client;
-  /** Lines of the log so far. */
+  /** Lines of the log so far, of all tenants. */
   readonly log: () => string;
+}
+
+export interface TestNode extends TenantNode {
   /** Lets minutes pass for the node's windows and limits, without anybody waiting. */
   readonly passMs: (milliseconds: number) => void;
   readonly stop: () => Promise<void>;

@@ -19,6 +19,13 @@ function named(count: number, salt: number): Member[] {
   return Array.from({ length: count }, (_, index) => member(`p-${salt}-${index}`));
 }
 
+/** The first slot of two owners. AVA compares a quarter of a million slots in seconds. */
+function differingSlot(one: Uint16Array, other: Uint16Array): number | undefined {
+  if (one.length !== other.length) return Math.min(one.length, other.length);
+  const at = one.findIndex((owner, index) => owner !== other[index]);
+  return at < 0 ? undefined : at;
+}
+
 test('the frozen hash matches its test vectors', (t) => {
   t.deepEqual(
     ['', 'a', 'foobar', 'Zürich', 'troupe.v1.Counter\0acme\0c-1'].map(hashText),
@@ -40,7 +47,7 @@ test('the same members in any order own the same slots', (t) => {
       const members = named(count, salt);
       const one = buildRing(view(members));
       const other = buildRing(view(members.toReversed()));
-      t.deepEqual(one.owners, other.owners);
+      t.is(differingSlot(one.owners, other.owners), undefined);
     }),
     { numRuns: 5 },
   );
@@ -56,7 +63,7 @@ test('a table built from the previous one equals a table built from scratch', (t
         const members = named(count, salt);
         const before = buildRing(view(members));
         const after = view([...members.slice(gone % count), member(`fresh-${salt}`, 1.5), member('zz')], 2);
-        t.deepEqual(buildRing(after, before).owners, buildRing(after).owners);
+        t.is(differingSlot(buildRing(after, before).owners, buildRing(after).owners), undefined);
       },
     ),
     { numRuns: 8 },

@@ -88,6 +88,15 @@ export abstract class VendorServer {
     this.#scripts.push(...scripts);
   }
 
+  /** As if it had just started. */
+  forget(): void {
+    this.requests.length = 0;
+    this.keys.clear();
+    this.clearScripts();
+    this.byDefault({ pieces: ['Hello', ' world'] });
+    this.decide = undefined;
+  }
+
   /** Forgets what no request has followed yet. */
   clearScripts(): void {
     this.#scripts.length = 0;

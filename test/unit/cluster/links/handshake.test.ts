@@ -148,3 +148,15 @@ test('a frame behind the greeting is not taken before the peer has proved itself
   t.is(error?.tag, 'protocol_violation');
   t.is(end.closedWith, error);
 });
+
+test('a greeting that is refused by either end leaves no timer behind', async (t) => {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const ping: Frame = { frame: { $case: 'ping', value: {} } };
+  const [near, far] = [new End('a connection', same), new End('a connection', same)];
+  const dialed = greet(near, processId('listener'), settings, time, systemRandom);
+  const listened = receive(far, settings, time, systemRandom);
+  t.is(time.pending, 2);
+  for (const end of [near, far]) end.arrive([ping]);
+  for (const greeting of [dialed, listened]) await t.throwsAsync(greeting, { instanceOf: ClusterError });
+  t.is(time.pending, 0);
+});

@@ -314,6 +314,23 @@ test('a stream is handed on as it comes, and leaving it early ends the connectio
   await eventually(() => closed, { what: 'the server sees the end' });
 });
 
+test('a stream that is left before its first byte was read ends the connection too', async (t) => {
+  let open = 0;
+  const url = await serve(t, (_request, response) => {
+    open += 1;
+    response.on('close', () => (open -= 1));
+    response.writeHead(202);
+    response.write('more follows, and never comes');
+  });
+  const answer = await egress.streamGuarded({ url, timeoutMs: 600_000 });
+  t.is(open, 1);
+  await answer.body.return();
+  await eventually(() => open === 0);
+  const fetched = await egress.fetchLike({ timeoutMs: 600_000 })(url);
+  await fetched.body?.cancel();
+  await eventually(() => open === 0);
+});
+
 test('packages that want a fetch get one that obeys the rules', async (t) => {
   const url = await serve(t, (request, response) => {
     void bodyOf(request).then((body) => {

@@ -13,6 +13,7 @@ import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger, emailTriggerId } from '../../support/builders/email-trigger.js';
 import { fuzzRuns, fuzzTimeoutMs } from '../../support/builders/fuzz-runs.js';
 import { startHostileServer } from '../../support/servers/hostile-server.js';
+import { anyText } from '../../support/builders/any-text.js';
 
 const number = fc.oneof(
   fc.integer({ min: 0, max: 20 }).map(String),
@@ -203,7 +204,7 @@ const headerValue = fc.oneof(
     'text/plain; charset=x',
     'attachment; filename="a\0b"',
   ),
-  fc.string({ maxLength: 200, unit: 'binary' }),
+  anyText({ maxLength: 200 }),
 );
 const body = fc.oneof(
   fc.constantFrom(
@@ -219,7 +220,7 @@ const body = fc.oneof(
     '=00',
     '\0',
   ),
-  fc.string({ maxLength: 200, unit: 'binary' }),
+  anyText({ maxLength: 200 }),
 );
 const mailText = fc
   .tuple(

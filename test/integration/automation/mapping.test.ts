@@ -6,6 +6,7 @@ import { compactJson, cutText, mappedContext } from '../../../src/automation/tri
 import { payloadOf } from '../../../src/automation/intake/payload.js';
 import { queryOf } from '../../../src/automation/intake/query.js';
 import { oneTenant, startSandbox } from '../../support/servers/sandbox.js';
+import { anyText } from '../../support/builders/any-text.js';
 
 const payload = {
   customer: { name: 'Ada', 'odd name': 'x', "it's": 'quoted', vip: true, age: 36, note: null },
@@ -54,7 +55,7 @@ test('other JSONPath is refused', (t) => {
 });
 
 test('no text whatever makes the reader of paths throw or wait', (t) => {
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseJsonPath(`$${text}`)));
+  fc.assert(fc.property(anyText(), (text) => void parseJsonPath(`$${text}`)));
   t.pass();
 });
 
