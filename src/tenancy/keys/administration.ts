@@ -81,27 +81,27 @@ export class KeyAdministration {
   }
 
   /** `signIn`: the sign-in of the user who will own the key, if it happened here. A key must not outlive it. */
-  create(scope: TenantScope, actor: string, wish: KeyRequest, signIn?: KeySignIn): Promise<CreatedKey> {
-    const made = makeKey(wish.prefix, this.#random);
+  create(scope: TenantScope, actor: string, request: KeyRequest, signIn?: KeySignIn): Promise<CreatedKey> {
+    const made = makeKey(request.prefix, this.#random);
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
-      const rpm = withinPlan(wish.rateLimitPerMinute ?? max, max);
+      const rpm = withinPlan(request.rateLimitPerMinute ?? max, max);
       if ((await countUnrevoked(tx)) >= unrevokedMax) {
         throw new PlatformError('conflict', {
           message: `A tenant has at most ${unrevokedMax} keys. Revoke one first.`,
         });
       }
       const now = new Date(this.#time.wallMs());
-      const days = wish.expiresInDays ?? null;
+      const days = request.expiresInDays ?? null;
       const row = {
         ...made,
         id: uuidFrom(this.#random),
-        prefix: wish.prefix,
-        name: wish.name,
-        description: wish.description ?? null,
-        role: wish.role,
+        prefix: request.prefix,
+        name: request.name,
+        description: request.description ?? null,
+        role: request.role,
         requestsPerMinute: rpm,
-        quotaLimit: wish.quotaLimit ?? null,
+        quotaLimit: request.quotaLimit ?? null,
         createdBy: actor,
         createdAt: now,
         expiresAt: days === null ? null : new Date(Math.ceil(now.getTime() + days * dayMs)),

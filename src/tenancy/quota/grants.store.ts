@@ -22,7 +22,7 @@ export class PostgresGrants implements GrantStore {
     const kind = this.#kind;
     return this.#store.inTenant(scope, async (tx) => {
       // The conflicting row is locked and read in its newest version, so concurrent blocks of several nodes add up.
-      const booked = await tx.one(sql.type(booking)`
+      const granted = await tx.one(sql.type(booking)`
         insert into work_counts as counts (tenant_id, kind, subject, granted, last_block)
         values (${scope.tenantId}, ${kind}, ${subject}, least(${wanted}::bigint, ${limit}::bigint),
           least(${wanted}::bigint, ${limit}::bigint))
@@ -31,8 +31,8 @@ export class PostgresGrants implements GrantStore {
           last_block = greatest(0, least(${wanted}::bigint, ${limit}::bigint - counts.granted))
         returning last_block as block, granted`);
       // The first block of a day deletes the counts of old days.
-      if (kind === 'day' && booked.block === booked.granted) await clearDays(tx, subject);
-      return booked;
+      if (kind === 'day' && granted.block === granted.granted) await clearDays(tx, subject);
+      return granted;
     });
   }
 

@@ -66,7 +66,7 @@ export interface Quota {
    * Reserves tokens of the month before a vendor is asked. Returns the refusal if the tenant has none left. The
    * reservation ends with `settleTokens`, at its deadline, or with this process.
    */
-  reserveTokens(scope: TenantScope, wish: TokenRequest): Ready<PlatformError | undefined>;
+  reserveTokens(scope: TenantScope, request: TokenRequest): Ready<PlatformError | undefined>;
   /** Called after the attempt's row was closed and committed. */
   settleTokens(scope: TenantScope, settlement: TokenSettlement): void;
   /** Adds used tokens in the transaction that records their use; `tokensBooked` is called after its commit. */
@@ -142,13 +142,13 @@ export function countOver(parts: QuotaParts): Quota {
     admitTenantWork: (scope, limits, key) =>
       (together?.admission ?? counts).admitTenantWork(scope, limits, key),
     monthlyRefusal: (scope, limits) => whenReady(used(scope), (tokensUsed) => usedUp(limits, tokensUsed)),
-    reserveTokens: (scope, wish) =>
-      whenReady(tokens.reserve(scope, wish), (reserved) => refusalOf(wish.limits, reserved)),
+    reserveTokens: (scope, request) =>
+      whenReady(tokens.reserve(scope, request), (reserved) => refusalOf(request.limits, reserved)),
     settleTokens(scope, settlement) {
       usage.changed(scope);
       tokens.settle(scope, settlement);
     },
-    addTokens: (tx, at, booked) => addToMonth(tx, monthOf(at.getTime()), booked),
+    addTokens: (tx, at, tokens) => addToMonth(tx, monthOf(at.getTime()), tokens),
     tokensBooked: (scope) => usage.changed(scope),
     flush: async () => together?.flush(),
     async stop() {

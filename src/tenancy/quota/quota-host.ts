@@ -96,11 +96,11 @@ export class NodeQuotas implements QuotaHost {
     const reservations = tokens.leftovers();
     if (windows.length === 0 && reservations.length === 0) return;
     const { knowsAll } = tokens;
-    const told = this.quotaOf(scope.tenantId).handOver(
+    const sending = this.quotaOf(scope.tenantId).handOver(
       handOverToWire({ epoch: activation.epoch, windows, reservations, knowsAll }),
       { deadlineMs: handOverMs },
     );
-    this.#follow('handing over a quota', told);
+    this.#follow('handing over a quota', sending);
   }
 
   #follow(attempted: string, done: Promise<unknown>): void {

@@ -152,8 +152,8 @@ export class QuotaRequests {
     }
   }
 
-  #follow(attempted: string, told: Promise<unknown>): void {
-    const heard = told
+  #follow(attempted: string, sending: Promise<unknown>): void {
+    const heard = sending
       .catch((error: unknown) => this.#parts.report(attempted, error))
       .finally(() => this.#telling.delete(heard));
     this.#telling.add(heard);

@@ -51,7 +51,7 @@ interface Kept extends Reservation {
 }
 
 interface Waiter {
-  readonly wish: TokenClaim;
+  readonly claim: TokenClaim;
   readonly resolve: (reserved: Ready<Reserved>) => void;
   readonly timer: Timer;
 }
@@ -149,13 +149,13 @@ export class TokenLedger {
     return this.#reading?.done ?? this.used();
   }
 
-  reserve(wish: TokenClaim): Ready<Reserved> {
-    const { attemptId } = wish;
+  reserve(claim: TokenClaim): Ready<Reserved> {
+    const { attemptId } = claim;
     const asked = this.#asked.get(attemptId);
     if (asked !== undefined) return asked;
     // The attempt is reserved already, or has ended: this is a repeated request.
     if (this.#kept.has(attemptId) || this.#wasSettled(attemptId)) return reserved;
-    const answer = this.#decide(wish);
+    const answer = this.#decide(claim);
     if (isReady(answer)) return answer;
     this.#asked.set(attemptId, answer);
     const over = (): void => void this.#asked.delete(attemptId);
@@ -163,22 +163,22 @@ export class TokenLedger {
     return answer;
   }
 
-  #decide(wish: TokenClaim): Ready<Reserved> {
-    if (wish.alreadyAdmitted) return this.#keep(wish);
+  #decide(claim: TokenClaim): Ready<Reserved> {
+    if (claim.alreadyAdmitted) return this.#keep(claim);
     return whenReady(this.used(), (used) => {
-      if (used < wish.monthlyLimit) return this.#take(wish, used);
+      if (used < claim.monthlyLimit) return this.#take(claim, used);
       // Settlements since the read may be counted twice; a refusal must rest on the store's own figure.
       if (this.#settlementsRead === this.#settlements) return { outcome: 'used up', used };
       this.#readAtMs = Number.NEGATIVE_INFINITY;
       return whenReady(this.used(), (surely) =>
-        surely >= wish.monthlyLimit ? { outcome: 'used up', used: surely } : this.#take(wish, surely),
+        surely >= claim.monthlyLimit ? { outcome: 'used up', used: surely } : this.#take(claim, surely),
       );
     });
   }
 
-  #take(wish: TokenClaim, used: number): Ready<Reserved> {
-    if (this.#waiters.length === 0 && this.#hasRoom(wish, used)) return this.#keep(wish);
-    return this.#wait(wish);
+  #take(claim: TokenClaim, used: number): Ready<Reserved> {
+    if (this.#waiters.length === 0 && this.#hasRoom(claim, used)) return this.#keep(claim);
+    return this.#wait(claim);
   }
 
   /** The attempt has ended and its row is closed: its reservation ends, and its used tokens count at once. */
@@ -250,10 +250,10 @@ export class TokenLedger {
     return used + this.reservedTokens < monthlyLimit;
   }
 
-  #keep(wish: TokenClaim): Ready<Reserved> {
-    const kept = this.#remember(wish);
+  #keep(claim: TokenClaim): Ready<Reserved> {
+    const kept = this.#remember(claim);
     if (this.#reserved <= this.#held && kept.untilMs <= this.#heldUntilMs) return reserved;
-    return this.#hold(wish.monthlyLimit, kept.untilMs).then(
+    return this.#hold(claim.monthlyLimit, kept.untilMs).then(
       () => reserved,
       (error: unknown) => {
         // Without a hold the reservation is not admitted.
@@ -301,14 +301,14 @@ export class TokenLedger {
     this.#heldUntilMs = nowMs + forMs;
   }
 
-  #wait(wish: TokenClaim): Ready<Reserved> {
+  #wait(claim: TokenClaim): Ready<Reserved> {
     if (this.#waiters.length >= waitersMax) return { outcome: 'busy' };
     return new Promise<Reserved>((resolve) => {
       const timer = this.#parts.time.after(patienceMs, () => {
         this.#waiters = this.#waiters.filter((one) => one !== waiter);
         resolve({ outcome: 'busy' });
       });
-      const waiter: Waiter = { wish, timer, resolve };
+      const waiter: Waiter = { claim, timer, resolve };
       this.#waiters.push(waiter);
     });
   }
@@ -317,11 +317,11 @@ export class TokenLedger {
   #wake(): void {
     for (let next = this.#waiters[0]; next !== undefined; next = this.#waiters[0]) {
       const used = this.#used ?? 0;
-      const { wish, timer, resolve } = next;
-      if (used < wish.monthlyLimit && !this.#hasRoom(wish, used)) return;
+      const { claim, timer, resolve } = next;
+      if (used < claim.monthlyLimit && !this.#hasRoom(claim, used)) return;
       this.#waiters.shift();
       timer.cancel();
-      resolve(used >= wish.monthlyLimit ? { outcome: 'used up', used } : this.#keep(wish));
+      resolve(used >= claim.monthlyLimit ? { outcome: 'used up', used } : this.#keep(claim));
     }
   }
 

@@ -35,7 +35,7 @@ export interface TokenSettlement {
 
 /** Reservations of the tokens of a month, regardless of the counting node. */
 export interface Tokens {
-  reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved>;
+  reserve(scope: TenantScope, request: TokenRequest): Ready<Reserved>;
   settle(scope: TenantScope, settlement: TokenSettlement): void;
 }
 
@@ -43,34 +43,34 @@ export interface Tokens {
 export class OwnTokens implements Tokens {
   readonly #rows: QuotaRows;
   readonly #time: Time;
-  readonly #books: LRUCache<string, TokenLedger>;
+  readonly #ledgers: LRUCache<string, TokenLedger>;
 
   constructor(parts: { readonly rows: QuotaRows; readonly time: Time; readonly tenantsMax: number }) {
     this.#rows = parts.rows;
     this.#time = parts.time;
-    this.#books = new LRUCache({ max: parts.tenantsMax });
+    this.#ledgers = new LRUCache({ max: parts.tenantsMax });
   }
 
-  reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved> {
-    return this.#bookOf(scope).reserve(wishOf(wish, 'here'));
+  reserve(scope: TenantScope, request: TokenRequest): Ready<Reserved> {
+    return this.#ledgerOf(scope).reserve(claimOf(request, 'here'));
   }
 
   settle(scope: TenantScope, { attemptId, reserved, tokens }: TokenSettlement): void {
-    this.#books.peek(scope.tenantId)?.settle(attemptId, reserved, tokens);
+    this.#ledgers.peek(scope.tenantId)?.settle(attemptId, reserved, tokens);
   }
 
-  #bookOf(scope: TenantScope): TokenLedger {
-    let book = this.#books.get(scope.tenantId);
-    if (book === undefined) {
-      book = new TokenLedger({
+  #ledgerOf(scope: TenantScope): TokenLedger {
+    let ledger = this.#ledgers.get(scope.tenantId);
+    if (ledger === undefined) {
+      ledger = new TokenLedger({
         time: this.#time,
         read: (month) => this.#rows.readMonth(scope, month),
         hold: () => Promise.resolve(),
         inherited: { tokens: 0, forMs: 0 },
       });
-      this.#books.set(scope.tenantId, book);
+      this.#ledgers.set(scope.tenantId, ledger);
     }
-    return book;
+    return ledger;
   }
 }
 
@@ -91,9 +91,9 @@ export class SharedTokens implements Tokens {
     this.#process = process;
   }
 
-  reserve(scope: TenantScope, wish: TokenRequest): Ready<Reserved> {
+  reserve(scope: TenantScope, request: TokenRequest): Ready<Reserved> {
     const resident = this.#residents.get(scope);
-    const asked = wishOf(wish, this.#process);
+    const asked = claimOf(request, this.#process);
     if (resident?.mayCount !== true) return this.#ask(scope, asked);
     const reserved = resident.tokens.reserve(asked);
     if (isReady(reserved)) return reserved;
@@ -109,19 +109,19 @@ export class SharedTokens implements Tokens {
     else resident.tokens.settle(settlement.attemptId, settlement.reserved, settlement.tokens);
   }
 
-  async #ask(scope: TenantScope, wish: TokenClaim): Promise<Reserved> {
+  async #ask(scope: TenantScope, claim: TokenClaim): Promise<Reserved> {
     try {
       const quota = this.#quotas.quotaOf(scope.tenantId);
-      return reservedFromWire(await quota.reserve(claimToWire(wish), { deadlineMs: reserveMs }));
+      return reservedFromWire(await quota.reserve(claimToWire(claim), { deadlineMs: reserveMs }));
     } catch (error) {
       // The reservation may have been made all the same, for an attempt that will not run.
-      this.#questions.settle(scope, { attemptId: wish.attemptId, reserved: 0, tokens: 0 });
+      this.#questions.settle(scope, { attemptId: claim.attemptId, reserved: 0, tokens: 0 });
       throw toPlatformError(error) ?? error;
     }
   }
 }
 
-function wishOf(
+function claimOf(
   { attemptId, tokens, withinMs, limits, alreadyAdmitted }: TokenRequest,
   process: string,
 ): TokenClaim {

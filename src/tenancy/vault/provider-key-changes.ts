@@ -28,7 +28,7 @@ export class ProviderKeyChanges {
 
   async around<Result>(
     scope: TenantScope,
-    work: (tx: TenantTransaction, told: AnnounceKeyChange) => Promise<Result>,
+    work: (tx: TenantTransaction, announce: AnnounceKeyChange) => Promise<Result>,
   ): Promise<Result> {
     let change: number | undefined;
     const result = await this.#store.inTenant(scope, (tx) => {

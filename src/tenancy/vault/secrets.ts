@@ -84,7 +84,7 @@ export class Secrets {
 
   async create(scope: TenantScope, actor: string, secret: NewSecret): Promise<SecretDetails> {
     try {
-      return await this.#parts.changes.around(scope, async (tx, told) => {
+      return await this.#parts.changes.around(scope, async (tx, announce) => {
         const { name, kind, provider } = secret;
         if ((await countSecrets(scope, tx)) >= secretsMax) {
           throw new PlatformError('conflict', {
@@ -104,7 +104,7 @@ export class Secrets {
         await this.#insertVersion(scope, tx, id, 1, secret.value);
         await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
         const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
-        await told(details.row);
+        await announce(details.row);
         return details;
       });
     } catch (error) {
@@ -139,12 +139,12 @@ export class Secrets {
     value: string,
     graceMs = graceMsDefault,
   ): Promise<SecretDetails> {
-    return this.#parts.changes.around(scope, async (tx, told) => {
+    return this.#parts.changes.around(scope, async (tx, announce) => {
       const row = await this.#named(scope, tx, id, 'change');
       const version = await this.#advance(scope, tx, row, value, graceMs);
       await this.#audit(scope, tx, actor, 'secret.value-changed', id, { name: row.name, version });
       const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
-      await told(row);
+      await announce(row);
       return details;
     });
   }
@@ -155,20 +155,20 @@ export class Secrets {
     id: string,
     hosts: readonly string[] | null,
   ): Promise<SecretDetails> {
-    return this.#parts.changes.around(scope, async (tx, told) => {
+    return this.#parts.changes.around(scope, async (tx, announce) => {
       const row = await this.#named(scope, tx, id, 'change');
       await updateAllowedHosts(scope, tx, id, hosts);
       const details = { name: row.name, from: row.allowed_hosts, to: hosts };
       await this.#audit(scope, tx, actor, 'secret.hosts-changed', id, details);
       const changed = await this.#details(scope, tx, await this.#named(scope, tx, id));
-      await told(row);
+      await announce(row);
       return changed;
     });
   }
 
   /** Refuses while the secret is referenced, unless forced. */
   delete(scope: TenantScope, actor: string, id: string, force: boolean): Promise<void> {
-    return this.#parts.changes.around(scope, async (tx, told) => {
+    return this.#parts.changes.around(scope, async (tx, announce) => {
       const row = await this.#named(scope, tx, id, 'change');
       const references = (await this.#parts.references.of(scope, tx, [row])).get(row.id) ?? [];
       if (references.length > 0 && !force) {
@@ -180,7 +180,7 @@ export class Secrets {
       await deleteSecret(scope, tx, id);
       const used = references.slice(0, 20).map(publicReference);
       await this.#audit(scope, tx, actor, 'secret.deleted', id, { name: row.name, forced: force, used });
-      await told(row);
+      await announce(row);
     });
   }
 

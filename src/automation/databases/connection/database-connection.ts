@@ -3,8 +3,8 @@ import type { Time } from '../../../../cluster/index.js';
 import type { Egress } from '../../../infra/egress/index.js';
 import type { SecretValue } from '../../../tenancy/vault/index.js';
 import { databaseErrorOf } from './database-error.js';
-import { GatedStream } from './gated-stream.js';
-import type { Allowance } from './message-gate.js';
+import { FilteredStream } from './filtered-stream.js';
+import type { Allowance } from './message-filter.js';
 import { openSocket, type Place } from './open-socket.js';
 
 /** A database and its user. */
@@ -60,12 +60,12 @@ const asText: pg.CustomTypesConfig = { getTypeParser: () => (value: string) => v
 /** A read connection to a tenant's database. Every failure is a `DatabaseError`, or the signal's own reason. */
 export class DatabaseConnection {
   readonly #client: pg.Client;
-  readonly #stream: GatedStream;
+  readonly #stream: FilteredStream;
   readonly #target: Target;
   readonly #time: Time;
   readonly #closed: Promise<void>;
 
-  private constructor(time: Time, target: Target, stream: GatedStream) {
+  private constructor(time: Time, target: Target, stream: FilteredStream) {
     const { host, port, database, username: user, password } = target;
     this.#time = time;
     this.#target = target;
@@ -96,7 +96,7 @@ export class DatabaseConnection {
     let connection: DatabaseConnection | undefined;
     try {
       const socket = await openSocket(egress, target, { timeoutMs: limitMs, signal });
-      connection = new DatabaseConnection(time, target, new GatedStream(socket, signInAllowance));
+      connection = new DatabaseConnection(time, target, new FilteredStream(socket, signInAllowance));
       const client = connection.#client;
       await connection.#until(signal, () => client.connect());
       return connection;

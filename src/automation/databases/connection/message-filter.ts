@@ -29,7 +29,7 @@ const notice = 0x4e; // N
 const columns = 0x54; // T
 const row = 0x44; // D
 
-export class MessageGate {
+export class MessageFilter {
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** The bytes needed for the next step; until then chunks are only collected. */

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import type { Allowance } from './message-gate.js';
-import { MessageGate } from './message-gate.js';
+import type { Allowance } from './message-filter.js';
+import { MessageFilter } from './message-filter.js';
 
 /**
  * An open connection in the form in which the driver takes one: it "connects" at once, and hands over what has passed
- * the gate. What the driver throws while it reads closes the connection, in place of ending the process.
+ * the filter. What the driver throws while it reads closes the connection, in place of ending the process.
  */
-export class GatedStream extends Duplex {
+export class FilteredStream extends Duplex {
   readonly #socket: Socket;
-  readonly #gate = new MessageGate();
+  readonly #filter = new MessageFilter();
 
   constructor(socket: Socket, allowance: Allowance) {
     super({ allowHalfOpen: false });
     this.#socket = socket;
-    this.#gate.allow(allowance);
+    this.#filter.allow(allowance);
     // The driver listens only while it is connected; why a connection ended is told by whoever ended it.
     this.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
@@ -24,7 +24,7 @@ export class GatedStream extends Duplex {
 
   /** Sets how many bytes may arrive from now on. */
   allow(allowance: Allowance): void {
-    this.#gate.allow(allowance);
+    this.#filter.allow(allowance);
   }
 
   /** The driver asks for it; the connection is there. */
@@ -43,7 +43,7 @@ export class GatedStream extends Duplex {
 
   #receive(chunk: Buffer): void {
     try {
-      for (const message of this.#gate.take(chunk)) {
+      for (const message of this.#filter.take(chunk)) {
         if (this.destroyed) return;
         // Emitted here and not by way of the stream's buffer, which would call the driver where nobody can catch.
         this.emit('data', message);
