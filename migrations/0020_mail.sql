@@ -12,6 +12,9 @@ create table mails (
   attempts int not null default 0 check (attempts >= 0),
   -- While a worker sends the mail: the time after which another worker may take it.
   next_attempt_at timestamptz not null,
+  -- The process whose attempt `next_attempt_at` bounds; when it is surely gone, the claim is void. Null if no other process can tell
+  -- when it has ended.
+  claimed_by text,
   last_error text,
   sent_at timestamptz,
   given_up_at timestamptz,

@@ -25,6 +25,9 @@ create table trigger_inbox (
   attempts int not null default 0,
   -- When a process should check whether the message still runs.
   due_at timestamptz not null,
+  -- The process whose claim `due_at` holds; when it is surely gone, the claim is void. Null if no other process can tell
+  -- when it has ended. Each connection of a process carries its name.
+  claimed_by text default nullif(current_setting('troupe.process', true), ''),
   created_at timestamptz not null default now(),
   expires_at timestamptz not null,
   primary key (tenant_id, trigger_id, key)

@@ -22,6 +22,9 @@ create table deliveries (
   attempts int not null default 0,
   -- When the next attempt may begin; during an attempt, when it must be over.
   due_at timestamptz not null default now(),
+  -- The process whose attempt `due_at` bounds; when it is surely gone, the claim is void. Null if no other process can tell
+  -- when it has ended. Each connection of a process carries its name.
+  claimed_by text default nullif(current_setting('troupe.process', true), ''),
   truncated boolean not null default false,
   -- The chunks and their destination, without any credential.
   sealed bytea not null,
@@ -88,6 +91,8 @@ end $$;
 
 grant select on deliveries to troupe_directory;
 create policy directory on deliveries for select to troupe_directory using (status = 'pending');
+-- The claims of a process that is gone are void; the policy `reseal` lets them be changed.
+grant update (due_at, claimed_by) on deliveries to troupe_directory;
 
 -- Every node removes expired rows in small batches. The policies refuse the removal of younger rows.
 grant select, delete on deliveries, trigger_replies to troupe_directory;

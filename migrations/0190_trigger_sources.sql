@@ -7,6 +7,9 @@ create table trigger_sources (
   state jsonb not null default '{}' check (jsonb_typeof(state) = 'object'),
   -- When to poll next; during a poll, when it must be over. Infinity for a disabled trigger.
   due_at timestamptz not null,
+  -- The process whose poll `due_at` bounds; when it is surely gone, the claim is void. Null if no other process can tell
+  -- when it has ended.
+  claimed_by text,
   failures int not null default 0,
   last_error text,
   primary key (tenant_id, trigger_id),

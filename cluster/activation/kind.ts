@@ -1,4 +1,4 @@
-import type { GroupCommit, WriteHolder } from '../fencing/group-commit.js';
+import type { Committed, GroupCommit, WriteHolder } from '../fencing/group-commit.js';
 import type { ActivateRequest, BusyStamp } from '../fencing/fence.js';
 import {
   actorKind,
@@ -48,9 +48,10 @@ export interface DurableActivation<Loaded, Write, Result> extends Activation {
   /**
    * Writes under the fence, in the order of the calls; resolves after the commit. Rejects with `fenced` or
    * `outcome_unknown`, which end the activation, or with `write_rejected`, which does not and carries the store's own
-   * error as cause.
+   * error as cause. If the store lost the result, a caller that needs it ends the activation: only a fresh load shows
+   * what the store holds.
    */
-  write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Result | undefined>;
+  write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Committed<Result>>;
   /** Changes only the busy stamp. */
   stamp(stamp: BusyStamp): Promise<void>;
 }
@@ -150,7 +151,7 @@ export function durableActor<Service extends ServiceShape, Load, Loaded, Write, 
 }
 
 interface Writer<Write, Result> {
-  write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined>;
+  write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Committed<Result>>;
 }
 
 /** A class, so that all actors in memory share its methods. */
@@ -191,7 +192,7 @@ class FencedActivation<Loaded, Write, Result> implements DurableActivation<Loade
     return this.#host.effectsClear(signal);
   }
 
-  write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Result | undefined> {
+  write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Committed<Result>> {
     return this.#writer.write(write, options?.stamp);
   }
 

@@ -8,6 +8,8 @@ export interface DrainParts {
   readonly time: Time;
   readonly membership: Membership;
   readonly table: ActorTable;
+  /** Ends outside effects that no actor makes, while the lease still protects them. */
+  readonly beforeLeave?: (() => Promise<void>) | undefined;
 }
 
 export interface DrainResult {
@@ -23,7 +25,7 @@ const checkMs = 20;
  * after it (protocol 2.4).
  */
 export async function drain(parts: DrainParts, signal?: AbortSignal): Promise<DrainResult> {
-  const { config, time, membership, table } = parts;
+  const { config, time, membership, table, beforeLeave } = parts;
   const untilMs = time.monotonicMs() + config.drainMs;
   await membership.beginLeave();
   table.moveOut('drain');
@@ -35,6 +37,8 @@ export async function drain(parts: DrainParts, signal?: AbortSignal): Promise<Dr
   }
   const cutOff = table.busy;
   table.endAll('drain');
+  // A failure to end them must not keep the lease.
+  await beforeLeave?.().catch(() => undefined);
   await membership.leave();
   return { cutOff };
 }

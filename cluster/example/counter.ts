@@ -116,8 +116,8 @@ class DurableCounter {
       requestId: call.requestId,
       sum: this.#sum + amount,
     };
-    const result = await this.#activation.write(write);
-    if (result === undefined) {
+    const committed = await this.#activation.write(write);
+    if (committed.outcome === 'result_lost') {
       // The store lost its answer. Only a fresh load shows whether this request id was new.
       this.#activation.end('failed');
       throw new ClusterError(
@@ -125,6 +125,7 @@ class DurableCounter {
         'the addition was committed by this call or an earlier one; repeat it with the same request id',
       );
     }
+    const { result } = committed;
     if (result.sum === write.sum) this.#sum = result.sum;
     return { sum: result.sum };
   }

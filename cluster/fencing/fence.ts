@@ -47,6 +47,11 @@ export type WriteOutcome<Result> =
   | { readonly outcome: 'written'; readonly result: Result | undefined }
   /** The row belongs to another activation: nothing was written now. */
   | { readonly outcome: 'fenced' }
+  /**
+   * Another transaction held the write up, or its outcome is unknown: submit it again. Other writes of the batch are
+   * unaffected.
+   */
+  | { readonly outcome: 'held_up'; readonly error: Error }
   /** The write violated a constraint or check; other writes of the batch are unaffected. */
   | { readonly outcome: 'rejected'; readonly error: Error };
 

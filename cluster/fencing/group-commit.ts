@@ -18,7 +18,8 @@ import type {
  * keeps its revisions in order; its later writes wait, and are merged where the store can combine them.
  *
  * A batch of unknown outcome is submitted again with the same rows until the store answers. Its actors answer
- * nothing meanwhile, and end if a write waits longer than `statementTimeoutMs` (protocol 1.5).
+ * nothing meanwhile, and end if a write waits longer than `statementTimeoutMs` (protocol 1.5). Writes that other
+ * transactions hold up are submitted again by themselves, beside the other batches, so that they delay no others.
  */
 export interface GroupCommitSettings {
   readonly writeBatchMax: number;
@@ -26,6 +27,12 @@ export interface GroupCommitSettings {
   readonly writeRetryMs: number;
   readonly statementTimeoutMs: number;
 }
+
+/** The result of a committed write. A caller that needs the result must first ask whether it is known. */
+export type Committed<Result> =
+  | { readonly outcome: 'committed'; readonly result: Result }
+  /** An earlier attempt was committed and its answer was lost: what the statements returned is unknown. */
+  | { readonly outcome: 'result_lost' };
 
 /** The write side of one activation. */
 export interface WriteHolder {
@@ -42,7 +49,7 @@ interface Entry<Write, Result> {
   readonly write: Write | undefined;
   readonly stamp: BusyStamp | undefined;
   readonly giveUpAtMs: number;
-  readonly resolve: (result: Result | undefined) => void;
+  readonly resolve: (committed: Committed<Result>) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -64,7 +71,7 @@ class Holder<Write, Result> implements WriteHolder {
     this.#submit = submit;
   }
 
-  write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined> {
+  write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Committed<Result>> {
     return new Promise((resolve, reject) => {
       if (this.lost) {
         reject(this.#error ?? new ClusterError('fenced', 'the activation has ended'));
@@ -95,6 +102,8 @@ class Holder<Write, Result> implements WriteHolder {
   }
 }
 
+type Settled<Result> = Exclude<WriteOutcome<Result>, { readonly outcome: 'held_up' }>;
+
 interface Flight<Write, Result> {
   readonly holder: Holder<Write, Result>;
   /** The holder's oldest entries, merged into this one write. */
@@ -112,6 +121,9 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   readonly #random: Random;
   #ready: Holder<Write, Result>[] = [];
   #inFlight = 0;
+  /** Writes that another transaction held up. */
+  #heldUp: Flight<Write, Result>[] = [];
+  #repeatsHeldUp = false;
   #scheduled = false;
 
   constructor(
@@ -131,7 +143,7 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   }
 
   holder(fence: Fence): WriteHolder & {
-    write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Result | undefined>;
+    write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Committed<Result>>;
   } {
     return new Holder<Write, Result>(fence, this.#time, this.#settings.statementTimeoutMs, (holder) => {
       this.#ready.push(holder);
@@ -186,8 +198,7 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     let pending = flights;
     for (let attempt = 0; pending.length > 0; attempt += 1) {
       try {
-        const outcomes = await this.#store.write(pending.map(fencedWrite));
-        for (const [index, flight] of pending.entries()) this.#settle(flight, outcomes[index]);
+        await this.#submit(pending);
         return;
       } catch (error) {
         pending = this.#stillPending(pending, error);
@@ -197,7 +208,33 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     }
   }
 
-  #settle({ holder, entries }: Flight<Write, Result>, outcome: WriteOutcome<Result> | undefined): void {
+  async #submit(flights: readonly Flight<Write, Result>[]): Promise<void> {
+    const outcomes = await this.#store.write(flights.map(fencedWrite));
+    for (const [index, flight] of flights.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.outcome === 'held_up') this.#holdUp(flight, outcome.error);
+      else this.#settle(flight, outcome);
+    }
+  }
+
+  #holdUp(flight: Flight<Write, Result>, cause: Error): void {
+    for (const pending of this.#stillPending([flight], cause)) this.#heldUp.push(pending);
+    if (this.#repeatsHeldUp || this.#heldUp.length === 0) return;
+    this.#repeatsHeldUp = true;
+    void this.#repeatHeldUp();
+  }
+
+  /** Never rejects. */
+  async #repeatHeldUp(): Promise<void> {
+    for (let attempt = 0; this.#heldUp.length > 0; attempt += 1) {
+      await this.#pause(attempt);
+      await this.#commit(this.#heldUp.splice(0));
+      if (this.#ready.length > 0) this.#schedule();
+    }
+    this.#repeatsHeldUp = false;
+  }
+
+  #settle({ holder, entries }: Flight<Write, Result>, outcome: Settled<Result> | undefined): void {
     holder.inFlight = false;
     if (outcome === undefined || outcome.outcome === 'fenced') {
       const { kind, key } = holder.fence.address;
@@ -211,7 +248,10 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     holder.entries.splice(0, entries.length);
     if (outcome.outcome === 'written') {
       holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };
-      for (const { resolve } of entries) resolve(outcome.result);
+      const { result } = outcome;
+      const committed: Committed<Result> =
+        result === undefined ? { outcome: 'result_lost' } : { outcome: 'committed', result };
+      for (const { resolve } of entries) resolve(committed);
     } else {
       const { kind } = holder.fence.address;
       const message = `a write of ${kind} was rejected by the store: ${outcome.error.message}`;

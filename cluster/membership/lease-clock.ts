@@ -10,6 +10,11 @@ export function instantOf(time: Time): Instant {
   return { monotonicMs: time.monotonicMs(), wallMs: time.wallMs() };
 }
 
+/** By the clock that says that more time has passed: either may stand still or be set back. */
+export function ageMs(time: Time, from: Instant): number {
+  return Math.max(time.monotonicMs() - from.monotonicMs, time.wallMs() - from.wallMs);
+}
+
 /**
  * Age of the right to act, from the start of the step that confirmed it. The larger of the two clocks counts: the
  * monotonic clock stands still while a machine is paused, and the wall clock may be set back. A wall clock that is
@@ -29,8 +34,6 @@ export class LeaseClock {
   }
 
   ageMs(): number {
-    const from = this.#from;
-    if (from === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(this.#time.monotonicMs() - from.monotonicMs, this.#time.wallMs() - from.wallMs);
+    return this.#from === undefined ? Number.POSITIVE_INFINITY : ageMs(this.#time, this.#from);
   }
 }

@@ -45,6 +45,8 @@ export interface ClusteredNodeOptions {
   readonly report?: (event: MembershipEvent) => void;
   /** Called when a link was closed because of the behaviour of its peer. */
   readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
+  /** Ends outside effects that no actor makes, before an orderly stop releases the lease. Must settle by itself. */
+  readonly beforeLeave?: () => Promise<void>;
   /** The lease is lost for good and released, and the actors have ended: finish the open requests, then exit. */
   readonly onFenced?: () => void;
 }
@@ -130,6 +132,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     time: systemTime,
     random: systemRandom,
     loopLag,
+    ...(options.beforeLeave === undefined ? {} : { beforeLeave: options.beforeLeave }),
   });
   const watchdog = new Watchdog(systemTime, config.watchdogMs);
   const close = async (): Promise<void> => {

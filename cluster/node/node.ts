@@ -32,6 +32,8 @@ export interface NodeParts {
   readonly time: Time;
   readonly random: Random;
   readonly buildRing?: BuildRing;
+  /** Ends outside effects that no actor makes, before the lease is released. Must settle by itself. */
+  readonly beforeLeave?: () => Promise<void>;
   /** Measures the event loop lag for the description. */
   readonly loopLag?: LoopLag;
 }
@@ -217,8 +219,8 @@ export class ClusterNode {
   }
 
   async #stop(signal: AbortSignal | undefined): Promise<DrainResult> {
-    const { config, time, membership } = this.#parts;
-    const result = await drain({ config, time, membership, table: this.#table }, signal);
+    const { config, time, membership, beforeLeave } = this.#parts;
+    const result = await drain({ config, time, membership, table: this.#table, beforeLeave }, signal);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     this.#router.stop(new ClusterError('not_serving', 'this node has stopped', { notBegun: true }));
     await this.#links.close();

@@ -17,8 +17,9 @@ export interface UnfinishedWork {
 export interface RecoverySource<Work extends UnfinishedWork> {
   /**
    * Due work of these slots, oldest first. Suited to the SQL condition `get_bit($1, slot) = 1` with `slots.bytes()`.
+   * `beyond`: the last row of a full answer; the next answer begins behind it.
    */
-  unfinished(slots: SlotSet, limit: number): Promise<readonly Work[]>;
+  unfinished(slots: SlotSet, limit: number, beyond?: Work): Promise<readonly Work[]>;
   /**
    * Raises the attempt count in a transaction of its own before anything else runs, so that work that kills its
    * process is counted. Undefined if the work is finished or no longer due; otherwise the new count.
@@ -54,7 +55,7 @@ export interface RecoveryCounts {
 /**
  * Finds unfinished work in the slots of this node (protocol 6): on gaining slots; again once every older lease and
  * statement must be over, because another actor may commit work for a slot just after its new owner's scan; and then
- * periodically for ever. First attempts run a few at a time, repeats one at a time after a growing pause: a turn that
+ * periodically for ever; a full look is followed by the next at once. First attempts run a few at a time, repeats one at a time after a growing pause: a turn that
  * kills its process must not kill the cluster.
  */
 export class Recovery<Work extends UnfinishedWork> {
@@ -69,6 +70,8 @@ export class Recovery<Work extends UnfinishedWork> {
   readonly #repeats: Work[] = [];
   readonly #timers = new Set<Timer>();
   readonly #counts = { looks: 0, takenUp: 0, givenUp: 0, failures: 0 };
+  /** The last row of a full look: there may be more rows behind it. */
+  #beyond: Work | undefined;
   #running = 0;
   #repeating = false;
   #scanning = false;
@@ -154,7 +157,8 @@ export class Recovery<Work extends UnfinishedWork> {
     this.#timers.add(timer);
   }
 
-  async #scan(): Promise<void> {
+  /** From the oldest row on, or behind the last row of a full look. */
+  async #scan(beyond?: Work): Promise<void> {
     if (this.#scanning) {
       this.#scanAgain = true;
       return;
@@ -162,22 +166,35 @@ export class Recovery<Work extends UnfinishedWork> {
     this.#scanning = true;
     do {
       this.#scanAgain = false;
-      await this.#scanOnce();
+      await this.#scanOnce(beyond);
+      beyond = undefined;
     } while (this.#scanAgain && !this.#stopped);
     this.#scanning = false;
+    this.#scanOn();
   }
 
-  async #scanOnce(): Promise<void> {
+  /** The next look waits until the rows of the last one have begun, so that at most one look is in memory. */
+  #scanOn(): void {
+    const beyond = this.#beyond;
+    if (beyond === undefined || this.#fresh.length > 0 || this.#scanning || this.#stopped) return;
+    this.#beyond = undefined;
+    void this.#scan(beyond);
+  }
+
+  async #scanOnce(beyond: Work | undefined): Promise<void> {
     const slots = SlotSet.ownedBy(this.#node.process, this.#node.ring);
     if (this.#stopped || slots.size === 0 || !this.#node.mayAct()) return;
     this.#counts.looks += 1;
     try {
-      const found = await this.#source.unfinished(slots, this.#config.recoveryBatch);
+      const limit = this.#config.recoveryBatch;
+      const found = await this.#source.unfinished(slots, limit, beyond);
       for (const work of found) {
         if (this.#takenUp.has(work.id) || !this.#node.owns(work.slot)) continue;
         this.#takenUp.add(work.id);
         (work.attempts === 0 ? this.#fresh : this.#repeats).push(work);
       }
+      const last = found.at(-1);
+      if (found.length >= limit && last?.id !== beyond?.id) this.#beyond = last;
       this.#next();
     } catch (error) {
       // The store is unreachable or the query failed; the sweep retries.
@@ -195,6 +212,7 @@ export class Recovery<Work extends UnfinishedWork> {
         this.#next();
       });
     }
+    this.#scanOn();
     if (this.#repeating) return;
     const work = this.#repeats.shift();
     if (work === undefined) return;

@@ -37,6 +37,7 @@ begin
           finished_at = case when g.step in ('chunk', 'again') then null else clock_timestamp() end,
           chunk = case when g.step = 'chunk' then d.chunk + 1 else d.chunk end,
           attempts = case when g.step = 'chunk' then 0 else d.attempts end,
+          claimed_by = case when g.step = 'chunk' then d.claimed_by end,
           due_at = case when g.step in ('chunk', 'again')
             then clock_timestamp() + g.pause_ms * interval '1 millisecond' else d.due_at end,
           last_status = g.code, last_error = g.error
@@ -75,6 +76,7 @@ begin
         attempts = case when d.attempts < attempts_max then d.attempts + 1 else d.attempts end,
         due_at = case when d.attempts < attempts_max
           then clock_timestamp() + hold_ms * interval '1 millisecond' else d.due_at end,
+        claimed_by = nullif(current_setting('troupe.process', true), ''),
         last_status = case when d.attempts < attempts_max then d.last_status end,
         last_error = case when d.attempts < attempts_max then d.last_error
           else 'The last attempt to send it never came to an end.' end

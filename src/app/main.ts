@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type ClusterConfig, systemTime, type Time } from '../../cluster/index.js';
+import { type ClusterConfig, freshProcessId, systemTime, type Time } from '../../cluster/index.js';
 import { type Settings } from '../kernel/config/index.js';
 import type { Caller } from '../kernel/caller.js';
 import { type Log } from '../infra/diagnostics/index.js';
@@ -7,12 +7,14 @@ import type { LookUpRecords } from '../infra/egress/index.js';
 import {
   type AtEnd,
   type Close,
+  isMember,
   type NodeEnvironment,
   type NodeLimits,
   makeHttpServer,
   makeSubjects,
   openStores,
 } from './node/index.js';
+import { processName } from '../models/usage/index.js';
 import type { OperationTable } from '../http/operations/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
 import { systemIds, systemRandom } from '../infra/platform/index.js';
@@ -79,9 +81,11 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
   let baseUrl = '';
   let lose = (): void => undefined;
   const lost = new Promise<void>((resolve) => (lose = resolve));
+  const process = freshProcessId(nodeId);
   const environment: NodeEnvironment = {
     settings,
-    nodeId,
+    process,
+    processName: processName(process, isMember(settings)),
     log: parts.log,
     time,
     ids: systemIds,
@@ -109,6 +113,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
   subjects.mail.start();
   subjects.ledger.start();
   await subjects.triggers.start();
+  for (const claims of subjects.claims) claims.start();
   const bootstrap =
     settings.seed === 'demo'
       ? await seedDemo({

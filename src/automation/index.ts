@@ -3,6 +3,7 @@ import type { AgentsSubject } from '../agents/index.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { Databases } from './databases/index.js';
 import type { Egress, LookUpRecords } from '../infra/egress/index.js';
+import type { ClaimedWork } from '../infra/claims/index.js';
 import type { Expressions } from '../infra/expressions/index.js';
 import type { MailDomains } from '../tenancy/mail-domains/index.js';
 import type { Operation } from '../http/operations/index.js';
@@ -94,6 +95,8 @@ export interface TriggersOptions {
   readonly sessions: ManualMessagesParts['sessions'];
   readonly consumers: ConsumerPort;
   readonly channels: ChannelAddresses;
+  /** Whether this process may start an outside effect right now. */
+  readonly mayAct: () => boolean;
   /** Only for tenants named by triggers' rows. */
   readonly scopeOf: (tenantId: string) => TenantScope;
   /** The topic of changes to a tenant's plan; the subject is the tenant. */
@@ -109,6 +112,15 @@ export interface TriggersSubject {
   measures(): Promise<string>;
   /** Resolves when no answer of the session is being sent any more. Call it once people have taken the session over. */
   quiet(scope: TenantScope, sessionId: string): Promise<void>;
+  /**
+   * The rows that processes claim. The end of `fenced` work is refused to a process that has left the view; `effects` need
+   * one that has surely stopped.
+   */
+  readonly claims: { readonly fenced: readonly ClaimedWork[]; readonly effects: readonly ClaimedWork[] };
+  /** This node begins to leave: other nodes run the messages that it holds. */
+  handOver(): Promise<void>;
+  /** Before the node leaves its cluster: ends attempts to send answers and gives messages to the other nodes. */
+  leave(): Promise<void>;
   /** Claims abandoned work. Resolves once mail can be received, if this node receives any. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -231,6 +243,12 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     ],
     measures: () => measures.text(),
     quiet: (scope, sessionId) => sender.quiet(scope, sessionId),
+    async leave() {
+      await sender.stop();
+      await runner.leave();
+    },
+    claims: { fenced: [runner.claims, looker.claims], effects: [sender.claims] },
+    handOver: () => runner.leave(),
     async start() {
       await listener?.start();
       runner.start();

@@ -54,7 +54,7 @@ export class AttemptRun {
   }
 
   async open(): Promise<void> {
-    const { signal, request } = this.#call;
+    const { signal, request, mayBegin } = this.#call;
     const { beforeAttempt, breakers } = this.#ports;
     if (beforeAttempt !== undefined) {
       try {
@@ -65,7 +65,7 @@ export class AttemptRun {
         throw refusal;
       }
     }
-    if (signal.aborted) return;
+    if (signal.aborted || mayBegin?.() === false) return;
     const attempt = openAttempt(this.#start, this.#ports, {
       firstSignalMs: request.stream ? this.#limits.firstSignalMs : undefined,
       idleMs: this.#limits.idleMs,

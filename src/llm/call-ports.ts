@@ -49,6 +49,10 @@ export interface Call {
   readonly limits?: CallLimits;
   /** The deadline of the surrounding work, by the monotonic clock. */
   readonly turnDeadlineMs?: number;
+  /**
+   * Asked right before each attempt. False ends the call as if its caller had left: another process may do its work.
+   */
+  readonly mayBegin?: () => boolean;
   /** The caller left: the vendor's connection is closed at once, and the usage so far is recorded. */
   readonly signal: LeaveSignal;
 }

@@ -111,8 +111,8 @@ async function add(
   free = false,
 ): Promise<CounterResult> {
   const write = { counter: addressText(activation.address), requestId: call.requestId, sum };
-  const result = await activation.write(write, free ? { stamp: { set: 'free' } } : {});
-  if (result !== undefined) return result;
+  const committed = await activation.write(write, free ? { stamp: { set: 'free' } } : {});
+  if (committed.outcome === 'committed') return committed.result;
   // Only a fresh load shows whether this request id was new.
   activation.end('failed');
   throw new ClusterError('outcome_unknown', 'the addition was committed by this call or an earlier one');

@@ -55,8 +55,8 @@ export function grants(parts: ActorParts, checked: CheckedGrants, isEager: boole
           written.catch(() => parts.unseen());
           return;
         }
-        const result = await written;
-        if (result?.sum === spent) return;
+        const committed = await written;
+        if (committed.outcome === 'committed' && committed.result.sum === spent) return;
         activation.end('failed');
         throw new ClusterError(
           'outcome_unknown',

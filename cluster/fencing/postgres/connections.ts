@@ -7,6 +7,8 @@ export interface ConnectionsOptions {
   readonly role?: string;
   readonly connectionsMax: number;
   readonly statementTimeoutMs: number;
+  /** How long a statement waits for a lock; by default as long as it may run. */
+  readonly lockTimeoutMs?: number;
   readonly connectTimeoutMs: number;
 }
 
@@ -95,6 +97,7 @@ export class Connections {
 
   async #connect(): Promise<pg.Client> {
     const { databaseUrl, role, statementTimeoutMs, connectTimeoutMs } = this.#options;
+    const { lockTimeoutMs = statementTimeoutMs } = this.#options;
     this.#open += 1;
     const client = new pg.Client({
       connectionString: databaseUrl,
@@ -102,7 +105,7 @@ export class Connections {
       application_name: 'troupe actors',
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
-      lock_timeout: statementTimeoutMs,
+      lock_timeout: lockTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs,
       query_timeout: statementTimeoutMs + timeoutMarginMs,
       keepAlive: true,

@@ -18,8 +18,12 @@ export interface PostgresTables<Load, Loaded, Write, Result> {
   readonly combine?: (earlier: Write, later: Write) => Write;
 }
 
-export interface PostgresFenceOptions extends Omit<ConnectionsOptions, 'connectionsMax'> {
+/** Short, because a write that is held up is found by halving its batch, and each step waits this long. */
+const batchLockTimeoutMs = 500;
+
+export interface PostgresFenceOptions extends Omit<ConnectionsOptions, 'connectionsMax' | 'lockTimeoutMs'> {
   readonly activationsMax?: number;
+  /** One more than the batches in flight, for writes that are held up. */
   readonly batchesMax?: number;
 }
 
@@ -140,11 +144,15 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
   readonly combine: FenceStore<Load, Loaded, Write, Result>['combine'];
 
   constructor(tables: PostgresTables<Load, Loaded, Write, Result>, options: PostgresFenceOptions) {
-    const { activationsMax = 8, batchesMax = 2, ...connection } = options;
+    const { activationsMax = 8, batchesMax = 3, ...connection } = options;
     this.#tables = tables;
     this.combine = tables.combine;
     this.#activations = new Connections({ ...connection, connectionsMax: activationsMax });
-    this.#batches = new Connections({ ...connection, connectionsMax: batchesMax });
+    this.#batches = new Connections({
+      ...connection,
+      lockTimeoutMs: Math.min(batchLockTimeoutMs, connection.statementTimeoutMs),
+      connectionsMax: batchesMax,
+    });
   }
 
   async close(): Promise<void> {
@@ -201,15 +209,25 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
         async (client) => (await this.#writeClaimed(client, batch)) ?? this.#writeChecked(client, batch),
       );
     } catch (error) {
-      if (!isRejected(error)) throw error instanceof ClusterError ? error : unknownOutcome(error);
-      if (batch.length === 1) return [{ outcome: 'rejected', error }];
+      if (!isRejected(error) && !isHeldUp(error)) {
+        throw error instanceof ClusterError ? error : unknownOutcome(error);
+      }
+      if (batch.length === 1) return [{ outcome: isRejected(error) ? 'rejected' : 'held_up', error }];
     }
-    // Nothing of the batch was written. Writing one by one isolates the rejected write.
-    const outcomes: WriteOutcome<Result>[] = [];
-    for (const one of batch) {
-      for (const outcome of await this.write([one])) outcomes.push(outcome);
+    // Nothing of the batch was written. Halving it isolates the write that is refused or held up.
+    const middle = Math.ceil(batch.length / 2);
+    const outcomes = await this.#writePart(batch.slice(0, middle));
+    return [...outcomes, ...(await this.#writePart(batch.slice(middle)))];
+  }
+
+  /** Never rejects: a failure must not hide what happened to the other part. */
+  async #writePart(part: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]> {
+    try {
+      return await this.write(part);
+    } catch (error) {
+      const reason = storeUnavailable('PostgreSQL did not answer', error);
+      return part.map(() => ({ outcome: 'held_up', error: reason }));
     }
-    return outcomes;
   }
 
   /** Writes the batch in one round trip if every fence matches; otherwise returns undefined and writes nothing. */
@@ -361,6 +379,11 @@ function columns<Value>(rows: readonly (readonly Value[])[], count: number): Val
 /** A constraint, check or value out of range: the same write would fail again. */
 function isRejected(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && /^(?:22|23|42|44|P0)/.test(error.code ?? '');
+}
+
+/** A time-out of a lock or a statement: PostgreSQL rolled it back. Most likely another transaction holds one of the rows. */
+function isHeldUp(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && (error.code === '55P03' || error.code === '57014');
 }
 
 function storeUnavailable(message: string, cause: unknown): ClusterError {

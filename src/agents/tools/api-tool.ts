@@ -1,5 +1,5 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Egress } from '../../infra/egress/index.js';
+import type { Egress, MayBegin } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { ExpressionError, type Expressions } from '../../infra/expressions/index.js';
 import type { JsonObject } from '../../http/operations/index.js';
@@ -29,6 +29,8 @@ export interface ApiToolCall {
   readonly strict: boolean;
   /** Lets the other side recognize a repeated call. */
   readonly idempotencyKey?: string;
+  /** Asked right before the request. */
+  readonly mayBegin?: MayBegin;
 }
 
 export interface ApiToolAnswer {
@@ -110,6 +112,7 @@ async function send(
       bodyBytesMax: answerBytesMax,
       oversize: 'cut',
       holdsSecret: request.holdsSecret,
+      ...(call.mayBegin !== undefined && { mayBegin: call.mayBegin }),
       signal: call.signal,
     });
   } catch (error) {

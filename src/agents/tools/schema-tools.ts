@@ -2,7 +2,7 @@
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Egress } from '../../infra/egress/index.js';
+import type { Egress, MayBegin } from '../../infra/egress/index.js';
 import type { Expressions } from '../../infra/expressions/index.js';
 import type { JsonObject } from '../../http/operations/index.js';
 import { namedPlace, type Vault } from '../../tenancy/vault/index.js';
@@ -43,6 +43,8 @@ export interface SchemaToolCall {
   readonly strict: boolean;
   /** Lets the other side recognize a repeated call. MCP has no field for it. */
   readonly idempotencyKey?: string;
+  /** Asked right before each request: false once another process may make the call. */
+  readonly mayBegin?: MayBegin;
   readonly signal: AbortSignal;
 }
 
@@ -97,7 +99,7 @@ export class SchemaTools {
   }
 
   async #callApi(tool: ApiTool, call: SchemaToolCall): Promise<SchemaToolAnswer> {
-    const { args, context, strict, idempotencyKey, signal } = call;
+    const { args, context, strict, idempotencyKey, mayBegin, signal } = call;
     const answer = await callApiTool(this.#parts, tool, {
       scope: call.scope,
       args,
@@ -106,6 +108,7 @@ export class SchemaTools {
       strict,
       signal,
       ...(idempotencyKey !== undefined && { idempotencyKey }),
+      ...(mayBegin !== undefined && { mayBegin }),
     });
     return { ...answer, isError: answer.status >= 400 };
   }
@@ -133,7 +136,9 @@ export class SchemaTools {
     // One time limit covers the greeting and the call, which each have a limit of their own.
     const clock = new ServerClock(time, timeoutMs, call.signal);
     try {
-      const access = { server, headers, egress, timeoutMs, signal: clock.signal };
+      const { mayBegin } = call;
+      const limits = { timeoutMs, signal: clock.signal, ...(mayBegin !== undefined && { mayBegin }) };
+      const access = { server, headers, egress, ...limits };
       const answer = await callServerTool(access, call.tool ?? '', args, (...lent) =>
         this.#sessions.use(call.scope.tenantId, ...lent),
       );

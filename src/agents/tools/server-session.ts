@@ -4,7 +4,7 @@ import {
   type jsonSchemaValidator,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import type { Egress } from '../../infra/egress/index.js';
+import type { Egress, MayBegin } from '../../infra/egress/index.js';
 import type { McpServer } from '../schemas/editor-schema.js';
 import { greetingAnswered } from './server-greeting.js';
 
@@ -19,6 +19,8 @@ export interface ServerAccess {
   readonly egress: Pick<Egress, 'fetchLike'>;
   /** For each request to the server. */
   readonly timeoutMs: number;
+  /** Asked right before each request. */
+  readonly mayBegin?: MayBegin;
   readonly signal: AbortSignal;
 }
 
@@ -29,7 +31,15 @@ export interface RequestLimits {
   readonly signal: AbortSignal;
 }
 
-type Limits = Pick<ServerAccess, 'timeoutMs'> & { readonly signal?: AbortSignal };
+type Limits = Pick<ServerAccess, 'timeoutMs' | 'mayBegin'> & { readonly signal?: AbortSignal };
+
+function limitsOfRequests({
+  timeoutMs,
+  mayBegin,
+  signal,
+}: Omit<ServerAccess, 'server' | 'headers' | 'egress'>): Limits {
+  return { timeoutMs, signal, ...(mayBegin !== undefined && { mayBegin }) };
+}
 
 /** Disables validation: compiling the server's schemas would run its regular expressions in this process. */
 const noValidation: jsonSchemaValidator = {
@@ -47,8 +57,9 @@ export class ServerSession {
   readonly #transport: StreamableHTTPClientTransport;
   #limits: Limits;
 
-  private constructor({ server, headers, egress, timeoutMs, signal }: ServerAccess) {
-    this.#limits = { timeoutMs, signal };
+  private constructor(access: ServerAccess) {
+    const { server, headers, egress } = access;
+    this.#limits = limitsOfRequests(access);
     this.#transport = new StreamableHTTPClientTransport(new URL(server.url), {
       fetch: async (url, init) => {
         // A stream for messages that the server starts would hold a connection without use.
@@ -91,8 +102,8 @@ export class ServerSession {
   }
 
   /** From now on, this call's limits apply to requests. */
-  lendTo({ timeoutMs, signal }: ServerAccess): void {
-    this.#limits = { timeoutMs, signal };
+  lendTo(access: ServerAccess): void {
+    this.#limits = limitsOfRequests(access);
   }
 
   /**

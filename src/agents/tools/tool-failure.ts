@@ -11,6 +11,7 @@ const failures: Readonly<Record<EgressFailure, ToolFailure>> = {
   redirect_refused: 'bad-answer',
   bad_answer: 'bad-answer',
   cancelled: 'unreachable',
+  withdrawn: 'unreachable',
 };
 
 /** Converts an error of an outbound call to a `ToolError`. Unknown errors pass unchanged. */

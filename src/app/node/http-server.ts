@@ -123,7 +123,12 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
     stopping = true;
     realtime.stop();
     // Together: other nodes take over idle actors while this node answers its last requests.
-    await Promise.all([actors.beginLeave(), edge.close(signal)]);
+    const hasOthers = actors.members().length > 1;
+    await Promise.all([
+      actors.beginLeave(),
+      edge.close(signal),
+      ...(hasOthers ? [subjects.triggers.handOver()] : []),
+    ]);
   });
   return { edge, table };
 }

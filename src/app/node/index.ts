@@ -1,5 +1,11 @@
 // Builds a node: its environment, stores, subjects and HTTP server.
-export type { AtEnd, Close, NodeEnvironment, NodeLimits } from './node-environment.js';
+export {
+  type AtEnd,
+  type Close,
+  isMember,
+  type NodeEnvironment,
+  type NodeLimits,
+} from './node-environment.js';
 export { outsideIssuerOf, vendorSettings } from './outside-services.js';
 export { openStores } from './stores.js';
 export { makeSubjects } from './subjects.js';

@@ -1,4 +1,4 @@
-import type { ClusterConfig, Time } from '../../../cluster/index.js';
+import type { ClusterConfig, ProcessId, Time } from '../../../cluster/index.js';
 import type { Ids, SecureRandom } from '../../kernel/chance.js';
 import { type Settings } from '../../kernel/config/index.js';
 import { type Log } from '../../infra/diagnostics/index.js';
@@ -18,7 +18,10 @@ export interface NodeLimits {
 /** Values and functions that any part of the node may use. */
 export interface NodeEnvironment {
   readonly settings: Settings;
-  readonly nodeId: string;
+  /** The id of this process in its cluster, new at each start. */
+  readonly process: ProcessId;
+  /** The name under which this process claims rows and opens them in the ledger. */
+  readonly processName: string;
   readonly log: Log;
   /** To be called when this process has lost its lease. */
   readonly lose: () => void;
@@ -33,4 +36,9 @@ export interface NodeEnvironment {
   /** Empty until the node listens. */
   readonly publicUrl: () => string;
   readonly atEnd: AtEnd;
+}
+
+/** Whether the cluster knows of this process: only processes with slots hold a lease for good. */
+export function isMember({ redisUrl, nodeRoles }: Pick<Settings, 'redisUrl' | 'nodeRoles'>): boolean {
+  return redisUrl !== undefined && nodeRoles.includes('worker');
 }

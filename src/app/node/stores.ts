@@ -20,7 +20,7 @@ export interface Stores {
 }
 
 export async function openStores(environment: NodeEnvironment): Promise<Stores> {
-  const { settings, time, ids, random, limits, atEnd } = environment;
+  const { settings, processName: process, time, ids, random, limits, atEnd } = environment;
   const { logger } = environment.log;
   const log: PlatformLog = {
     report: (attempted, error) => logger.error({ error }, attempted),
@@ -28,11 +28,11 @@ export async function openStores(environment: NodeEnvironment): Promise<Stores> 
   };
   const databaseUrl = settings.databaseUrl ?? '';
   await migrate({ databaseUrl, acceptNewer: true });
-  const store = await openStore({ databaseUrl });
+  const store = await openStore({ databaseUrl, process });
   atEnd(() => store.close());
   const reads = openHotReads({ databaseUrl, time });
   atEnd(() => reads.close());
-  const writers = openBatchWriters({ databaseUrl, time, random });
+  const writers = openBatchWriters({ databaseUrl, process, time, random });
   atEnd(() => writers.close());
   const changes = await openChangeFeed({
     databaseUrl,

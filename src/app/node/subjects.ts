@@ -20,8 +20,9 @@ import { createSessions, figuresOfConsumers } from '../../conversations/sessions
 import { createTurns } from '../../conversations/turns/index.js';
 import { makeTriggers } from './triggers.js';
 import { Ledger, openAttempts, openProcesses } from '../../models/usage/index.js';
+import { voidClaims } from './void-claims.js';
 import { createVault } from '../../tenancy/vault/index.js';
-import type { NodeEnvironment } from './node-environment.js';
+import { isMember, type NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
 
 /** The number of addresses with counted wrong credentials; beyond it, the least active are forgotten. */
@@ -44,7 +45,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   await vault.prepare();
   const actors = createActors({
     settings,
-    nodeId: environment.nodeId,
+    process: environment.process,
     store: platform.store,
     sealer,
     logger: environment.log.logger,
@@ -64,6 +65,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     smtpUrl: settings.smtpUrl,
     outboxFolder: join(environment.dataDir, 'outbox'),
     publicUrl,
+    mayAct: () => actors.mayAct(),
   });
   atEnd(() => mail.close());
   const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
@@ -78,10 +80,10 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const keys = createKeys(platform, { failures });
   atEnd(() => keys.stop());
 
-  const isMember = settings.redisUrl !== undefined && settings.nodeRoles.includes('worker');
   const processes = await openProcesses(platform, {
     dataDir: environment.dataDir,
-    peers: isMember ? actors : undefined,
+    process: environment.process,
+    peers: isMember(settings) ? actors : undefined,
   });
   atEnd(() => processes.leave());
   const ledger = new Ledger(platform, { isGone: (id) => processes.isGone(id) });
@@ -151,9 +153,15 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     lookUp,
     sessions,
     consumers,
+    mayAct: () => actors.mayAct(),
   });
+  // Once the lease is given back, other nodes send what this one has claimed.
+  actors.beforeLeave(() => triggers.leave());
+  const claims = voidClaims(stores.platform, environment.processName, { actors, processes, triggers, mail });
+  for (const one of claims) atEnd(() => one.stop());
   return {
     actors,
+    claims,
     vault,
     identity,
     mail,

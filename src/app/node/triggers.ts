@@ -36,6 +36,7 @@ interface TriggerNeeds {
   readonly lookUp: LookUpRecords;
   readonly sessions: SessionsSubject;
   readonly consumers: Pick<ConsumersSubject, 'isDenied'>;
+  readonly mayAct: () => boolean;
 }
 
 export async function makeTriggers(

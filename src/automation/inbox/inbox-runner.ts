@@ -8,9 +8,18 @@ import { deadlineOf } from '../outbox/replies/deadlines.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
 import type { TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
+import type { ClaimedWork } from '../../infra/claims/index.js';
 import { StartPacer } from './start-pacer.js';
 import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
-import { type ClaimedRow, claimLeftBehind, forgetOld, holdOn, putOff } from './inbox.store.js';
+import {
+  type ClaimedRow,
+  claimLeftBehind,
+  forgetOld,
+  giveBackClaims,
+  holdOn,
+  messageClaims,
+  putOff,
+} from './inbox.store.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
 import { fromAllowedSenders } from './allowed-senders.js';
 import { merged, type MessageSealer } from '../messages/message-payload.js';
@@ -33,6 +42,7 @@ const patienceMs = 3_600_000;
 const putOffMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
+const takingUp = 'taking up messages of triggers';
 
 export interface InboxRunnerParts {
   readonly ids: Ids;
@@ -82,7 +92,7 @@ export class InboxRunner {
   }
 
   start(): void {
-    this.#every(sweepEveryMs, 'taking up messages of triggers', () => this.#takeUp());
+    this.#every(sweepEveryMs, takingUp, () => this.#takeUp());
     this.#every(holdOnEveryMs, 'holding on to messages of triggers', () => this.#holdOn());
     this.#every(forgetEveryMs, 'forgetting messages of triggers', () => this.#forget());
   }
@@ -92,6 +102,21 @@ export class InboxRunner {
     this.#stopped = true;
     this.#pacer.stop();
     for (const timer of this.#timers) timer.cancel();
+  }
+
+  /** The claims on messages, for when a process has gone. */
+  get claims(): ClaimedWork {
+    const lookAtOnce = (): void => {
+      if (this.#stopped) return;
+      this.#takeUp().catch((error: unknown) => this.#parts.report(takingUp, error));
+    };
+    return { table: messageClaims, lookAtOnce };
+  }
+
+  /** Starts nothing more and leaves what runs here to the other nodes; its turns go on in their sessions. */
+  async leave(): Promise<void> {
+    this.stop();
+    await this.#parts.store.directory((tx) => giveBackClaims(tx));
   }
 
   get isFull(): boolean {

@@ -7,6 +7,7 @@ import {
   sql,
   type TenantTransaction,
 } from '../../infra/storage/index.js';
+import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../../infra/claims/index.js';
 import { senderResponse, type SenderResponse } from '../messages/sender-response.js';
 
 const inboxRow = z.object({
@@ -81,6 +82,19 @@ export async function forgetExpired(
       and state in ('done', 'merged') and expires_at <= clock_timestamp()`);
 }
 
+/** Ends a message that this process gives up. Returns false if another process has claimed it since. */
+export async function endIfHeld(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set state = 'done'
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'
+      and claimed_by is not distinct from ${claimingProcess}`);
+  return rowCount === 1;
+}
+
 export async function markDone(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -93,7 +107,10 @@ export async function markDone(
     where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
 }
 
-/** Reschedules a message that its session did not accept, without counting an attempt. */
+/**
+ * Reschedules a message that its session did not accept, without counting an attempt. Does nothing if another process
+ * has claimed it since.
+ */
 export async function putOff(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -101,9 +118,10 @@ export async function putOff(
   pauseMs: number,
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
-    update trigger_inbox set attempts = greatest(0, attempts - 1),
+    update trigger_inbox set attempts = greatest(0, attempts - 1), claimed_by = null,
       due_at = clock_timestamp() + ${pauseMs} * interval '1 millisecond'
-    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'
+      and claimed_by is not distinct from ${claimingProcess}`);
 }
 
 /** Deletes a message that was refused after it was written, so that its sender may send it again. */
@@ -162,7 +180,7 @@ export function claimLeftBehind(
         order by i.due_at limit ${rowsMax}) d
       order by d.turn, d.due_at limit ${rowsMax}
     )
-    update trigger_inbox i set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    update trigger_inbox i set attempts = attempts + 1, claimed_by = ${claimingProcess}, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where (tenant_id, trigger_id, key) in (
       select r.tenant_id, r.trigger_id, r.key from due join trigger_inbox r using (tenant_id, trigger_id, key)
       where r.state = 'running' and r.due_at <= clock_timestamp()
@@ -171,7 +189,7 @@ export function claimLeftBehind(
       (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
 }
 
-/** Extends the claims on rows that run here. */
+/** Extends the claims on rows that run here and that no other process has claimed since. */
 export async function holdOn(
   tx: DirectoryTransaction,
   executionIds: readonly string[],
@@ -182,9 +200,34 @@ export async function holdOn(
     where (tenant_id, trigger_id, key) in (
       select tenant_id, trigger_id, key from trigger_inbox
       where state = 'running' and execution_id = any(${sql.array([...executionIds], 'uuid')})
+        and claimed_by is not distinct from ${claimingProcess}
       -- A locked row is being finished in a batch that must not wait for this.
       for update skip locked)`);
 }
+
+/** Gives the claims of this process to the others, which then count no lost process. */
+export async function giveBackClaims(tx: DirectoryTransaction): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_inbox set claimed_by = null, due_at = clock_timestamp(), attempts = greatest(0, attempts - 1)
+    where (tenant_id, trigger_id, key) in (
+      select tenant_id, trigger_id, key from trigger_inbox
+      where state = 'running' and claimed_by = ${claimingProcess}
+      for update skip locked)`);
+}
+
+const messageKeys = sql.fragment`tenant_id, trigger_id, key`;
+
+/** The claims on messages that run. */
+export const messageClaims: ClaimedTable = {
+  holders: (tx) => claimHolders(tx, sql.fragment`trigger_inbox`, sql.fragment`state = 'running'`),
+  release: (tx, gone) =>
+    releaseClaims(tx, gone, {
+      table: sql.fragment`trigger_inbox`,
+      keys: messageKeys,
+      claimed: sql.fragment`state = 'running'`,
+      due: sql.fragment`due_at = clock_timestamp()`,
+    }),
+};
 
 export async function forgetOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`

@@ -14,7 +14,7 @@ import type { TurnOutcome } from '../triggers/ports.js';
 import type { FinishedAnswer, FinishedRow } from '../outbox/finish-target.js';
 import type { SenderResponse } from '../messages/sender-response.js';
 import { rememberReply } from '../outbox/reply-routes.store.js';
-import { markDone } from './inbox.store.js';
+import { endIfHeld, markDone } from './inbox.store.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
 
@@ -91,8 +91,9 @@ export class MessageCompletion {
     error: UnknownEnd['error'],
   ): Promise<void> {
     await this.#parts.store.inTenant(item.scope, async (tx) => {
+      // A process that was frozen must not end a message that its successor runs.
+      if (item.row !== undefined && !(await endIfHeld(item.scope, tx, item.row))) return;
       if (trigger !== undefined) await recordEnd(tx, item, trigger, { status: 'failed', error });
-      if (item.row !== undefined) await markDone(item.scope, tx, item.row, undefined);
     });
   }
 

@@ -1,4 +1,4 @@
-import { type Time, within } from '../../../cluster/index.js';
+import { ageMs, type Instant, type Time, within } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
@@ -35,7 +35,21 @@ export interface AttemptParts extends OutgoingParts {
   readonly mail: Pick<Mail, 'send'>;
   readonly addresses: Pick<MailAddresses, 'sendingAs'>;
   readonly time: Time;
+  /** Whether this process may start an outside effect right now. */
+  readonly mayAct: () => boolean;
   readonly report: (attempted: string, error: unknown) => void;
+}
+
+/**
+ * The attempt was not made: the process may no longer act, or its claim is so old that another process may send. Whoever
+ * has the row sends it.
+ */
+export class ClaimLost extends Error {
+  override readonly name = 'ClaimLost';
+
+  constructor() {
+    super('The claim on the delivery is no longer certain.');
+  }
 }
 
 /** The result of an attempt, and the configured delay before the next chunk. */
@@ -71,14 +85,19 @@ export class Attempts {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  /** Rejects only if the outcome is unknown. */
-  async make(scope: TenantScope, delivery: ClaimedDelivery): Promise<Attempted> {
+  /**
+   * Rejects with `ClaimLost`, or if the outcome is unknown. `claimed`: a moment before the claim; the attempt ends
+   * `attemptMs` later, since a handoff is answered then.
+   */
+  async make(scope: TenantScope, delivery: ClaimedDelivery, claimed: Instant): Promise<Attempted> {
+    const { mayAct, time } = this.#parts;
+    const mayBegin = (): boolean => mayAct() && ageMs(time, claimed) < attemptMs;
     try {
       const trigger = await this.#parts.live.get(delivery.trigger_id);
       if (trigger === undefined) throw new Unsendable('The trigger was deleted.');
       const content = this.#parts.seal.open(scope, delivery.sealed, deliveryContent);
       if (trigger.parsed.type !== 'webhook') {
-        const send = () => this.#mail(delivery, trigger, content);
+        const send = () => this.#mail(delivery, trigger, content, mayBegin);
         return { ...(await this.#whileOpen(scope, delivery, content, send)), delayMs: 0 };
       }
       const { config } = trigger.parsed;
@@ -100,11 +119,13 @@ export class Attempts {
             chunk_total: delivery.chunk_total,
           },
         });
-        return this.#fetchOnce(request, signal);
+        const timeoutMs = Math.max(1, attemptMs - ageMs(time, claimed));
+        return this.#fetchOnce(request, signal, timeoutMs, mayBegin);
       };
       const result = await this.#whileOpen(scope, delivery, content, send);
       return { ...result, delayMs: config.execution.split_config.inter_chunk_delay_ms };
     } catch (error) {
+      if (!mayBegin() && isUnsent(error)) throw new ClaimLost();
       return { ...failureOf(error), delayMs: 0 };
     }
   }
@@ -147,6 +168,7 @@ export class Attempts {
     delivery: ClaimedDelivery,
     trigger: SendingTrigger,
     content: DeliveryContent,
+    mayBegin: () => boolean,
   ): Promise<AttemptResult> {
     const { mail, addresses, time, report } = this.#parts;
     const { parsed } = trigger;
@@ -155,6 +177,7 @@ export class Attempts {
     const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
     const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
     if (answer === undefined) throw new Unsendable(noReplyRoute);
+    if (!mayBegin()) throw new ClaimLost();
     try {
       await within(time, attemptMs, mail.send(answer), () => {
         throw new MailError('The mail server did not answer in time.', { final: false });
@@ -170,6 +193,8 @@ export class Attempts {
   async #fetchOnce(
     { url, method, headers, body, ours }: SignedRequest,
     signal: AbortSignal,
+    timeoutMs: number,
+    mayBegin: () => boolean,
   ): Promise<AttemptResult> {
     const { egress, operatorEgress } = this.#parts;
     const answer = await (ours ? operatorEgress : egress).fetchGuarded({
@@ -178,7 +203,8 @@ export class Attempts {
       headers,
       body,
       signal,
-      timeoutMs: attemptMs,
+      timeoutMs,
+      mayBegin,
       bodyBytesMax: 64 * 1024,
       oversize: 'cut',
       // A redirect is reported to the trigger's owner; following it would send the signature elsewhere.
@@ -186,6 +212,11 @@ export class Attempts {
     });
     return { kind: 'answered', status: answer.status, retryAfter: answer.headers['retry-after'] };
   }
+}
+
+/** Nothing was sent, so that another process may send it without a repetition. */
+function isUnsent(error: unknown): boolean {
+  return error instanceof ClaimLost || (error instanceof EgressError && error.neverSent);
 }
 
 function failureOf(error: unknown): AttemptResult {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Position } from '../../http/operations/index.js';
+import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../../infra/claims/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
 export const deliveryStatuses = ['pending', 'delivered', 'delivery_failed'] as const;
@@ -67,7 +68,8 @@ export function claimOne(
   holdMs: number,
 ): Promise<ClaimedDelivery | null> {
   return tx.maybeOne(sql.type(claimedDelivery)`
-    update deliveries set attempts = attempts + 1, due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    update deliveries set attempts = attempts + 1, claimed_by = ${claimingProcess},
+      due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and id = ${id} and status = 'pending' and chunk = ${chunk} and attempts = 0
     returning ${claimedColumns}`);
 }
@@ -108,6 +110,18 @@ export function isUnderWay(
       and d.execution_id is not null and a.chunk = d.chunk and a.attempt = d.attempts and a.finished_at is null
       and a.started_at > clock_timestamp() - ${attemptMs} * interval '1 millisecond'`);
 }
+
+/** The claims on deliveries that are being sent. */
+export const deliveryClaims: ClaimedTable = {
+  holders: (tx) => claimHolders(tx, sql.fragment`deliveries`, sql.fragment`status = 'pending'`),
+  release: (tx, gone) =>
+    releaseClaims(tx, gone, {
+      table: sql.fragment`deliveries`,
+      keys: sql.fragment`tenant_id, id`,
+      claimed: sql.fragment`status = 'pending'`,
+      due: sql.fragment`due_at = least(due_at, clock_timestamp())`,
+    }),
+};
 
 const dueLine = z.object({ tenant_id: z.uuid(), session_id: z.uuid() });
 
@@ -201,7 +215,7 @@ export function reviveDelivery(
   holdMs = 0,
 ): Promise<DeliveryRow | null> {
   return tx.maybeOne(sql.type(deliveryRow)`
-    update deliveries set status = 'pending', finished_at = null, attempts = 0,
+    update deliveries set status = 'pending', finished_at = null, attempts = 0, claimed_by = ${claimingProcess},
       due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and id = ${id} and status = 'delivery_failed' returning ${listedColumns}`);
 }

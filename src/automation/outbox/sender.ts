@@ -1,15 +1,16 @@
 import type { Ids } from '../../kernel/chance.js';
-import { type Random, sleep, type Time } from '../../../cluster/index.js';
+import { type Instant, instantOf, type Random, sleep, type Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { BatchWriter, BatchWriters, Store } from '../../infra/storage/index.js';
 import { type Finish, type FinishedAnswer, type FinishedRow, finishTarget } from './finish-target.js';
 import type { TriggerMeasures } from '../messages/measures.js';
-import { type Later, ClaimLoop } from '../../infra/claims/index.js';
-import { attemptMs, Attempts, type AttemptParts } from './attempts.js';
+import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
+import { attemptMs, Attempts, type AttemptParts, ClaimLost } from './attempts.js';
 import {
   type AttemptEnd,
   beginAttempt,
   claimOne,
+  deliveryClaims,
   type ClaimedDelivery,
   dueSessions,
   isUnderWay,
@@ -44,11 +45,19 @@ export interface SenderParts extends AttemptParts {
 /** The result of sending a delivery immediately; `taken`: another process sends it, and its row holds the result. */
 export type SentNow = 'sent' | 'taken' | { readonly failure: string };
 
+/** A delivery whose attempt is recorded, and a moment before that. */
+interface Begun {
+  readonly delivery: ClaimedDelivery;
+  readonly claimed: Instant;
+}
+
+type Advanced = Omit<LineState, 'first'> & { readonly first: Begun | undefined };
+
 interface Line {
   readonly scope: TenantScope;
   readonly sessionId: string;
   /** The first delivery, if another statement starts its attempt; it resolves to undefined if it was not started. */
-  readonly begun?: Promise<ClaimedDelivery | undefined>;
+  readonly begun?: Promise<Begun | undefined>;
 }
 
 /**
@@ -76,8 +85,8 @@ export class Sender {
       keyOf: ({ scope, sessionId }) => `${scope.tenantId} ${sessionId}`,
       shareOf: ({ scope }) => scope.tenantId,
       work: (line) => this.#send(line),
-      findDue: async () =>
-        (await store.directory((tx) => dueSessions(tx, lateMs, linesMax))).map(
+      findDue: async (atOnce) =>
+        (await store.directory((tx) => dueSessions(tx, atOnce ? 0 : lateMs, linesMax))).map(
           ({ tenant_id, session_id }) => ({
             scope: scopeOf(tenant_id),
             sessionId: session_id,
@@ -94,6 +103,11 @@ export class Sender {
 
   start(): void {
     this.#rounds.start();
+  }
+
+  /** The claims on deliveries, for when a process has gone. */
+  get claims(): ClaimedWork {
+    return { table: deliveryClaims, lookAtOnce: () => this.#rounds.lookAtOnce() };
   }
 
   /** Waits for attempts in progress. Other nodes find the rest, or this node does at its next start. */
@@ -117,16 +131,17 @@ export class Sender {
     answer: Omit<FinishedAnswer, 'mayBegin'> | undefined,
   ): Promise<void> {
     const { session_id: sessionId } = message;
-    let tellBegun: (first: ClaimedDelivery | undefined) => void = () => undefined;
-    const begun = new Promise<ClaimedDelivery | undefined>((resolve) => void (tellBegun = resolve));
+    let tellBegun: (first: Begun | undefined) => void = () => undefined;
+    const begun = new Promise<Begun | undefined>((resolve) => void (tellBegun = resolve));
     // Reserve a place first: a recorded attempt that waits for one would run out of time.
     const mayBegin = answer !== undefined && this.#rounds.askNow({ scope, sessionId, begun });
     let looksOn = true;
+    const claimed = instantOf(this.#parts.time);
     try {
       const finish = await this.#finishes.write({ ...message, answer: answer && { ...answer, mayBegin } });
       looksOn = finish.waits;
       if (answer !== undefined && finish.begunAt !== undefined) {
-        tellBegun(begunDelivery(message, answer, finish.begunAt));
+        tellBegun({ delivery: begunDelivery(message, answer, finish.begunAt), claimed });
       }
     } finally {
       tellBegun(undefined);
@@ -141,13 +156,15 @@ export class Sender {
    */
   async sendNow(scope: TenantScope, id: string, fromChunk: number): Promise<SentNow> {
     for (let chunk = fromChunk; ; chunk += 1) {
+      const since = instantOf(this.#parts.time);
       const claimed = await this.#parts.store.inTenant(scope, async (tx) => {
         const delivery = await claimOne(scope, tx, { id, chunk }, holdMs);
         if (delivery !== null) await beginAttempt(scope, tx, delivery);
         return delivery;
       });
       if (claimed === null) return 'taken';
-      const ended = await this.#attempt(scope, claimed, true);
+      const ended = await this.#attempt(scope, { delivery: claimed, claimed: since }, true);
+      if (ended === undefined) return 'taken';
       const { session_id: sessionId } = claimed;
       const { ageMs } = await this.#goOn({ scope, sessionId }, ended, false);
       const { next, end } = ended;
@@ -175,13 +192,16 @@ export class Sender {
 
   async #send({ scope, sessionId, begun }: Line): Promise<Later<Line> | undefined> {
     const line: Line = { scope, sessionId };
-    let state: Pick<LineState, 'first' | 'dueInMs'> =
+    let state: Pick<Advanced, 'first' | 'dueInMs'> =
       begun === undefined ? await this.#goOn(line) : { first: await begun, dueInMs: undefined };
     for (;;) {
       const { first, dueInMs } = state;
       // Also while this node stops: the attempt is recorded.
       if (first !== undefined) {
-        state = await this.#goOn(line, await this.#attempt(scope, first, false));
+        const ended = await this.#attempt(scope, first, false);
+        // The next look tells when the claim is over.
+        if (ended === undefined) return { subject: line, inMs: lateMs };
+        state = await this.#goOn(line, ended);
         continue;
       }
       if (dueInMs === undefined) return undefined;
@@ -194,8 +214,9 @@ export class Sender {
   }
 
   /** Records the result of an attempt, if one was made, and claims the queue's first delivery if it may be sent. */
-  async #goOn({ scope, sessionId }: Line, ended?: EndedAttempt, takesNext = true): Promise<LineState> {
-    const { measures } = this.#parts;
+  async #goOn({ scope, sessionId }: Line, ended?: EndedAttempt, takesNext = true): Promise<Advanced> {
+    const { measures, time } = this.#parts;
+    const claimed = instantOf(time);
     const state = await this.#lines.write({
       tenant_id: scope.tenantId,
       session_id: sessionId,
@@ -207,12 +228,22 @@ export class Sender {
       if (ended.next.step === 'over') measures.attempted(ended.next.status, state.ageMs);
       if (ended.next.step === 'again') measures.attempted('repeated', state.ageMs);
     }
-    return state;
+    const { first, ...rest } = state;
+    return { ...rest, first: first && { delivery: first, claimed } };
   }
 
-  async #attempt(scope: TenantScope, delivery: ClaimedDelivery, once: boolean): Promise<EndedAttempt> {
+  /** Undefined if the attempt was not made, because another process may have the delivery. */
+  async #attempt(
+    scope: TenantScope,
+    { delivery, claimed }: Begun,
+    once: boolean,
+  ): Promise<EndedAttempt | undefined> {
     const { time, random } = this.#parts;
-    const result = await this.#attempts.make(scope, delivery);
+    const result = await this.#attempts.make(scope, delivery, claimed).catch((error: unknown) => {
+      if (error instanceof ClaimLost) return undefined;
+      throw error;
+    });
+    if (result === undefined) return undefined;
     const verdict = afterAttempt(result, delivery.attempts, {
       fraction: random.fraction(),
       nowMs: time.wallMs(),

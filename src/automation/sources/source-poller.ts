@@ -4,8 +4,8 @@ import type { Store } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { InboxRunner } from '../inbox/inbox-runner.js';
 import type { TriggerMeasures } from '../messages/measures.js';
-import { type Later, ClaimLoop } from '../../infra/claims/index.js';
-import { dueSources, noteFailure, type SourceKind } from './sources.store.js';
+import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
+import { dueSources, noteFailure, sourceClaims, type SourceKind } from './sources.store.js';
 
 const sweepEveryMs = 500;
 /** Connected sources stay with the node that polled last, unless it is this late. */
@@ -73,6 +73,11 @@ export class SourcePoller {
 
   start(): void {
     this.#rounds.start();
+  }
+
+  /** The claims on sources, for when a process has gone. */
+  get claims(): ClaimedWork {
+    return { table: sourceClaims(lateMs), lookAtOnce: () => this.#rounds.lookAtOnce() };
   }
 
   stop(): Promise<void> {

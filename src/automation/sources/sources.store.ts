@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../../infra/claims/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
 export type SourceKind = 'schedule' | 'email' | 'db_event';
@@ -75,6 +76,20 @@ export function dueSources(
     order by due_at limit ${rowsMax}`);
 }
 
+/** The claims on sources that are being polled. `lateMs`: how late a source must be before any node polls it. */
+export function sourceClaims(lateMs: number): ClaimedTable {
+  return {
+    holders: (tx) => claimHolders(tx, sql.fragment`trigger_sources`, sql.fragment`due_at < 'infinity'`),
+    release: (tx, gone) =>
+      releaseClaims(tx, gone, {
+        table: sql.fragment`trigger_sources`,
+        keys: sql.fragment`tenant_id, trigger_id`,
+        claimed: sql.fragment`due_at < 'infinity'`,
+        due: sql.fragment`due_at = clock_timestamp() - ${lateMs} * interval '1 millisecond'`,
+      }),
+  };
+}
+
 const sourceRow = z.object({
   kind: z.enum(['schedule', 'email', 'db_event']),
   state: z.record(z.string(), z.unknown()),
@@ -107,7 +122,8 @@ export function takeDue(
   early: boolean,
 ): Promise<SourceRow | null> {
   return tx.maybeOne(sql.type(sourceRow)`
-    update trigger_sources set due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
+    update trigger_sources set claimed_by = ${claimingProcess},
+      due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and trigger_id = ${triggerId}
       and (due_at <= clock_timestamp() or (${early} and due_at < 'infinity'))
     returning kind, state, failures, clock_timestamp() as now`);
@@ -126,8 +142,8 @@ export async function moveOn(
 ): Promise<boolean> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
-    update trigger_sources set state = ${JSON.stringify(state)}::jsonb, due_at = ${due}, failures = 0,
-      last_error = null
+    update trigger_sources set state = ${JSON.stringify(state)}::jsonb, due_at = ${due}, claimed_by = null,
+      failures = 0, last_error = null
     where tenant_id = ${tenantId} and trigger_id = ${triggerId} and state = ${JSON.stringify(before)}::jsonb
       and due_at < 'infinity'`);
   return rowCount === 1;
@@ -157,7 +173,7 @@ export async function noteFailure(
   error: string,
 ): Promise<number | undefined> {
   const failures = await tx.maybeOneFirst(sql.type(z.object({ failures: z.number() }))`
-    update trigger_sources set failures = failures + 1, last_error = ${error},
+    update trigger_sources set failures = failures + 1, last_error = ${error}, claimed_by = null,
       due_at = clock_timestamp()
         + least(${pauseMs} * power(2, least(failures, 10)), ${pauseMostMs}) * interval '1 millisecond'
     where tenant_id = ${tenantId} and trigger_id = ${triggerId} and due_at < 'infinity'

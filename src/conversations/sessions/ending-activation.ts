@@ -1,13 +1,15 @@
-import type { SessionActivation } from './parts.js';
+import { ClusterError } from '../../../cluster/index.js';
+import type { PlainActivation, SessionActivation } from './parts.js';
+import type { SessionWritten } from './rows.js';
 
 /**
  * An actor's memory is ahead of its writes. If a write is refused, for whatever reason, that memory is wrong: the
  * activation ends, and the next call loads the stored state.
  */
 export class EndingActivation implements SessionActivation {
-  readonly #inner: SessionActivation;
+  readonly #inner: PlainActivation;
 
-  constructor(inner: SessionActivation) {
+  constructor(inner: PlainActivation) {
     this.#inner = inner;
   }
 
@@ -56,5 +58,15 @@ export class EndingActivation implements SessionActivation {
       this.#inner.end('failed');
       throw error;
     }
+  }
+
+  async writeKnown(...given: Parameters<SessionActivation['write']>): Promise<SessionWritten> {
+    const committed = await this.write(...given);
+    if (committed.outcome === 'committed') return committed.result;
+    this.#inner.end('failed');
+    throw new ClusterError(
+      'outcome_unknown',
+      'the session was written, but the store lost its answer; repeat the call with the same execution id',
+    );
   }
 }

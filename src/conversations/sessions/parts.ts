@@ -7,7 +7,16 @@ import type { Turns } from '../turns/index.js';
 import type { MessageRow, SessionLoaded, SessionWrite, SessionWritten } from './rows.js';
 
 export type SessionService = typeof SessionServiceDefinition;
-export type SessionActivation = DurableActivation<SessionLoaded, SessionWrite, SessionWritten>;
+/** As the runtime gives it. */
+export type PlainActivation = DurableActivation<SessionLoaded, SessionWrite, SessionWritten>;
+
+export interface SessionActivation extends PlainActivation {
+  /**
+   * Like `write`, for a write that may repeat one of an earlier activation. If the store lost the result, the
+   * activation ends and the promise rejects with `outcome_unknown`.
+   */
+  writeKnown(...given: Parameters<PlainActivation['write']>): Promise<SessionWritten>;
+}
 
 /** The dependencies of the session actor. */
 export interface SessionActorParts {

@@ -7,6 +7,8 @@ import { z } from 'zod';
 import { sql, type Store } from '../../infra/storage/index.js';
 
 export interface UnfinishedTurn extends UnfinishedWork {
+  /** As PostgreSQL writes it, to the microsecond. */
+  readonly dueAt: string;
   readonly tenantId: string;
   readonly sessionId: string;
 }
@@ -17,6 +19,7 @@ const turnRow = z.object({
   session_id: z.uuid(),
   slot: z.number(),
   attempts: z.number(),
+  due_at: z.string(),
 });
 
 /**
@@ -28,14 +31,19 @@ export async function unfinishedTurns(
   slots: SlotSet,
   process: string,
   limit: number,
+  beyond?: Pick<UnfinishedTurn, 'dueAt' | 'id'>,
 ): Promise<readonly UnfinishedTurn[]> {
+  const behind =
+    beyond === undefined
+      ? sql.fragment`true`
+      : sql.fragment`(e.due_at, e.id) > (${beyond.dueAt}::timestamptz, ${beyond.id}::uuid)`;
   const rows = await store.directory((tx) =>
     tx.any(sql.type(turnRow)`
-      select e.tenant_id, e.id, e.session_id, e.slot, e.attempts from executions e
+      select e.tenant_id, e.id, e.session_id, e.slot, e.attempts, e.due_at::text as due_at from executions e
       where e.outcome is null and e.session_id is not null
         and get_bit(${sql.binary(Buffer.from(slots.bytes()))}::bytea, e.slot) = 1
-        and (e.worker is distinct from ${process} or e.due_at <= now())
-      order by e.due_at limit ${limit}`),
+        and (e.worker is distinct from ${process} or e.due_at <= now()) and ${behind}
+      order by e.due_at, e.id limit ${limit}`),
   );
   return rows.map((row) => ({
     id: row.id,
@@ -44,6 +52,7 @@ export async function unfinishedTurns(
     attempts: Math.max(0, row.attempts - 1),
     tenantId: row.tenant_id,
     sessionId: row.session_id,
+    dueAt: row.due_at,
   }));
 }
 

@@ -15,7 +15,7 @@ export function turnRecovery(
   report: Report,
 ): RecoverySource<UnfinishedTurn> {
   return {
-    unfinished: (slots, limit) => unfinishedTurns(store, slots, process, limit),
+    unfinished: (slots, limit, beyond) => unfinishedTurns(store, slots, process, limit, beyond),
     takeUp: ({ attempts }) => Promise.resolve(attempts + 1),
     async run({ tenantId, sessionId, attempts }) {
       const work = session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });

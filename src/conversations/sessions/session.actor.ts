@@ -37,7 +37,7 @@ import { acceptTurn, beforeEntering, newSession, touchesOf } from './turn-queue.
 import { changeControl } from './session-control.js';
 import { elsewhere, follow } from './event-reader.js';
 import type { LiveTurn } from './live-turn.js';
-import type { SessionActivation, SessionActorParts, SessionService } from './parts.js';
+import type { PlainActivation, SessionActivation, SessionActorParts, SessionService } from './parts.js';
 import { asActorError } from './refusals.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import type {
@@ -104,7 +104,7 @@ class SessionActor {
   #isLeaving = false;
   #isAsking = false;
 
-  constructor(activation: SessionActivation, parts: SessionActorParts) {
+  constructor(activation: PlainActivation, parts: SessionActorParts) {
     this.#activation = new EndingActivation(activation);
     this.#parts = parts;
     this.#state = new SessionState(activation.loaded, activation.epoch, parts.time);

@@ -58,9 +58,9 @@ export async function acceptTurn(
   const touches = wanted.consumerKey === undefined ? [] : touchesOf(session, name, now);
   const entering = { touches, executions: [turn.row] };
   const write = changesOnlyCounts(before, session) ? entering : { ...entering, session };
-  turn.accepted = activation.write(write).then((written) => {
+  turn.accepted = activation.writeKnown(write).then(({ finishedBefore }) => {
     // A repeat of a turn that ended before this activation began: its results are in the store.
-    if (written?.finishedBefore.has(turn.row.id) === true) state.drop(turn);
+    if (finishedBefore.has(turn.row.id)) state.drop(turn);
   });
   await turn.accepted;
   return state.turn(turn.row.id) === turn ? turn : 'elsewhere';

@@ -51,6 +51,8 @@ export class TurnWorker {
   #current: LiveTurn | undefined;
   /** True while the last record has not been sent: further rows can join its commit. */
   #recordIsPending = false;
+  /** No earlier owner of the session can still be acting. */
+  #isClear = false;
 
   constructor(state: SessionState, activation: SessionActivation, parts: SessionActorParts) {
     this.#state = state;
@@ -123,6 +125,7 @@ export class TurnWorker {
         record: (steps) => this.#record(turn, steps),
         open: (row) => this.#open(turn, row),
         onBooking: (booked) => this.#awaitLedgerWrite(turn, booked),
+        effectsClear: () => this.#effectsClear(turn),
         mayAct: () => !turn.finished && this.#activation.mayAct(),
         signal: turn.abort.signal,
       });
@@ -132,6 +135,20 @@ export class TurnWorker {
       if (error instanceof TurnLost || !this.#activation.mayAct()) throw error;
       this.#parts.report('running a turn', error);
       return failed('internal_error', errorKinds.internal_error.message);
+    }
+  }
+
+  /**
+   * Once per activation: a process that leaves the view later cannot have owned the actor before. After an abort the turn
+   * ends before its next effect.
+   */
+  async #effectsClear({ abort: { signal } }: LiveTurn): Promise<void> {
+    if (this.#isClear) return;
+    try {
+      await this.#activation.effectsClear(signal);
+      this.#isClear = true;
+    } catch (error) {
+      if (!signal.aborted) throw error;
     }
   }
 
@@ -183,10 +200,15 @@ export class TurnWorker {
       started_at: turn.row.started_at ?? new Date(nowMs).toISOString(),
       due_at: new Date(nowMs + deadlineMs + lookAgainMs).toISOString(),
     });
-    await this.#activation.write(
+    const { finishedBefore } = await this.#activation.writeKnown(
       { messages: message, executions: [turn.row] },
       { stamp: { set: 'busy', process: this.#activation.process, forMs: deadlineMs + stampMarginMs } },
     );
+    if (finishedBefore.has(turn.row.id)) {
+      // This activation's memory says that the turn is unfinished, so only a fresh load can be trusted.
+      this.#activation.end('failed');
+      throw new TurnLost();
+    }
     turn.deadlineAtMs = this.#parts.time.monotonicMs() + deadlineMs;
     if (resumed) turn.log.append({ type: 'status', state: 'restarted' });
   }

@@ -2,6 +2,7 @@ import type { callSources } from '../../models/calls/index.js';
 import { type CallOrder, callIdFrom, type RunningCall } from '../../models/calls/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { AnswerBuilder, type AssistantPart, type LlmEvent, type LlmRequest } from '../../llm/index.js';
+import { TurnLost } from './interruption.js';
 import { storable } from './turn-output.js';
 import type { StepDetail } from './turn.js';
 import type { TurnWork } from './turn-work.js';
@@ -21,6 +22,8 @@ export interface CallRequest {
   /** Identifies the call within the execution: its step or another unique label. */
   readonly place: string;
   readonly onEvents?: (events: readonly LlmEvent[]) => void;
+  /** Asked right before each attempt: false once another process may own the turn. */
+  readonly mayAct: () => boolean;
   /** What must be durable before the model is asked. */
   readonly ready?: Promise<void>;
   /** Opens the ledger row. */
@@ -50,7 +53,7 @@ export async function askModel(work: CallContext, question: CallRequest): Promis
 async function collectAnswer(
   { interruption }: CallContext,
   call: RunningCall,
-  { onEvents }: CallRequest,
+  { onEvents, mayAct }: CallRequest,
 ): Promise<ModelAnswer> {
   const builder = new AnswerBuilder();
   const served = await call.run((events) => {
@@ -59,6 +62,7 @@ async function collectAnswer(
   });
   if (served === undefined) {
     interruption.check();
+    if (!mayAct()) throw new TurnLost();
     throw new PlatformError('provider_error', { message: 'The model call ended without an answer.' });
   }
   const answer = builder.build({
@@ -80,7 +84,7 @@ async function collectAnswer(
 
 function orderOf(
   { parts, start, lineage, interruption, totals }: CallContext,
-  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking }: CallRequest,
+  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking, mayAct }: CallRequest,
 ): CallOrder {
   const { llm_config: config } = start.agent.snapshot;
   return {
@@ -109,6 +113,7 @@ function orderOf(
     ready,
     openWith,
     onBooking,
+    mayBegin: mayAct,
     signal: interruption.signal,
   };
 }

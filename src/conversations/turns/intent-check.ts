@@ -61,6 +61,7 @@ async function checked(work: TurnWork, model: string | undefined, number: number
     },
     clocks,
     place: String(number),
+    mayAct: () => work.ports.mayAct(),
   });
   const word = /^\W*(\w+)\W*$/.exec(textOf(answer).toLowerCase())?.[1] ?? '';
   return { step: 'intent', intent: known(word), usage: answer.usage, cost: answer.cost };

@@ -34,6 +34,7 @@ export async function modelRound(
       request,
       place: String(step.number),
       onEvents: (events) => output.publish(events),
+      mayAct: () => ports.mayAct(),
       ready,
       openWith: openWith(ports),
       ...(ports.onBooking !== undefined && { onBooking: ports.onBooking }),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { TurnLost } from './interruption.js';
 import type { Arguments } from './tool-call.js';
 import { answered, failureOf, refused, type ToolResult, unknownOutcome } from './tool-result.js';
 import type { TurnTool } from './toolset.js';
@@ -26,7 +27,7 @@ export interface CallPlace {
 
 /** Calls the tool of a schema. Throws only errors that end the turn, and unknown errors. */
 export async function callSchemaTool(
-  { parts, start, interruption, lineage }: TurnWork,
+  { parts, ports, start, interruption, lineage }: TurnWork,
   tool: SchemaTool,
   args: Arguments,
   place: CallPlace,
@@ -42,6 +43,7 @@ export async function callSchemaTool(
       context: start.toolContext,
       strict: parts.contextStrict,
       idempotencyKey: idempotencyKey(start.executionId, lineage, place, args),
+      mayBegin: () => ports.mayAct(),
       signal: interruption.signal,
     });
     if (answer.missing.length > 0) {
@@ -55,6 +57,7 @@ export async function callSchemaTool(
     return answered(answer);
   } catch (error) {
     interruption.check();
+    if (!ports.mayAct()) throw new TurnLost(error);
     const failure = failureOf(error);
     if (failure !== undefined) return failure;
     parts.report('calling a tool', error);

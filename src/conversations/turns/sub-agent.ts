@@ -57,6 +57,7 @@ export async function callSubAgent(
       emit: () => undefined,
       record: () => Promise.resolve(),
       mayAct: () => ports.mayAct(),
+      ...(ports.effectsClear !== undefined && { effectsClear: ports.effectsClear }),
       signal: interruption.subAgentSignal,
     },
     `${lineage}:${place.number}:${place.index}`,

@@ -60,6 +60,7 @@ export async function summarise(
           maxTokens: 2_048,
         },
         place: 'summary',
+        mayAct: () => ports.mayAct(),
       },
     );
     const { summary, facts } = notesIn(textOf(answer), start.facts);

@@ -21,6 +21,7 @@ export interface TurnWork {
 /** Called right before each external effect. All started steps are recorded by then. */
 export async function mayBegin({ steps, ports, interruption }: TurnWork): Promise<void> {
   await steps.flush();
+  await ports.effectsClear?.();
   interruption.check();
   if (!ports.mayAct()) throw new TurnLost();
 }

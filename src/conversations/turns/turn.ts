@@ -105,6 +105,11 @@ export interface TurnPorts {
    * Waits for the ledger write of an answer in parallel with the session's own writes. If omitted, the turn waits.
    */
   readonly onBooking?: (booked: Promise<void>) => void;
+  /**
+   * Resolves once no earlier owner of the turn can still be acting (protocol 2.4), or once the turn is aborted. Awaited
+   * before the first external effect.
+   */
+  readonly effectsClear?: () => Promise<void>;
   /** Called right before each external effect: false once another process may own the turn. */
   mayAct(): boolean;
   /** Aborted by a cancel, a change of the control mode, or the end of the activation; the reason is an `EndedBy`. */

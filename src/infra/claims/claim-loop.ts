@@ -13,8 +13,11 @@ export interface ClaimLoopParts<Subject> {
   readonly shareOf: (subject: Subject) => string;
   /** Handles the subject once, by claiming its row; returns when to handle it again on this node. */
   readonly work: (subject: Subject) => Promise<Later<Subject> | undefined>;
-  /** Finds due subjects that no node handles, for example those of a node that is gone. */
-  readonly findDue: () => Promise<readonly Subject[]>;
+  /**
+   * Finds due subjects that no node handles, for example those of a node that is gone. `atOnce`: a node has just gone, so
+   * nothing suggests that another one is about to handle them.
+   */
+  readonly findDue: (atOnce: boolean) => Promise<readonly Subject[]>;
   readonly everyMs: number;
   /** Limits of the subjects handled at once on this node; further ones wait. */
   readonly room: FairLimiterLimits;
@@ -64,6 +67,11 @@ export class ClaimLoop<Subject> {
     this.#timers.clear();
     this.#waiting.clear();
     await Promise.all(this.#running);
+  }
+
+  /** Finds due subjects now: a node has gone. */
+  lookAtOnce(): void {
+    if (!this.#stopped) void this.#sweepOnce(true);
   }
 
   /** Requests that the subject be handled. */
@@ -144,14 +152,14 @@ export class ClaimLoop<Subject> {
   #scheduleSweep(): void {
     if (this.#stopped) return;
     this.#sweep = this.#parts.time.after(this.#parts.everyMs, () => {
-      void this.#sweepOnce().finally(() => this.#scheduleSweep());
+      void this.#sweepOnce(false).finally(() => this.#scheduleSweep());
     });
   }
 
-  async #sweepOnce(): Promise<void> {
+  async #sweepOnce(atOnce: boolean): Promise<void> {
     const { findDue, report, names } = this.#parts;
     try {
-      for (const subject of await findDue()) this.ask(subject);
+      for (const subject of await findDue(atOnce)) this.ask(subject);
     } catch (error) {
       report(names.finding, error);
     }

@@ -13,13 +13,16 @@ export type EgressFailure =
   /** The answer is not HTTP, or does not decompress. */
   | 'bad_answer'
   /** The caller's own signal aborted. */
-  | 'cancelled';
+  | 'cancelled'
+  /** This process may no longer act for the caller; nothing was sent. */
+  | 'withdrawn';
 
 const terminal: ReadonlySet<EgressFailure> = new Set([
   'forbidden_target',
   'too_large',
   'redirect_refused',
   'cancelled',
+  'withdrawn',
 ]);
 
 const codes: Partial<Record<EgressFailure, ErrorCode>> = { timeout: 'provider_timeout' };

@@ -6,6 +6,7 @@ import type { AddressRules } from './address-rules.js';
 import { cancelled } from './connection.js';
 import { EgressError } from './egress-error.js';
 import { failureOf } from './failure.js';
+import type { MayBegin } from './last-look.js';
 import { checkHeaders } from './header-rules.js';
 import { dropsBody, locationOf, nextTarget } from './redirect-rules.js';
 import { readUrl, type Target } from './target-rules.js';
@@ -30,6 +31,8 @@ export interface OutboundRequest {
   readonly redirectsMax?: number;
   /** If true, no redirect to another scheme or port is followed, not even to TLS: the secret is for this origin only. */
   readonly holdsSecret?: boolean;
+  /** Asked right before each request is written to its connection; false fails the call with `withdrawn`. */
+  readonly mayBegin?: MayBegin;
   /** Any of these signals cancels the call. */
   readonly signal?: AbortSignal | readonly AbortSignal[];
 }
@@ -106,7 +109,7 @@ function send(
   request: OutboundRequest,
   { target, method, headers, body }: Attempt,
   signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
+): Promise<Dispatcher.ResponseData<unknown>> {
   const silenceMs = Math.min(request.silenceMs ?? request.timeoutMs, request.timeoutMs);
   return dispatcher.request({
     origin: target.url.origin,
@@ -115,6 +118,8 @@ function send(
     headers,
     body: body ?? null,
     signal,
+    // Read by `lastLook`.
+    opaque: request.mayBegin ?? null,
     headersTimeout: silenceMs,
     bodyTimeout: silenceMs,
   });
@@ -123,7 +128,7 @@ function send(
 function streamed(
   request: OutboundRequest,
   target: Target,
-  answer: Dispatcher.ResponseData,
+  answer: Dispatcher.ResponseData<unknown>,
   clock: Clock,
 ): StreamedAnswer {
   const headers = flattened(answer.headers);

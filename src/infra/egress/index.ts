@@ -8,12 +8,14 @@ import { EgressError } from './egress-error.js';
 import { exchange, type OutboundRequest, type StreamedAnswer } from './exchange.js';
 import { fetchLike, type FetchLike, type FetchLimits } from './fetch-like.js';
 import { checkHeaders } from './header-rules.js';
+import { lastLook } from './last-look.js';
 import { type Lookup, permittedAddresses, systemLookup } from './resolve.js';
 import { readHost, readUrl } from './target-rules.js';
 import { startTls } from './tls.js';
 
 export { EgressError, type EgressFailure } from './egress-error.js';
 export type { OutboundMethod, OutboundRequest, StreamedAnswer } from './exchange.js';
+export type { MayBegin } from './last-look.js';
 export type { FetchLike, FetchLimits } from './fetch-like.js';
 export { examineNameServers, type LookUpRecords, systemRecords } from './records.js';
 export { type Lookup, systemLookup } from './resolve.js';
@@ -88,7 +90,8 @@ export function createEgress(parts: EgressParts): Egress {
     keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: headerBytesMax,
   });
-  const streamGuarded = (request: OutboundRequest) => exchange(rules, agent, request);
+  const dispatcher = agent.compose(lastLook);
+  const streamGuarded = (request: OutboundRequest) => exchange(rules, dispatcher, request);
   const checkUrl = (url: string, field: string): URL => {
     const target = readUrl(rules, url);
     if (typeof target === 'string') throw invalidField(field, target);

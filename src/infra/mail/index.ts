@@ -1,7 +1,8 @@
 import type { Platform } from '../platform/index.js';
 import type { Sealer } from '../sealing/index.js';
 import type { Transaction } from '../storage/index.js';
-import { insertMail, lockWaitingMails, replaceSealedContent } from './mails.store.js';
+import type { ClaimedWork } from '../claims/index.js';
+import { insertMail, lockWaitingMails, mailClaims, replaceSealedContent } from './mails.store.js';
 import { createOutboxFolder } from './outbox-folder.js';
 import { createSmtpTransport } from './smtp-transport.js';
 import { MailError, type MailTransport, type OutgoingMail } from './transport.js';
@@ -17,6 +18,8 @@ export interface MailOptions {
   readonly outboxFolder: string;
   /** The product's URL, whose host is the sender's domain; known once the node listens. */
   readonly publicUrl: () => string;
+  /** Whether this process may start an outside effect right now; always, if omitted. */
+  readonly mayAct?: () => boolean;
 }
 
 export interface MailToSend {
@@ -38,6 +41,8 @@ export interface Mail {
    * produce the same mail.
    */
   send(mail: OutgoingMail): Promise<void>;
+  /** The claims on mails, for when a process has gone. */
+  readonly claims: ClaimedWork;
   /** Seals waiting mails again under the current master key. Call it only after every node has that key. */
   reseal(): Promise<void>;
   close(): Promise<void>;
@@ -49,7 +54,7 @@ export function createMail(
   options: MailOptions,
 ): Mail {
   const { store, time, ids, random, log } = platform;
-  const { sealer, publicUrl } = options;
+  const { sealer, publicUrl, mayAct = () => true } = options;
   // A mail was not sent, or the store was unavailable.
   const onProblem = (error: unknown): void => log.report('sending mails', error);
   const from = (): string => `Troupe <no-reply@${hostOf(publicUrl())}>`;
@@ -59,7 +64,7 @@ export function createMail(
   return {
     start() {
       transport ??= transportOf(options);
-      worker ??= new MailWorker({ store, sealer, transport, from, time, random, onProblem });
+      worker ??= new MailWorker({ store, sealer, transport, from, time, random, mayAct, onProblem });
     },
     async queue(tx, { tenantId, to, subject, text }) {
       const id = ids.uuid();
@@ -75,6 +80,7 @@ export function createMail(
       return id;
     },
     wake: () => worker?.wake(),
+    claims: { table: mailClaims, lookAtOnce: () => worker?.wake() },
     async send(outgoing) {
       if (transport === undefined)
         throw new MailError('Mail cannot be sent before the node has started.', { final: false });

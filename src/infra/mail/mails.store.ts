@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../claims/index.js';
 import { type DirectoryTransaction, sql, type Transaction } from '../storage/index.js';
 
 export interface QueuedMail {
@@ -40,7 +41,8 @@ export function claimMails(
 ): Promise<readonly DueMail[]> {
   return tx.any(
     sql.type(dueMail)`
-      update mails set attempts = attempts + 1, next_attempt_at = ${sql.timestamp(heldUntil)}
+      update mails set attempts = attempts + 1, claimed_by = ${claimingProcess},
+        next_attempt_at = ${sql.timestamp(heldUntil)}
       where (tenant_id, id) in (
         select tenant_id, id from mails
         where sealed_content is not null and next_attempt_at <= ${sql.timestamp(now)}
@@ -49,6 +51,18 @@ export function claimMails(
       returning tenant_id, id, message_id, recipient, sealed_content, queued_at, attempts`,
   );
 }
+
+/** The claims on mails that are being sent. */
+export const mailClaims: ClaimedTable = {
+  holders: (tx) => claimHolders(tx, sql.fragment`mails`, sql.fragment`sealed_content is not null`),
+  release: (tx, gone) =>
+    releaseClaims(tx, gone, {
+      table: sql.fragment`mails`,
+      keys: sql.fragment`tenant_id, id`,
+      claimed: sql.fragment`sealed_content is not null`,
+      due: sql.fragment`next_attempt_at = least(next_attempt_at, clock_timestamp())`,
+    }),
+};
 
 export type MailOutcome =
   | { readonly kind: 'sent'; readonly at: Date }
@@ -69,7 +83,7 @@ export async function recordOutcome(
   };
   await tx.query(
     sql.typeAlias('nothing')`
-      update mails set ${changes[outcome.kind]}
+      update mails set claimed_by = null, ${changes[outcome.kind]}
       where tenant_id = ${mail.tenant_id} and id = ${mail.id} and attempts = ${mail.attempts}
         and sealed_content is not null`,
   );

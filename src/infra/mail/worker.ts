@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { type Backoff, backoffMs, type Random, type Time, within } from '../../../cluster/index.js';
+import {
+  ageMs,
+  type Backoff,
+  backoffMs,
+  type Instant,
+  instantOf,
+  type Random,
+  type Time,
+  within,
+} from '../../../cluster/index.js';
 import type { SealedPlace, Sealer } from '../sealing/index.js';
 import type { Store } from '../storage/index.js';
 import { claimMails, type DueMail, type MailOutcome, recordOutcome, sweepMails } from './mails.store.js';
@@ -13,6 +22,8 @@ import { MailError, type MailTransport } from './transport.js';
 const atOnceMax = 2;
 /** Longer than all time limits of the transport together. */
 const heldMs = 180_000;
+/** A mail is not sent later than this after its claim: the process was stopped in between. */
+const sendWithinMs = 10_000;
 /** Mails queued on this node are sent at once; the poll finds those of other nodes. */
 const pollMs = 5_000;
 const retry: Backoff = { baseMs: 5_000, maxMs: 3_600_000 };
@@ -38,6 +49,8 @@ export interface MailWorkerParts {
   readonly from: () => string;
   readonly time: Time;
   readonly random: Random;
+  /** Whether this process may start an outside effect right now. */
+  readonly mayAct: () => boolean;
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -72,8 +85,9 @@ export class MailWorker {
   async #run(): Promise<void> {
     while (!this.#closed) {
       try {
-        const mails = await this.#claim();
-        await Promise.all(mails.map((mail) => this.#deliver(mail)));
+        const claimed = instantOf(this.#parts.time);
+        const mails = this.#parts.mayAct() ? await this.#claim() : [];
+        await Promise.all(mails.map((mail) => this.#deliver(mail, claimed)));
         if (mails.length > 0) continue;
         await this.#sweep();
       } catch (error) {
@@ -91,7 +105,10 @@ export class MailWorker {
     );
   }
 
-  async #deliver(mail: DueMail): Promise<void> {
+  async #deliver(mail: DueMail, claimed: Instant): Promise<void> {
+    const { mayAct, time } = this.#parts;
+    // Another worker claims it.
+    if (!mayAct() || ageMs(time, claimed) >= sendWithinMs) return;
     const outcome = await this.#send(mail);
     await this.#parts.store.directory((tx) => recordOutcome(tx, mail, outcome));
   }

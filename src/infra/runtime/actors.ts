@@ -4,13 +4,13 @@ import {
   type ClusteredNode,
   type ClusterNode,
   DurableTimers,
-  freshProcessId,
   GroupCommit,
   type Kind,
   type MembershipEvent,
   openClusteredNode,
   openLoneNode,
   PostgresFenceStore,
+  type ProcessId,
   Recovery,
   type RecoveryCounts,
   referencesTo,
@@ -49,8 +49,8 @@ export type ActorSettings = Pick<
 
 export interface ActorsParts {
   readonly settings: ActorSettings;
-  /** A readable name; a unique part is added to form the process id. */
-  readonly nodeId: string;
+  /** The id of this process, new at each start. */
+  readonly process: ProcessId;
   readonly store: Store;
   readonly sealer: Sealer;
   readonly logger: Logger;
@@ -69,18 +69,19 @@ interface Companion {
 const noCounts: RecoveryCounts = { looks: 0, takenUp: 0, givenUp: 0, failures: 0 };
 /** Per kind of durable actor. Loads are rare compared to calls, and one batch commits while the next is built. */
 const activationsMax = 4;
-const batchesMax = 2;
+const batchesMax = 3;
 
 /** The actors of this node: a single node without Redis, otherwise one of a cluster. */
 export function createActors(parts: ActorsParts): Actors {
   const config = clusterConfig(parts.cluster);
-  const process = freshProcessId(parts.nodeId);
+  const { process } = parts;
   const late = new LateCaller();
   const kinds: Kind[] = [];
   const companions: Companion[] = [];
   const failures = new SourceFailures(parts.logger, systemTime);
   const readings: (() => SourceReading)[] = [];
   const closing: (() => Promise<void>)[] = [];
+  const leaving: (() => Promise<void>)[] = [];
   let open: ClusteredNode | undefined;
   let stopped: Promise<void> | undefined;
 
@@ -165,6 +166,9 @@ export function createActors(parts: ActorsParts): Actors {
       };
     },
     surelyGone: (other) => open?.node.surelyGone(other) ?? false,
+    members: () => open?.node.ring.view.members.map((member) => member.process) ?? [],
+    mayAct: () => open?.node.mayAct() ?? false,
+    beforeLeave: (end) => void leaving.push(end),
     owns: (slot) => open?.node.owns(slot) ?? false,
     ready: () => open?.node.ready ?? false,
     describe: () => open?.node.describe(),
@@ -176,7 +180,10 @@ export function createActors(parts: ActorsParts): Actors {
       ),
     readiness: { name: 'actors', check: () => pulses.beat() },
     async start() {
-      open = await openNode(parts, { kinds, process, config });
+      const beforeLeave = async (): Promise<void> => {
+        await Promise.all(leaving.map((end) => end()));
+      };
+      open = await openNode(parts, { kinds, process, config, beforeLeave });
       late.caller = open.node.caller;
       for (const companion of companions) companion.start(open.node);
     },
@@ -190,8 +197,8 @@ export function createActors(parts: ActorsParts): Actors {
 
 async function openNode(
   parts: ActorsParts,
-  node: Pick<Parameters<typeof openClusteredNode>[0], 'kinds' | 'config'> & {
-    readonly process: ReturnType<typeof freshProcessId>;
+  node: Pick<Parameters<typeof openClusteredNode>[0], 'kinds' | 'config' | 'beforeLeave'> & {
+    readonly process: ProcessId;
   },
 ): Promise<ClusteredNode> {
   const { settings, store, sealer, logger, onLost } = parts;

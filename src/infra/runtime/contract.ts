@@ -41,6 +41,12 @@ export interface Actors {
   readonly process: ProcessId;
   /** False before the start. */
   surelyGone(process: ProcessId): boolean;
+  /** Processes with slots, by the newest view; empty before the start. */
+  members(): readonly ProcessId[];
+  /** Whether this process may start an outside effect right now: its lease, by both clocks. False before the start. */
+  mayAct(): boolean;
+  /** Before the start: what ends outside effects before this node gives its lease back to a cluster. Must settle by itself. */
+  beforeLeave(end: () => Promise<void>): void;
   /** Whether this node owns the slot in its newest view. */
   owns(slot: Slot): boolean;
   /** Whether new work may start here. */

@@ -21,6 +21,8 @@ export type BatchWriters = {
 
 export type BatchWritersOptions = {
   readonly databaseUrl: string;
+  /** The name under which this process claims rows. */
+  readonly process?: string | undefined;
   readonly time: Time;
   readonly random: Random;
   readonly connectionsMax?: number;
@@ -38,8 +40,9 @@ const lockTimeoutMs = 500;
 const settings = ['plan_cache_mode=force_generic_plan', 'enable_seqscan=off'];
 
 export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
-  const { databaseUrl, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
-  const config = clientConfig({ databaseUrl, role: writerRole, statementTimeoutMs, lockTimeoutMs, settings });
+  const { databaseUrl, process, time, random, connectionsMax = 6, statementTimeoutMs = 3_000 } = options;
+  const role = writerRole;
+  const config = clientConfig({ databaseUrl, process, role, statementTimeoutMs, lockTimeoutMs, settings });
   const pool = new pg.Pool({
     ...poolConfig(config),
     max: connectionsMax,

@@ -9,6 +9,8 @@ export type ConnectionSettings = {
   readonly role: StoreRole;
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs?: number;
+  /** The name under which this process claims rows; omit it if no other process can tell when this one has ended. */
+  readonly process?: string | undefined;
   /** PostgreSQL settings for these connections only, as name=value. */
   readonly settings?: readonly string[];
 };
@@ -23,7 +25,10 @@ const silenceMs = 2_000;
 
 export function clientConfig(settings: ConnectionSettings): ClientConfig {
   const { databaseUrl, role, statementTimeoutMs, lockTimeoutMs = lockTimeoutMsDefault } = settings;
-  const own = [`role=${role}`, ...(settings.settings ?? [])].map((setting) => `-c ${setting}`);
+  const claims = settings.process === undefined ? [] : [`troupe.process=${settings.process}`];
+  const own = [`role=${role}`, ...claims, ...(settings.settings ?? [])].map(
+    (setting) => `-c ${setting.replaceAll(/[\\\s]/g, String.raw`\$&`)}`,
+  );
   const url = new URL(databaseUrl);
   const options = [url.searchParams.get('options'), ...own].filter(Boolean).join(' ');
   url.searchParams.delete('options'); // pg would prefer it over `options` below

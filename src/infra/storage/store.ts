@@ -33,6 +33,8 @@ export type Store = {
 
 export type StoreSettings = {
   readonly databaseUrl: string;
+  /** The name under which this process claims rows. */
+  readonly process?: string | undefined;
   /** Connections for tenants' transactions. */
   readonly connectionsMax?: number;
   readonly directoryConnectionsMax?: number;
@@ -42,9 +44,10 @@ export type StoreSettings = {
 };
 
 export async function openStore(settings: StoreSettings): Promise<Store> {
-  const { databaseUrl, statementTimeoutMs = 10_000, waitingMax = 512 } = settings;
+  const { databaseUrl, process, statementTimeoutMs = 10_000, waitingMax = 512 } = settings;
   const tenants = openPool({
     databaseUrl,
+    process,
     statementTimeoutMs,
     role: applicationRole,
     connectionsMax: settings.connectionsMax ?? 10,
@@ -52,6 +55,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
   });
   const directory = openPool({
     databaseUrl,
+    process,
     statementTimeoutMs,
     role: directoryRole,
     connectionsMax: settings.directoryConnectionsMax ?? 5,

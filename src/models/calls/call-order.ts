@@ -59,6 +59,8 @@ export interface CallOrder {
    * and waits for both. Without it the call ends only after its ledger write.
    */
   readonly onBooking?: ((booked: Promise<void>) => void) | undefined;
+  /** Asked right before each attempt, retries and fallbacks too; false ends the call as `signal` does. */
+  readonly mayBegin?: (() => boolean) | undefined;
   /** Ends the call: the vendor's connection is closed at once, and the usage so far is recorded. */
   readonly signal: LeaveSignal;
 }

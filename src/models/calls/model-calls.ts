@@ -202,7 +202,7 @@ export class ModelCalls {
     hear: Hear,
   ): Promise<CallOutcome> {
     const { time, chance, newId, access } = this.#parts;
-    const { clocks, turnDeadlineMs } = order;
+    const { clocks, turnDeadlineMs, mayBegin } = order;
     return runCall(
       {
         plan: chosen.plan,
@@ -210,6 +210,7 @@ export class ModelCalls {
         signal: order.signal,
         ...(clocks !== undefined && { limits: clocks }),
         ...(turnDeadlineMs !== undefined && { turnDeadlineMs }),
+        ...(mayBegin !== undefined && { mayBegin }),
       },
       {
         time,

@@ -1,6 +1,6 @@
 // The public interface of usage: the cost of every attempt at a vendor, and its payer.
 export { enterProcesses } from './earlier-processes.js';
-export { openProcesses, type Peers, type Processes } from './processes.js';
+export { openProcesses, processName, type Peers, type Processes } from './processes.js';
 export { Ledger, type LedgerOptions } from './ledger.js';
 export { openAttempts } from './open-attempts.store.js';
 export { usageGroups, type UsageGroup, type UsageTotals, usageTotals } from './totals.store.js';

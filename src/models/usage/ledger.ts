@@ -53,7 +53,7 @@ interface Closing {
 export class Ledger {
   readonly #parts: LedgerPlatform & LedgerOptions & Pick<Platform['log'], 'report'>;
   readonly #rows: BatchWriter<OpenedRow | ClosingRow, Recorded>;
-  readonly #orphans: BatchWriter<Orphan & { readonly closed_at: string }, 'closed'>;
+  readonly #orphans: BatchWriter<Orphan, 'closed'>;
   readonly #calls: BatchWriter<CallRow, 'recorded'>;
   /** Closings that the store has not accepted, by attempt. */
   readonly #late = new Map<string, Closing>();
@@ -180,10 +180,8 @@ export class Ledger {
     }
     const gone = await this.#goneProcesses();
     for (;;) {
-      const now = new Date(this.#parts.time.wallMs());
-      const closed_at = now.toISOString();
-      const orphans = await listOrphans(this.#parts.store, now, gone, sweepRowsMax);
-      await Promise.all(orphans.map((orphan) => this.#orphans.write({ ...orphan, closed_at })));
+      const orphans = await listOrphans(this.#parts.store, gone, sweepRowsMax);
+      await Promise.all(orphans.map((orphan) => this.#orphans.write(orphan)));
       closed += orphans.length;
       if (orphans.length < sweepRowsMax) break;
     }

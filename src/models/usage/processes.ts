@@ -10,12 +10,17 @@ export interface Peers {
 
 export interface ProcessesOptions {
   readonly dataDir: string;
+  /** The id of a process outside of a cluster; default: a random one. */
+  readonly process?: string;
   /** Undefined for a process outside of a cluster. */
   readonly peers: Peers | undefined;
 }
 
 export interface Processes {
   readonly processId: string;
+  /** Whether the process has stopped acting for its actors: it starts no outside effect that a claim protects. */
+  isSurelyGone(processId: string): boolean;
+  /** Whether the process can no longer close its rows either. */
   isGone(processId: string): boolean;
   leave(): Promise<void>;
 }
@@ -23,14 +28,20 @@ export interface Processes {
 /** The cluster reports on its members only. It counts any other process as gone. */
 const memberPrefix = 'member-';
 
+/** The name under which a process opens and claims rows. */
+export function processName(id: string, isMember: boolean): string {
+  return `${isMember ? memberPrefix : 'alone-'}${id}`;
+}
+
 /** A process that lost its lease finishes its calls and ends; for this time it may still close its rows. */
 const finishingMs = 30_000;
 
 export async function openProcesses(
   { time, ids }: Pick<Platform, 'time' | 'ids'>,
-  { dataDir, peers }: ProcessesOptions,
+  { dataDir, process, peers }: ProcessesOptions,
 ): Promise<Processes> {
-  const processId = peers === undefined ? `alone-${ids.uuid()}` : memberPrefix + peers.process;
+  const processId =
+    peers === undefined ? processName(process ?? ids.uuid(), false) : processName(peers.process, true);
   const earlier = await enterProcesses(dataDir, processId, time);
   const goneAtMs = new Map<string, number>();
 
@@ -45,6 +56,9 @@ export async function openProcesses(
   };
   return {
     processId,
+    isSurelyGone: (id) =>
+      earlier.isGone(id) ||
+      (id.startsWith(memberPrefix) && peers?.surelyGone(id.slice(memberPrefix.length)) === true),
     isGone: (id) =>
       earlier.isGone(id) || (id.startsWith(memberPrefix) && isGoneMember(id.slice(memberPrefix.length))),
     leave: () => earlier.leave(),

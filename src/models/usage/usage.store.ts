@@ -285,13 +285,13 @@ export interface Orphan {
  * Closes such rows with the estimates of their openings, counts them and records their calls, which ended with them. A
  * row that was closed in the meantime stays as it is.
  */
-export const orphanTarget: BatchTarget<Orphan & { readonly closed_at: string }, 'closed'> = {
+export const orphanTarget: BatchTarget<Orphan, 'closed'> = {
   name: 'close_orphans',
-  text: `with given (tenant_id, attempt_id, closed_at) as (
-      select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[])
+  text: `with given (tenant_id, attempt_id) as (
+      select * from unnest($1::uuid[], $2::uuid[])
     ),
     closed as (
-      update usage_rows u set outcome = 'orphaned', usage_source = 'estimated', closed_at = given.closed_at,
+      update usage_rows u set outcome = 'orphaned', usage_source = 'estimated', closed_at = clock_timestamp(),
         input_tokens = u.input_estimate, output_tokens = u.output_estimate, cost = u.cost_estimate
       from given
       where u.tenant_id = given.tenant_id and u.attempt_id = given.attempt_id and u.outcome is null
@@ -327,11 +327,7 @@ export const orphanTarget: BatchTarget<Orphan & { readonly closed_at: string }, 
     ),
     hours as (${hoursAdded})
     select attempt_id::text from closed`,
-  values: (rows) => [
-    rows.map(({ tenant_id }) => tenant_id),
-    rows.map(({ attempt_id }) => attempt_id),
-    rows.map(({ closed_at }) => closed_at),
-  ],
+  values: (rows) => [rows.map(({ tenant_id }) => tenant_id), rows.map(({ attempt_id }) => attempt_id)],
   outcomes: (rows) => rows.map(() => 'closed'),
 };
 
@@ -348,10 +344,9 @@ export async function listProcesses(store: Store): Promise<readonly string[]> {
 
 const orphan = z.object({ tenant_id: z.string(), attempt_id: z.string() });
 
-/** Open rows after their deadline or of a process that is gone, oldest first. */
+/** Open rows after their deadline, by the store's clock, or of a process that is gone; oldest first. */
 export function listOrphans(
   store: Store,
-  now: Date,
   gone: readonly string[],
   rowsMax: number,
 ): Promise<readonly Orphan[]> {
@@ -359,7 +354,7 @@ export function listOrphans(
     tx.any(sql.type(orphan)`
       select tenant_id, attempt_id from usage_rows
       where outcome is null
-        and (deadline_at < ${now.toISOString()}::timestamptz or process_id = any(${sql.array([...gone], 'text')}))
+        and (deadline_at < clock_timestamp() or process_id = any(${sql.array([...gone], 'text')}))
       order by deadline_at limit ${rowsMax}`),
   );
 }

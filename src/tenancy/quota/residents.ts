@@ -43,8 +43,8 @@ export class Resident {
 
   /** A write with an unknown outcome ends the activation: the recorded block stays spent. */
   async write(write: QuotaWrite): Promise<QuotaWritten> {
-    const written = await this.activation.write(write);
-    if (written !== undefined) return written;
+    const committed = await this.activation.write(write);
+    if (committed.outcome === 'committed') return committed.result;
     this.activation.end('failed');
     throw new ClusterError('outcome_unknown', 'it is unknown whether a block was recorded');
   }

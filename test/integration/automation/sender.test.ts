@@ -9,6 +9,8 @@ import { type BatchWriters, openStore, type Store } from '../../../src/infra/sto
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
 import { type LineState, lineTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
+import { EgressError } from '../../../src/infra/egress/index.js';
+import { attemptMs } from '../../../src/automation/outbox/attempts.js';
 import { holdMs, Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { type EndedMessage, EndedMessages, finished } from '../../support/builders/ended-messages.js';
@@ -23,14 +25,16 @@ interface Given {
   readonly answer?: () => Promise<number>;
   readonly store?: Store;
   readonly time?: Time;
+  readonly mayAct?: () => boolean;
 }
 
 function sending(t: ExecutionContext, given: Given = {}) {
-  const { delayMs = 0, answer = async () => 200, time = systemTime } = given;
+  const { delayMs = 0, answer = async () => 200, time = systemTime, mayAct = () => true } = given;
   const rows: string[] = [];
   const sent: string[] = [];
   const egress: SenderParts['egress'] = {
-    fetchGuarded: async ({ headers, url }) => {
+    fetchGuarded: async ({ headers, url, mayBegin }) => {
+      if (mayBegin?.() === false) throw new EgressError('withdrawn', 'not sent', { neverSent: true });
       sent.push(String(headers?.['idempotency-key']));
       return {
         status: await answer(),
@@ -73,6 +77,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
     addresses: { sendingAs: unasked('an address') },
     measures: { attempted: () => undefined },
     time,
+    mayAct,
     random: systemRandom,
     scopeOf: tenantScope,
     report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
@@ -117,6 +122,45 @@ test('a plain answer costs two rows of batches and no transaction', async (t) =>
   t.deepEqual(await messages.state(one), delivered);
   t.deepEqual(sent, [`${one.executionId}:1`]);
   t.deepEqual(rows, [finishing, sendingOn]);
+});
+
+/** The first delivery of the session that is not sent: whether it is held, and the attempts at it. */
+async function heldOf({ session_id }: EndedMessage): Promise<unknown> {
+  const { rows } = await messages.owner.query(
+    `select status, attempts, due_at > clock_timestamp() as held from deliveries where session_id = $1`,
+    [session_id],
+  );
+  return rows[0];
+}
+
+test('a process that has lost its lease since the claim sends nothing and leaves the answer to others', async (t) => {
+  const { rows, sent, end } = sending(t, { mayAct: () => false });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1);
+  await eventually(() => rows.includes(sendingOn), { what: 'the queue is looked at again' });
+  t.deepEqual(sent, []);
+  t.deepEqual(await heldOf(one), { status: 'pending', attempts: 1, held: true });
+  t.deepEqual(await messages.attempts(one), ['1.1 open']);
+});
+
+test('a sender that was frozen between claim and request sends nothing, whichever clock says so', async (t) => {
+  for (const clock of ['wallMs', 'monotonicMs'] as const) {
+    let aheadMs = 0;
+    const time: Time = { ...systemTime, [clock]: () => systemTime[clock]() + aheadMs };
+    const { rows, sent, end } = sending(t, {
+      time,
+      // The last look: the claim was made, and the process is frozen.
+      mayAct: () => {
+        aheadMs = attemptMs + 1;
+        return true;
+      },
+    });
+    const one = await messages.message(await messages.tenant());
+    await end(one, 1);
+    await eventually(() => rows.includes(sendingOn), { what: 'the queue is looked at again' });
+    t.deepEqual(sent, [], clock);
+    t.like(await heldOf(one), { status: 'pending', attempts: 1 });
+  }
 });
 
 test('each chunk more costs a row more where they follow at once', async (t) => {

@@ -43,6 +43,8 @@ export interface ReadOptions {
   readonly cutAfter?: number;
   readonly onEvent?: (event: SeenEvent) => void;
   readonly patienceMs?: number;
+  /** Ends a connection that has brought nothing for so long, to go on elsewhere. */
+  readonly silenceMs?: number;
 }
 
 /** Begins a turn and reads it to its end. */
@@ -91,6 +93,7 @@ class Reading {
   #cuts = -1;
   #seenHere = 0;
   #abort = new AbortController();
+  #silence: NodeJS.Timeout | undefined;
 
   constructor(options: ReadOptions) {
     this.#options = options;
@@ -104,6 +107,7 @@ class Reading {
 
   async read(asking: Promise<Response>, first: boolean): Promise<void> {
     this.#cuts += 1;
+    this.#heardNow();
     try {
       const response = await asking;
       if (response.status !== 200) {
@@ -115,6 +119,7 @@ class Reading {
       let rest = '';
       const decoder = new TextDecoder();
       for await (const chunk of response.body ?? []) {
+        this.#heardNow();
         rest += decoder.decode(chunk, { stream: true });
         const frames = rest.split('\n\n');
         rest = frames.pop() ?? '';
@@ -124,7 +129,15 @@ class Reading {
       }
     } catch (error) {
       if (error instanceof RefusedTurn || this.executionId === '') throw error;
+    } finally {
+      clearTimeout(this.#silence);
     }
+  }
+
+  #heardNow(): void {
+    clearTimeout(this.#silence);
+    const { silenceMs } = this.#options;
+    if (silenceMs !== undefined) this.#silence = setTimeout(() => this.#abort.abort(), silenceMs);
   }
 
   result(): TurnReading {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type ActorKindOf,
   clusterConfig,
+  type FenceStore,
   GroupCommit,
   openLoneNode,
   PostgresFenceStore,
@@ -17,6 +18,12 @@ import type { Author } from '../../../src/conversations/invocation/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import type { SessionActorParts, SessionService } from '../../../src/conversations/sessions/parts.js';
 import { sessionActor, type SessionCommits } from '../../../src/conversations/sessions/session.actor.js';
+import type {
+  SessionLoad,
+  SessionLoaded,
+  SessionWrite,
+  SessionWritten,
+} from '../../../src/conversations/sessions/rows.js';
 import { turnToWire } from '../../../src/conversations/sessions/wire/turns.js';
 import { sessionTables } from '../../../src/conversations/sessions/session.store.js';
 import { agentOf, type TurnsBench } from '../builders/turns.js';
@@ -27,6 +34,8 @@ export interface SessionNode {
   stop(signal?: AbortSignal): Promise<unknown>;
 }
 
+export type SessionStore = FenceStore<SessionLoad, SessionLoaded, SessionWrite, SessionWritten>;
+
 export interface SessionNodeOptions {
   readonly databaseUrl: string;
   readonly bench: TurnsBench;
@@ -35,6 +44,8 @@ export interface SessionNodeOptions {
   readonly name: string;
   readonly turns?: SessionActorParts['turns'];
   readonly time?: Time;
+  /** Stands between the node and its store. */
+  readonly over?: (store: SessionStore) => SessionStore;
 }
 
 /** An agent that echoes, as a session's actor is given it. */
@@ -72,7 +83,7 @@ export function sessionKind(
 }
 
 export async function startSessionNode(options: SessionNodeOptions): Promise<SessionNode> {
-  const { databaseUrl, bench, sessionId, name } = options;
+  const { databaseUrl, bench, sessionId, name, over } = options;
   const config = clusterConfig();
   const store = new PostgresFenceStore(sessionTables, {
     databaseUrl,
@@ -80,7 +91,7 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: config.connectTimeoutMs,
   });
-  const commits = new GroupCommit(store, config, systemTime, systemRandom);
+  const commits = new GroupCommit(over?.(store) ?? store, config, systemTime, systemRandom);
   const self = (group: string, key: string): Reference<SessionService> => node.actor(kind, group, key);
   const kind = sessionKind(commits, self, options);
   const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name) });

@@ -7,6 +7,7 @@ import {
   Recovery,
   type RecoveryNode,
   type RecoveryQuestion,
+  type RecoverySource,
   type UnfinishedWork,
 } from '../../../cluster/recovery/recovery.js';
 import { buildRing, type Ring } from '../../../cluster/ring/ring.js';
@@ -130,6 +131,45 @@ test('after a cold start no work is taken up until the view is stable', async (t
   t.deepEqual(rows.runs, []);
   await time.advance(500);
   t.is(rows.rows.get('w')?.state, 'done');
+});
+
+test('a full look is followed by the next at once', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  const count = 2 * config.recoveryBatch + 50;
+  for (let index = 0; index < count; index += 1) rows.add(`w${index}`, index % 10);
+  recovery.start();
+  node.view('me');
+  // Eight at a time, a tenth of a second each; the second look is due after 15 s, the sweep after 22 s at the earliest.
+  await time.advance(config.recoveryStableViewMs + (count / config.recoveryConcurrency) * 100 + 1_000);
+  t.is([...rows.rows.values()].filter(({ state }) => state === 'done').length, count);
+});
+
+test('the next look begins behind rows that were taken up and are still open', async (t) => {
+  const { time, node } = setUp();
+  const all = Array.from({ length: 2 * config.recoveryBatch + 1 }, (_, index) => ({
+    id: `w${index}`,
+    slot: slot(index % 10),
+    attempts: 0,
+  }));
+  const begun = new Set<string>();
+  let looks = 0;
+  const source: RecoverySource<UnfinishedWork> = {
+    unfinished: async (_slots, limit, beyond) => {
+      looks += 1;
+      const from = beyond === undefined ? 0 : all.findIndex(({ id }) => id === beyond.id) + 1;
+      return all.slice(from, from + limit);
+    },
+    takeUp: async () => 1,
+    run: async ({ id }) => void begun.add(id),
+    giveUp: async () => undefined,
+  };
+  const recovery = new Recovery(node, source, config, time, new SeededRandom(3), unexpected);
+  recovery.start();
+  node.view('me');
+  await time.advance(config.recoveryStableViewMs + 1_000);
+  t.is(begun.size, all.length);
+  // Two scans begin when the view is stable, and one of them goes on to the end.
+  t.true(looks <= 6, `${looks} looks`);
 });
 
 test('work in gained slots is found, and work in slots of other nodes is not touched', async (t) => {

@@ -1,5 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
+import { clusterConfig } from '../../../../cluster/config.js';
+import { GroupCommit } from '../../../../cluster/fencing/group-commit.js';
 import { groupId } from '../../../../cluster/fencing/postgres/fence-store.js';
 import { PostgresNumbers } from '../../../../cluster/fencing/postgres/view-numbers.js';
 import { revision, viewNumber, type ActorAddress } from '../../../../cluster/ids/ids.js';
@@ -11,6 +13,7 @@ import {
   fenceStoreContract,
   type SumStore,
 } from '../../../contracts/fence-store.js';
+import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { waitersFor } from '../../../support/database/lock-waiters.js';
@@ -180,4 +183,43 @@ test('view numbers are unique, exceed the given number, and keep the last seized
   t.is(Number(await one.seized()), 101);
   t.is(Number(await one.next(viewNumber(5))), 102);
   t.is(Number(await one.seized()), 101);
+});
+
+test('a row that another transaction locks delays its own actor alone', async (t) => {
+  const store = open(t);
+  const group = new GroupCommit(store, clusterConfig(), systemTime, systemRandom);
+  const actors = await Promise.all(
+    Array.from({ length: 11 }, async (_, index) => {
+      const address = counterAddress();
+      const { fence } = await activated(store, address, `a${index}`);
+      return { address, holder: group.holder(fence) };
+    }),
+  );
+  const [locked, ...neighbours] = actors;
+  if (locked === undefined) throw new Error('no actor');
+  const blocker = await connected(t);
+  await blocker.query('begin');
+  await blocker.query('select 1 from actors where tenant_id = $1 and kind = $2 and key = $3 for update', [
+    groupId(locked.address.group),
+    locked.address.kind,
+    locked.address.key,
+  ]);
+  const write = ({ address, holder }: typeof locked) =>
+    holder.write({ id: `${address.key} held`, counter: address.key, sum: 1 }, undefined);
+  const startedMs = performance.now();
+  let isWritten = false;
+  const held = write(locked).finally(() => (isWritten = true));
+  const others = await Promise.all(neighbours.map(write));
+  t.true(performance.now() - startedMs < 9_000, 'long before they would give up');
+  t.true(others.every(({ outcome }) => outcome === 'committed'));
+  t.false(isWritten);
+  // Others go on meanwhile.
+  const again = neighbours.map(({ address, holder }) =>
+    holder.write({ id: `${address.key} again`, counter: address.key, sum: 2 }, undefined),
+  );
+  t.true((await Promise.all(again)).every(({ outcome }) => outcome === 'committed'));
+  t.false(isWritten);
+  await blocker.query('rollback');
+  t.is((await held).outcome, 'committed');
+  t.true(actors.every(({ holder }) => !holder.lost));
 });

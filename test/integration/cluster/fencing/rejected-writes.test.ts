@@ -28,7 +28,7 @@ test('a write that violates a constraint fails with write_rejected and the Postg
   t.is(error?.retry, 'never');
   t.like(error?.cause, { name: 'error', code: '23514', table: 'additions' });
   t.false(holder.lost);
-  t.is(await write(5), 5);
+  t.deepEqual(await write(5), { outcome: 'committed', result: 5 });
 });
 
 test('a caller on another node receives write_rejected, and the activation continues', async (t) => {
@@ -52,9 +52,10 @@ test('a caller on another node receives write_rejected, and the activation conti
     create: (activation) => {
       activations += 1;
       return {
-        add: async ({ amount }: { amount: number }, { requestId }) => ({
-          sum: (await activation.write({ id: requestId, counter: 'c', sum: amount })) ?? 0,
-        }),
+        add: async ({ amount }: { amount: number }, { requestId }) => {
+          const committed = await activation.write({ id: requestId, counter: 'c', sum: amount });
+          return { sum: committed.outcome === 'committed' ? committed.result : 0 };
+        },
         read: () => ({ sum: 0 }),
         where: () => ({ process: '' }),
         async *count() {},

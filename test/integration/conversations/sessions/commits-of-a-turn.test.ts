@@ -3,12 +3,14 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type pg from 'pg';
+import { ClusterError } from '../../../../cluster/index.js';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { ownerView } from '../../../support/database/owner-view.js';
 import {
   echoingAgent,
   type SessionNode,
+  type SessionStore,
   startSessionNode,
   turnOf,
 } from '../../../support/servers/session-node.js';
@@ -169,6 +171,66 @@ test('a turn that ended under an earlier owner and is handed in again begins not
   t.deepEqual(await run(second, executionId), ['elsewhere']);
   t.deepEqual(await storedOf(sessionId), before);
   t.is((await run(second, randomUUID())).at(-1), 'done');
+});
+
+/** Commits the write with this number, counted from 1, and loses the answer. */
+function losingAnswer(number: number): (store: SessionStore) => SessionStore {
+  return (store) => {
+    let writes = 0;
+    return {
+      activate: (request) => store.activate(request),
+      combine: store.combine,
+      async write(batch) {
+        const outcomes = await store.write(batch);
+        writes += 1;
+        if (writes === number) throw new ClusterError('outcome_unknown', 'the answer of COMMIT was lost');
+        return outcomes;
+      },
+    };
+  };
+}
+
+test('a turn that ended under an earlier owner does not run again when the answer of its acceptance is lost', async (t) => {
+  const sessionId = randomUUID();
+  const executionId = randomUUID();
+  const first = await nodeWith('before', sessionId);
+  await run(first, executionId);
+  await first.stop();
+  const before = await storedOf(sessionId);
+  const options = { databaseUrl: database.url, bench, agent, name: 'losing', sessionId };
+  const second = await startSessionNode({ ...options, over: losingAnswer(1) });
+  t.teardown(() => second.stop());
+  // The activation that lost the answer has ended; the next one knows that the turn ended long ago.
+  t.deepEqual(await run(second, executionId), ['elsewhere']);
+  t.deepEqual(await storedOf(sessionId), before);
+});
+
+test('a turn whose claim is committed without an answer is loaded again, and runs once', async (t) => {
+  const sessionId = randomUUID();
+  const first = await nodeWith('claimed', sessionId);
+  await run(first, randomUUID());
+  await first.stop();
+  const mayAct: boolean[] = [];
+  const turns: TurnsBench['turns'] = {
+    ...bench.turns,
+    run(start, ports) {
+      const record: typeof ports.record = async (steps) => {
+        await ports.record(steps);
+        mayAct.push(ports.mayAct());
+      };
+      return bench.turns.run(start, { ...ports, record });
+    },
+  };
+  const options = { databaseUrl: database.url, bench, agent, name: 'unclaimed', sessionId, turns };
+  // The second write of this activation is the claim: the session is not new, so the acceptance commits by itself.
+  const second = await startSessionNode({ ...options, over: losingAnswer(2) });
+  t.teardown(() => second.stop());
+  const executionId = randomUUID();
+  const types = await run(second, executionId);
+  t.is(types.at(-1), 'done');
+  t.like(await storedOf(sessionId), { total_turns: '2', last_message: '4' });
+  // The step's start was recorded by the activation that lost the answer, which then may not ask the model.
+  t.deepEqual(mayAct, [false]);
 });
 
 test('an erased session leaves no message, step or event of its turns, and the next session keeps its own', async (t) => {

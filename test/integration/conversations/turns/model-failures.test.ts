@@ -1,6 +1,8 @@
 // Models that fail, are slow or are refused in a turn, and thoughts that only their maker may see again.
 import test from 'ava';
+import { TurnLost } from '../../../../src/conversations/turns/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { answerJson, startToolServer } from '../../../support/servers/tool-servers.js';
 import { calling, saying } from '../../../support/builders/tool-turns.js';
@@ -55,6 +57,42 @@ async function counted<Result>(work: () => Promise<Result>) {
     anthropic: anthropic.requests.length - (before[1] ?? 0),
   };
 }
+
+test.serial('a process that loses its lease during an attempt makes no further one', async (t) => {
+  const ports = new RecordingPorts();
+  openai.decide = () => {
+    ports.owned = false;
+    return { status: 500, message: 'broken' };
+  };
+  const tried = await counted(() =>
+    bench.turns.run(bench.start(agentOf(chain), 'x'), ports).catch((error: unknown) => error),
+  );
+  openai.decide = undefined;
+  t.true(tried.result instanceof TurnLost, String(tried.result));
+  t.is(tried.openai, 1, 'no retry');
+  t.is(tried.anthropic, 0, 'no other model');
+});
+
+test.serial('no model is asked while an earlier owner of the turn may still be acting', async (t) => {
+  let clear: () => void = () => undefined;
+  const clearing = new Promise<void>((resolve) => (clear = resolve));
+  let waits = 0;
+  const ports = Object.assign(new RecordingPorts(), {
+    effectsClear: () => {
+      waits += 1;
+      return clearing;
+    },
+  });
+  openai.script(saying('At last.'));
+  const before = openai.requests.length;
+  const running = bench.turns.run(bench.start(agentOf({ llm: { model: gpt } }), 'x'), ports);
+  await eventually(() => waits > 0, { what: 'the turn waits' });
+  // Long enough for everything that precedes the request.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  t.is(openai.requests.length, before);
+  clear();
+  t.like(await running, { outcome: 'COMPLETED', content: 'At last.' });
+});
 
 test.serial(
   'a failing model is stood in for by the next of its chain, until it has said something',

@@ -349,3 +349,31 @@ test('packages that want a fetch get one that obeys the rules', async (t) => {
   const bounded = await egress.fetchLike({ timeoutMs, bodyBytesMax: 4 })(url);
   await fails(t, bounded.text(), 'too_large');
 });
+
+test('a request that may no longer begin once it is connected writes nothing', async (t) => {
+  const heard: string[] = [];
+  const connected: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    connected.push(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes: Buffer) => void heard.push(bytes.toString()));
+  });
+  const port = await listen(t, server);
+  const asked: number[] = [];
+  const call = egress.fetchGuarded({
+    url: `http://${host}:${port}/`,
+    method: 'POST',
+    body: 'an effect',
+    timeoutMs: 10_000,
+    mayBegin: () => {
+      asked.push(connected.length);
+      return false;
+    },
+  });
+  t.true((await fails(t, call, 'withdrawn')).neverSent);
+  t.is(asked.length, 1);
+  t.deepEqual(heard, []);
+  const url = await serve(t, (_request, response) => void response.end('heard'));
+  const other = await egress.fetchGuarded({ url, timeoutMs: 10_000, mayBegin: () => true });
+  t.is(other.body.toString(), 'heard');
+});

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
-import { ActorError, ClusterError, systemRandom } from '../../../../cluster/index.js';
+import { ActorError, ClusterError, freshProcessId, systemRandom } from '../../../../cluster/index.js';
 import { CounterServiceDefinition } from '../../../../generated/troupe/examples/v1/counter.js';
 import { volatileActor } from '../../../../cluster/index.js';
 import { clusterIdentity } from '../../../../src/infra/runtime/cluster-identity.js';
@@ -40,7 +40,7 @@ const where = volatileActor({
 function actorsOf(parts: Partial<Parameters<typeof createActors>[0]> = {}) {
   return createActors({
     settings: readSettings({ DATABASE_URL: database.url }),
-    nodeId: 'alone',
+    process: freshProcessId('alone'),
     store,
     sealer: sealerOf(oldKey),
     logger: createLog({ level: 'silent' }).logger,

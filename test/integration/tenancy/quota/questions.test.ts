@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
-import { systemTime, volatileActor } from '../../../../cluster/index.js';
+import { freshProcessId, systemTime, volatileActor } from '../../../../cluster/index.js';
 import {
   type AdmitEntry,
   type AdmitRequest,
@@ -35,7 +35,7 @@ test('what one turn of the event loop asks goes in one call for each tenant, and
   t.teardown(() => store.close());
   const actors = createActors({
     settings: readSettings({}),
-    nodeId: 'alone',
+    process: freshProcessId('alone'),
     store,
     sealer: createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }),
     logger: createLog({ level: 'silent' }).logger,

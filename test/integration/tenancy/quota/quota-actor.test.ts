@@ -1,6 +1,7 @@
 // Quota by way of its actor, on the real database: one process that is alone, and two that both believe it.
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { freshProcessId } from '../../../../cluster/index.js';
 import { z } from 'zod';
 import { logTo } from '../../../support/builders/platform.js';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
@@ -38,7 +39,7 @@ async function startNode(t: ExecutionContext, databaseUrl = database.url): Promi
   const time = new ManualTime('2026-11-21T10:00:00Z');
   const actors = createActors({
     settings: readSettings({ DATABASE_URL: databaseUrl }),
-    nodeId: 'alone',
+    process: freshProcessId('alone'),
     store,
     sealer: createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }),
     logger: createLog({ level: 'silent' }).logger,

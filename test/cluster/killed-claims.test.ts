@@ -1,0 +1,75 @@
+// Messages that a node had just accepted when it was killed: they and the later ones of their sessions do not wait for
+// the end of its claims.
+import { createHmac } from 'node:crypto';
+import test from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { startNodes } from '../support/servers/nodes.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+
+const sessions = 20;
+/** A third of how long a message was claimed for; other work on the machine slows the nodes down many times. */
+const withinMs = 20_000;
+
+test('what a killed node had accepted is called back without waiting for the end of its claims', async (t) => {
+  t.timeout(400_000);
+  const calledBack = new Set<string>();
+  const receiver = await startToolServer(t, ({ headers }, response) => {
+    const [execution = ''] = String(headers['idempotency-key']).split(':');
+    calledBack.add(execution);
+    answerJson(response, {});
+  });
+  const cluster = await startNodes(t);
+  const [other, victim] = cluster.nodes;
+  if (other === undefined || victim === undefined) throw new Error('no nodes');
+  const owner = { token: cluster.bootstrap.access_token, tenant: cluster.bootstrap.tenant_id };
+  const agent = await other.client.call('POST', '/api/agents', {
+    ...owner,
+    body: { name: 'slow', llm_config: { model: 'sim.lorem-20-100' } },
+  });
+  const agentId = String(agent.json.data.id);
+  await other.client.call('POST', `/api/agents/${agentId}/publish`, { ...owner, body: {} });
+  const made = await other.client.call('POST', '/api/triggers', {
+    ...owner,
+    body: {
+      agent_id: agentId,
+      name: 'webhook',
+      trigger_type: 'webhook',
+      trigger_config: {
+        session_strategy: { mode: 'derive', fields: ['user'] },
+        execution: { mode: 'async', callback: { url: receiver.url }, message_buffer: { enabled: false } },
+      },
+    },
+  });
+  const { id, webhook_secret: secret } = made.json.data;
+  const send = async (url: string, user: number): Promise<string> => {
+    const body = JSON.stringify({ message: 'hello', user: `user-${user}` });
+    const signature = createHmac('sha256', String(secret)).update(body).digest('hex');
+    const headers = { 'content-type': 'application/json', 'x-webhook-signature': `sha256=${signature}` };
+    const response = await fetch(`${url}/api/triggers/webhook/${String(id)}`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    t.is(response.status, 202);
+    const { execution_id: execution } = (await response.json()) as { execution_id: string };
+    return execution;
+  };
+  const all = Array.from({ length: sessions }, (_, index) => index);
+  const view = await ownerView(cluster.databaseUrl);
+  t.teardown(() => view.end());
+  const accepted = await Promise.all(all.map((user) => send(victim.url, user)));
+  await victim.kill();
+  const killedAtMs = performance.now();
+  const { rows } = await view.query('select from trigger_inbox where claimed_by like $1 and state = $2', [
+    `member-${victim.name}-%`,
+    'running',
+  ]);
+  const later = await Promise.all(all.map((user) => send(other.url, user)));
+  t.true(rows.length > 0, 'the killed node holds messages');
+  await eventually(() => [...accepted, ...later].every((execution) => calledBack.has(execution)), {
+    timeoutMs: withinMs,
+    what: 'each message is called back',
+  });
+  t.log(`called back ${Math.round(performance.now() - killedAtMs)} ms after the kill`);
+});
