@@ -51,7 +51,7 @@ export async function measureWindows(windows: number): Promise<void> {
   const buffers = new Buffers({
     store,
     flushes: new Flushes({
-      gates: { isDenied: () => false },
+      senderBlocks: { isDenied: () => false },
       live: { get: () => undefined },
       seal,
       ids: systemPlatform.ids,

@@ -141,11 +141,11 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     domains: dependencies.mailDomains,
   });
   const reader = new MailReader(dependencies);
-  const gates = new SenderBlocks(consumers, reads, time);
-  const sender = new Sender({ ...dependencies, live, seal, gates, addresses });
-  const runner = new InboxRunner({ ...dependencies, live, gates, sender, seal });
+  const senderBlocks = new SenderBlocks(consumers, reads, time);
+  const sender = new Sender({ ...dependencies, live, seal, senderBlocks, addresses });
+  const runner = new InboxRunner({ ...dependencies, live, senderBlocks, sender, seal });
   const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
-  const flushes = new Flushes({ live, seal, gates, writer: flushing, ids });
+  const flushes = new Flushes({ live, seal, senderBlocks, writer: flushing, ids });
   const buffers = new Buffers({ ...dependencies, flushes, runner });
   const outbox = new Outbox({ store, live, seal, plainTexts, sender, time });
   const schedules = new Schedules({ store, live, seal, measures, ids });
@@ -153,13 +153,13 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     ...dependencies,
     live,
     seal,
-    wake: (scope, id) => looker.look(scope, id, 'db_event', true),
+    wake: (scope, id) => poller.look(scope, id, 'db_event', true),
     isFull: () => runner.isFull,
   });
   const mailIntake = new MailIntake({
     store,
     reads,
-    gates,
+    senderBlocks,
     addresses,
     quota,
     inbox: dependencies.writers.writer(mailTarget),
@@ -173,9 +173,9 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     live,
     intake: mailIntake,
     reader,
-    wake: (scope, id) => looker.look(scope, id, 'email', true),
+    wake: (scope, id) => poller.look(scope, id, 'email', true),
   });
-  const looker = new SourcePoller({
+  const poller = new SourcePoller({
     ...dependencies,
     runner,
     looks: {
@@ -196,7 +196,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
         : events.beginning(scope, parsed.config),
     arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, beginning),
     armed: (scope, { id, trigger_type: type }) => {
-      if (type === 'db_event' || type === 'email') looker.look(scope, id, type);
+      if (type === 'db_event' || type === 'email') poller.look(scope, id, type);
     },
   });
   const authentication = new WebhookAuthentication({
@@ -221,7 +221,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       report: dependencies.report,
     });
   const repeats = new RepeatedMessages(store, reads, time);
-  const checks = webhookChecks({ ...dependencies, live, authentication, repeats, gates });
+  const checks = webhookChecks({ ...dependencies, live, authentication, repeats, senderBlocks });
   const intake = createIntake({
     checks,
     rows: {
@@ -229,7 +229,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       seal,
       ownKey: ownKeys(time, dependencies.random.id()),
     },
-    handling: { store, quota, expressions, plainTexts, gates, repeats, runner, buffers, measures },
+    handling: { store, quota, expressions, plainTexts, senderBlocks, repeats, runner, buffers, measures },
   });
   const retention = new Retention(dependencies);
   const dryRuns = new TriggerDryRun({ triggers, live, agents, expressions, checks });
@@ -247,19 +247,19 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       await sender.stop();
       await runner.leave();
     },
-    claims: { fenced: [runner.claims, looker.claims], effects: [sender.claims] },
+    claims: { fenced: [runner.claims, poller.claims], effects: [sender.claims] },
     handOver: () => runner.leave(),
     async start() {
       await listener?.start();
       runner.start();
       buffers.start();
       sender.start();
-      looker.start();
+      poller.start();
       retention.start();
     },
     async stop() {
       await listener?.stop();
-      await looker.stop();
+      await poller.stop();
       reader.close();
       await Promise.all([events.stop(), mailboxes.stop()]);
       retention.stop();

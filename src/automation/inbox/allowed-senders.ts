@@ -7,14 +7,14 @@ import type { MessagePayload } from '../messages/message-payload.js';
  * are returned: the runner checks the sender again and records the refusal.
  */
 export async function fromAllowedSenders(
-  gates: Pick<SenderBlocks, 'isDenied'>,
+  senderBlocks: Pick<SenderBlocks, 'isDenied'>,
   scope: TenantScope,
   parts: readonly MessagePayload[],
 ): Promise<readonly MessagePayload[]> {
   const senders = new Set(parts.map(({ consumerKey }) => consumerKey));
   if (senders.size <= 1) return parts;
   const denied = new Set<string | undefined>();
-  for (const sender of senders) if (await gates.isDenied(scope, sender)) denied.add(sender);
+  for (const sender of senders) if (await senderBlocks.isDenied(scope, sender)) denied.add(sender);
   const left = parts.filter(({ consumerKey }) => !denied.has(consumerKey));
   return left.length > 0 ? left : parts;
 }

@@ -13,7 +13,7 @@ import type { Window } from './windows.store.js';
 export interface FlushesParts {
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly seal: MessageSealer;
-  readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
   readonly ids: Ids;
   readonly writer: Pick<BatchWriter<FlushRow, Flushed>, 'write'>;
 }
@@ -36,7 +36,7 @@ export class Flushes {
 
   /** Returns the message to run, unless another process flushed it, and how long a window of the session stays open. */
   async flush(scope: TenantScope, window: Window, atOnce: boolean, bytes: number): Promise<FlushOutcome> {
-    const { live, seal, writer, gates } = this.#parts;
+    const { live, seal, writer, senderBlocks } = this.#parts;
     const { triggerId, sessionId } = window;
     const trigger = await live.get(triggerId);
     const executionId = this.#parts.ids.uuid();
@@ -59,7 +59,7 @@ export class Flushes {
       triggerId,
       sessionId,
       executionId,
-      work: merged(await fromAllowedSenders(gates, scope, messages), trigger?.parsed),
+      work: merged(await fromAllowedSenders(senderBlocks, scope, messages), trigger?.parsed),
       row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq },
       attempts: 1,
       ageMs: 0,

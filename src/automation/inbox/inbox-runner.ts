@@ -48,7 +48,7 @@ export interface InboxRunnerParts {
   readonly ids: Ids;
   readonly store: Store;
   readonly live: Pick<LiveTriggers, 'get'>;
-  readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
   readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
   readonly sender: MessageCompletionParts['sender'];
   readonly plainTexts: MessageCompletionParts['plainTexts'];
@@ -152,14 +152,14 @@ export class InboxRunner {
   }
 
   async #process(item: InboxMessage): Promise<TurnOutcome> {
-    const { live, gates, turns } = this.#parts;
+    const { live, senderBlocks, turns } = this.#parts;
     const trigger = await live.get(item.triggerId);
     if (trigger === undefined) {
       await this.#completion.finish(item, undefined, blocked);
       return blocked;
     }
     // Check again: the sender may have been put on the denylist while the message waited.
-    const denied = await gates.isDenied(item.scope, item.work.consumerKey);
+    const denied = await senderBlocks.isDenied(item.scope, item.work.consumerKey);
     const { turn, record } = denied
       ? { turn: blocked, record: 'blocked' as const }
       : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
@@ -239,7 +239,7 @@ export class InboxRunner {
   }
 
   async #inboxMessageOf(row: ClaimedRow): Promise<InboxMessage> {
-    const { live, seal, gates, scopeOf } = this.#parts;
+    const { live, seal, senderBlocks, scopeOf } = this.#parts;
     const scope = scopeOf(row.tenant_id);
     const trigger = await live.get(row.trigger_id);
     return {
@@ -247,7 +247,10 @@ export class InboxRunner {
       triggerId: row.trigger_id,
       sessionId: row.session_id,
       executionId: row.execution_id,
-      work: merged(await fromAllowedSenders(gates, scope, seal.openEach(scope, row.parts)), trigger?.parsed),
+      work: merged(
+        await fromAllowedSenders(senderBlocks, scope, seal.openEach(scope, row.parts)),
+        trigger?.parsed,
+      ),
       row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
       attempts: row.attempts,
       ageMs: row.age_ms,

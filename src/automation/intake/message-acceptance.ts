@@ -25,7 +25,7 @@ export interface MessageAcceptanceParts {
   readonly rows: Pick<InboxRows, 'write'>;
   readonly buffers: Pick<Buffers, 'touched' | 'flush' | 'flushOpen'>;
   readonly runner: Pick<InboxRunner, 'begin' | 'run'>;
-  readonly gates: Pick<SenderBlocks, 'isTakenOver'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isTakenOver'>;
   readonly repeats: Pick<RepeatedMessages, 'answer'>;
   readonly blocked: Pick<BlockedMessages, 'keepForPeople'>;
   readonly plainTexts: PlainTexts;
@@ -127,7 +127,9 @@ export class MessageAcceptance {
   }
 
   async #isTakenOver({ trigger, derivedSession }: CheckedMessage): Promise<boolean> {
-    return derivedSession !== undefined && this.#parts.gates.isTakenOver(trigger.scope, derivedSession);
+    return (
+      derivedSession !== undefined && this.#parts.senderBlocks.isTakenOver(trigger.scope, derivedSession)
+    );
   }
 
   #write(

@@ -26,7 +26,7 @@ const referencesKept = 20;
 export interface MailIntakeParts {
   readonly store: Store;
   readonly reads: HotReads;
-  readonly gates: Pick<SenderBlocks, 'isDenied'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
   readonly addresses: MailAddresses;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly inbox: Pick<BatchWriter<AcceptedMail, MailAcceptance>, 'write'>;
@@ -96,7 +96,7 @@ export class MailIntake {
 
   /** Decides what to do with the mail; undefined if it is ignored. */
   async evaluate(found: MailTrigger, received: ReceivedMail): Promise<EvaluatedMail | undefined> {
-    const { reads, gates, addresses } = this.#parts;
+    const { reads, senderBlocks, addresses } = this.#parts;
     const { trigger, config } = found;
     const { mail, recipient, returnPath, verdict } = received;
     const { sender } = mail;
@@ -112,7 +112,7 @@ export class MailIntake {
       thread,
       sessionId: sessionOfThread(trigger, thread, sender),
     };
-    const isRefused = !isAllowed(config, sender) || (await gates.isDenied(trigger.scope, sender));
+    const isRefused = !isAllowed(config, sender) || (await senderBlocks.isDenied(trigger.scope, sender));
     return isRefused
       ? { ...known, message: work.message, refusal: { status: 'blocked', error: null } }
       : { ...known, work };

@@ -24,7 +24,7 @@ type SendingTrigger = Pick<LiveTrigger, 'id' | 'scope' | 'parsed' | 'secrets' | 
 export interface AttemptParts extends OutgoingParts {
   readonly live: { get(id: string): Ready<SendingTrigger | undefined> };
   readonly seal: MessageSealer;
-  readonly gates: Pick<SenderBlocks, 'closedFor'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'closedFor'>;
   readonly feed: Pick<ChangeFeed, 'subscribe'>;
   /** Topics of changes that may block a sender; each change names its tenant. */
   readonly blockTopics: readonly string[];
@@ -141,7 +141,7 @@ export class Attempts {
     // Registered before the check, so that a block set from now on is noticed.
     this.#running.add(running);
     try {
-      const closed = await this.#parts.gates.closedFor(scope, consumerKey, sessionId);
+      const closed = await this.#parts.senderBlocks.closedFor(scope, consumerKey, sessionId);
       if (closed !== undefined) throw new Unsendable(`Not sent: ${closed}.`);
       return await send(running.stop.signal);
     } catch (error) {
@@ -156,9 +156,9 @@ export class Attempts {
     for (const running of this.#running) {
       const { scope, consumerKey, sessionId, stop } = running;
       if (tenantId !== null && tenantId !== scope.tenantId) continue;
-      this.#parts.gates.closedFor(scope, consumerKey, sessionId).then(
+      this.#parts.senderBlocks.closedFor(scope, consumerKey, sessionId).then(
         (closed) => closed !== undefined && stop.abort(new Unsendable(`Broken off: ${closed}.`)),
-        (error: unknown) => this.#parts.report('asking gates about an answer under way', error),
+        (error: unknown) => this.#parts.report('reading sender blocks for a running delivery', error),
       );
     }
   }

@@ -66,7 +66,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
       get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
     },
     seal,
-    gates: { closedFor: async () => undefined },
+    senderBlocks: { closedFor: async () => undefined },
     feed: { subscribe: () => () => undefined },
     blockTopics: [],
     vault: { resolve: unasked('the vault') },

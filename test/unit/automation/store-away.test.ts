@@ -56,7 +56,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
       close: async () => undefined,
     },
     live: { get: async () => live },
-    gates: { isDenied: () => false },
+    senderBlocks: { isDenied: () => false },
     turns: { runTurn, outcomeOf: async () => undefined },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), hint: () => undefined },
     seal: new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random })),

@@ -19,7 +19,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
   const config = webhookConfig.parse({ auth: { type: 'none' } });
   const tx = { query: async ({ sql }: { sql: string }) => statements.push(sql.trim().split(/\s+/)[0] ?? '') };
   const store = { inTenant: async (_scope: unknown, work: (transaction: typeof tx) => unknown) => work(tx) };
-  const gates = { isDenied: () => false, isTakenOver: async () => false };
+  const senderBlocks = { isDenied: () => false, isTakenOver: async () => false };
   const quota = { admitTenantWork: () => ({}), monthlyRefusal: () => undefined };
   const repeats = new RepeatedMessages(
     store as never,
@@ -41,13 +41,13 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     ids: systemIds,
     store,
     repeats,
-    gates,
+    senderBlocks,
     quota,
   };
   const handling: unknown = {
     store,
     repeats,
-    gates,
+    senderBlocks,
     quota,
     runner: {
       run: async () => {

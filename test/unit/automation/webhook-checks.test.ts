@@ -119,7 +119,7 @@ function partsIn(world: World) {
   };
   const store = { inTenant: async () => undefined };
   const repeats = new RepeatedMessages(store as never, reads as never, systemTime);
-  const gates = { isDenied: () => world.denied, isTakenOver: async () => world.takenOver };
+  const senderBlocks = { isDenied: () => world.denied, isTakenOver: async () => world.takenOver };
   const quota = {
     admitTenantWork: () => (world.rateFull ? { refusal: new PlatformError('rate_limit_exceeded') } : {}),
     monthlyRefusal: () => (world.noTokens ? new PlatformError('quota_exceeded') : undefined),
@@ -138,13 +138,13 @@ function partsIn(world: World) {
     ids: systemIds,
     store,
     repeats,
-    gates,
+    senderBlocks,
     quota,
   };
   const handling: unknown = {
     store,
     repeats,
-    gates,
+    senderBlocks,
     quota,
     plainTexts: (_: unknown, text: string) => text,
     runner: {

@@ -19,7 +19,7 @@ export interface MessageCheckParts {
   readonly ids: Ids;
   readonly store: Pick<Store, 'inTenant'>;
   readonly repeats: Pick<RepeatedMessages, 'answer' | 'look'>;
-  readonly gates: Pick<SenderBlocks, 'isDenied' | 'isTakenOver'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isDenied' | 'isTakenOver'>;
   readonly expressions: Pick<Expressions, 'evaluate'>;
   readonly quota: Pick<Quota, 'admitTenantWork' | 'monthlyRefusal'>;
   readonly turns: Pick<TurnPort, 'tokenRefusal'>;
@@ -30,7 +30,15 @@ type FromSender = Omit<CheckedMessage, 'query'>;
 /** The checks of one message of a webhook request, in the order of the specification. */
 export type MessageChecks = ReturnType<typeof messageChecks>;
 
-export function messageChecks({ ids, store, repeats, gates, expressions, quota, turns }: MessageCheckParts) {
+export function messageChecks({
+  ids,
+  store,
+  repeats,
+  senderBlocks,
+  expressions,
+  quota,
+  turns,
+}: MessageCheckParts) {
   return CheckList.of<ArrivedMessage>()
     .read('key', alike(keyIn))
     .guard('repeat', {
@@ -57,7 +65,7 @@ export function messageChecks({ ids, store, repeats, gates, expressions, quota, 
     .guard(
       'denylist',
       alike((known) =>
-        whenReady(gates.isDenied(known.trigger.scope, known.consumerKey), (denied) =>
+        whenReady(senderBlocks.isDenied(known.trigger.scope, known.consumerKey), (denied) =>
           denied ? blocked('denylist', known) : undefined,
         ),
       ),
@@ -66,7 +74,7 @@ export function messageChecks({ ids, store, repeats, gates, expressions, quota, 
     .postponed('session_control', async (known: FromSender & Partial<Pick<CheckedMessage, 'query'>>) => {
       const { trigger, derivedSession } = known;
       if (derivedSession === undefined) return undefined;
-      const isTaken = await gates.isTakenOver(trigger.scope, derivedSession);
+      const isTaken = await senderBlocks.isTakenOver(trigger.scope, derivedSession);
       return isTaken ? blocked('session', known, known.query) : undefined;
     })
     .read(
