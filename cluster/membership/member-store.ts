@@ -17,6 +17,15 @@ export interface Lease {
   readonly leaving: boolean;
 }
 
+/** A lease as the store holds it. */
+export interface StoredLease extends Lease {
+  /**
+   * At most this long lay between sending and executing the last renewal, by the store's clock. What the lease says was
+   * true when it was sent.
+   */
+  readonly lateMs: number;
+}
+
 /**
  * The record that a process leaves when it releases its lease: its actors have ended and it does nothing more. A
  * lease that others remove leaves no record, because its process may not know of it yet.
@@ -32,7 +41,7 @@ export interface Snapshot {
   readonly generation: string;
   /** Age of the mark by the store's clock; 0 if unknown. */
   readonly generationAgeMs: number;
-  readonly leases: readonly Lease[];
+  readonly leases: readonly StoredLease[];
   /** Processes that left recently, which includes all that a current view can still name. */
   readonly departed: readonly Departed[];
   readonly view: View | undefined;
@@ -41,6 +50,8 @@ export interface Snapshot {
 /** The snapshot is read in the same step, so a renewal also observes all other processes. */
 export interface Renewal extends Snapshot {
   readonly renewed: boolean;
+  /** The store executed it longer after its sending than its sender waits: nothing changed, and it may be repeated. */
+  readonly late: boolean;
 }
 
 export interface Publication {
@@ -66,11 +77,15 @@ export interface RemovalRequest {
 }
 
 export interface RemovalOutcome {
-  readonly outcome: 'removed' | 'refuted' | 'more_votes' | 'too_early';
+  readonly outcome: 'removed' | 'refuted' | 'more_votes' | 'too_early' | 'late';
   readonly silentMs: number;
 }
 
-/** Holds the leases and the view (Redis, or memory in a simulation). Every answer may be lost or late. */
+/**
+ * Holds the leases and the view (Redis, or memory in a simulation). Every answer may be lost or late. Each step that
+ * changes leases or the view carries the store's time at its sending; the store refuses it after `memberStoreTimeoutMs`,
+ * when its sender has given up: what the step says or rests on may no longer hold. A release stays true and is never late.
+ */
 export interface MemberStore {
   /**
    * Creates or renews a lease. Refused if the store has none under a generation in which the process has renewed:

@@ -1,5 +1,5 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
-import type { Lease, Snapshot } from './member-store.js';
+import type { Snapshot, StoredLease } from './member-store.js';
 
 /** When a store read was sent and when its answer arrived, by the observer's monotonic clock. */
 export interface Poll {
@@ -8,7 +8,7 @@ export interface Poll {
 }
 
 interface Track {
-  lease: Lease;
+  lease: StoredLease;
   /** Arrival of the answer that first showed this renewal count. */
   changedMs: number;
   /** Start of the last poll that still showed an earlier count; undefined at first sight. */
@@ -71,7 +71,7 @@ export class Observer {
     return { newGeneration };
   }
 
-  #recordLease(lease: Lease, poll: Poll): void {
+  #recordLease(lease: StoredLease, poll: Poll): void {
     this.#holds.set(lease.member.process, lease.holds);
     const track = this.#tracks.get(lease.member.process);
     if (track === undefined) {
@@ -124,19 +124,19 @@ export class Observer {
     return this.#storedGenerationAgeMs;
   }
 
-  leases(): Lease[] {
-    const found: Lease[] = [];
+  leases(): StoredLease[] {
+    const found: StoredLease[] = [];
     for (const track of this.#tracks.values()) if (track.vanishedMs === undefined) found.push(track.lease);
     return found;
   }
 
-  lease(process: ProcessId): Lease | undefined {
+  lease(process: ProcessId): StoredLease | undefined {
     const track = this.#tracks.get(process);
     return track !== undefined && track.vanishedMs === undefined ? track.lease : undefined;
   }
 
   /** The lease as last seen in this generation, even if it has vanished since. */
-  lastLease(process: ProcessId): Lease | undefined {
+  lastLease(process: ProcessId): StoredLease | undefined {
     return this.#tracks.get(process)?.lease;
   }
 
@@ -181,11 +181,12 @@ export class Observer {
 
   /**
    * Whether the process cannot be confirming any other at `nowMs`: it renewed after the start of a poll that is more
-   * recent than the time a process waits before it confirms, and had promised nothing then.
+   * recent than the time a process waits before it confirms, and had promised nothing then. A renewal says what was
+   * true when it was sent, so the time until it was executed does not count.
    */
   isFree(process: ProcessId, nowMs: number, awayMs: number): boolean {
     const track = this.#tracks.get(process);
     if (track?.earlierMs === undefined || track.vanishedMs !== undefined) return false;
-    return track.lease.promisedMs === 0 && nowMs < track.earlierMs + awayMs;
+    return track.lease.promisedMs === 0 && nowMs < track.earlierMs + awayMs - track.lease.lateMs;
   }
 }

@@ -96,7 +96,8 @@ export class StoreContact {
       const renewal = this.#store.renew(this.#host.lease(this.#renewals), this.#knownGeneration);
       const answer = await this.#bounded('renewing the lease', renewal);
       if (this.#host.isOver()) return;
-      if (answer.renewed) this.#renewed(start, answer.generation);
+      if (answer.late) this.#renewAtMs = start.monotonicMs;
+      else if (answer.renewed) this.#renewed(start, answer.generation);
       else this.#host.refused();
       if (!this.#host.isOver()) this.#host.observe(answer, start);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { clusterSettings } from '../config.js';
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type {
   Departed,
@@ -8,19 +9,23 @@ import type {
   RemovalRequest,
   Renewal,
   Snapshot,
+  StoredLease,
   ViewNumbers,
 } from '../membership/member-store.js';
 import type { View } from '../membership/membership.js';
+import { StoreClock } from '../membership/store-clock.js';
 import { sameView } from '../membership/view.js';
 import type { Random, Time } from '../time/time.js';
 
 /** Carries a step to the store and its answer back: at once, late, or never. */
 export type Transit = <Result>(step: () => Result) => Promise<Result>;
 
+const lateMaxMs = clusterSettings.memberStoreTimeoutMs.value;
+
 const atOnce: Transit = (step) => Promise.resolve().then(step);
 
 interface Entry {
-  lease: Lease;
+  lease: StoredLease;
   renewedMs: number;
   votes: Map<ProcessId, number>;
 }
@@ -35,6 +40,8 @@ export class MemoryMembers {
   #entries = new Map<ProcessId, Entry>();
   #departed = new Map<ProcessId, Departed>();
   #view: View | undefined;
+  /** How far its clock was set. */
+  #clockOffsetMs = 0;
 
   constructor(time: Time, random: Random) {
     this.#time = time;
@@ -43,14 +50,35 @@ export class MemoryMembers {
     this.#generationMadeMs = time.monotonicMs();
   }
 
-  /** The store as one process sees it. */
-  client(transit: Transit = atOnce): MemberStore {
+  /** The store as one process sees it, by that process's clock. */
+  client(transit: Transit = atOnce, time = this.#time): MemberStore {
     const listeners = new Set<() => void>();
+    const clock = new StoreClock(time);
+    const timed = async <Result>(step: () => Result): Promise<Result> => {
+      const { result, storeMs } = await transit(() => ({
+        result: step(),
+        storeMs: this.#nowMs(),
+      }));
+      clock.saw(storeMs);
+      return result;
+    };
     return {
-      renew: (lease, known) => transit(() => this.#renew(lease, known)),
-      snapshot: () => transit(() => this.#snapshot()),
-      publish: (view, publication) => transit(() => this.#publish(view, publication)),
-      remove: (request) => transit(() => this.#remove(request)),
+      renew: async (lease, known) => {
+        if (!clock.isSet) await timed(() => undefined);
+        const sentMs = clock.nowMs();
+        return timed(() => this.#renew(lease, known, sentMs));
+      },
+      snapshot: () => timed(() => this.#snapshot()),
+      publish: async (view, publication) => {
+        if (!clock.isSet) await timed(() => undefined);
+        const sentMs = clock.nowMs();
+        return timed(() => !this.#isLate(sentMs) && this.#publish(view, publication));
+      },
+      remove: async (request) => {
+        if (!clock.isSet) await timed(() => undefined);
+        const sentMs = clock.nowMs();
+        return timed(() => (this.#isLate(sentMs) ? { outcome: 'late', silentMs: 0 } : this.#remove(request)));
+      },
       release: (departed) =>
         transit(() => {
           this.#departed.set(departed.process, departed);
@@ -122,7 +150,22 @@ export class MemoryMembers {
     };
   }
 
-  #renew(lease: Lease, knownGeneration: string | undefined): Renewal {
+  /** The wall clock of its machine is set. */
+  setClock(offsetMs: number): void {
+    this.#clockOffsetMs = offsetMs;
+  }
+
+  #nowMs(): number {
+    return this.#time.monotonicMs() + this.#clockOffsetMs;
+  }
+
+  #isLate(sentMs: number): boolean {
+    return this.#nowMs() - sentMs > lateMaxMs;
+  }
+
+  #renew(content: Lease, knownGeneration: string | undefined, sentMs: number): Renewal {
+    if (this.#isLate(sentMs)) return { renewed: false, late: true, ...this.#snapshot() };
+    const lease = { ...content, lateMs: Math.max(0, this.#nowMs() - sentMs) };
     const entry = this.#entries.get(lease.member.process);
     const renewed = entry !== undefined || knownGeneration !== this.#generation;
     if (renewed && (entry === undefined || lease.renewals >= entry.lease.renewals)) {
@@ -133,7 +176,7 @@ export class MemoryMembers {
       });
       if (entry === undefined || entry.lease.leaving !== lease.leaving) this.#hint();
     }
-    return { renewed, ...this.#snapshot() };
+    return { renewed, late: false, ...this.#snapshot() };
   }
 
   #publish(view: View, { generation, follows }: Publication): boolean {

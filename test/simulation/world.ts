@@ -318,7 +318,7 @@ export class World {
     const numbers = this.#transit(host, () => !this.isAway(this.storeAway, place));
     const membership = new ClusterMembership({
       self,
-      store: this.members.client(members),
+      store: this.members.client(members, host.time),
       numbers: this.numbers.client(numbers),
       probe: this.network.probe(host),
       time: host.time,

@@ -6,7 +6,8 @@ Keys:
 Arguments:
   1  a new random mark, stored if there is none
 Result:
-  { field, value, field, value, … of the whole hash; `mark-age`, the age of the mark in ms }
+  { the store's time in ms; field, value, field, value, … of the whole hash; `mark-age`, the age of the mark
+    in ms }
 ]]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -14,6 +15,7 @@ if redis.call('HSETNX', KEYS[1], 'mark', ARGV[1]) == 1 then
   redis.call('HSET', KEYS[1], 'mark-made', string.format('%.0f', now))
 end
 local result = redis.call('HGETALL', KEYS[1])
+table.insert(result, 1, string.format('%.0f', now))
 local made = redis.call('HGET', KEYS[1], 'mark-made')
 table.insert(result, 'mark-age')
 table.insert(result, made and string.format('%.0f', now - tonumber(made)) or '0')

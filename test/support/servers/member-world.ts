@@ -64,17 +64,20 @@ export class MemberNode {
   alive = true;
   reachesStore = true;
   reachesNumbers = true;
+  /** How long its steps to the store are on their way, as behind a proxy that resends them. */
+  stepsLateMs = 0;
   fencedAtMs: number | undefined;
 
   constructor(world: MemberWorld, member: Member) {
     this.#world = world;
     this.member = member;
     this.time = new NodeTime(world.time);
-    const transit: Transit = (step) => this.#travel(step, () => this.reachesStore && world.storeUp);
+    const transit: Transit = (step) =>
+      this.#travel(step, () => this.reachesStore && world.storeUp, this.stepsLateMs);
     const numbers: Transit = (step) => this.#travel(step, () => this.reachesNumbers);
     this.membership = new ClusterMembership({
       self: member,
-      store: world.store.client(transit),
+      store: world.store.client(transit, this.time),
       numbers: world.numbers.client(numbers),
       probe: world.probeOf(this),
       time: this.time,
@@ -115,10 +118,10 @@ export class MemberNode {
       .join(' ');
   }
 
-  #travel<Result>(step: () => Result, reaches: () => boolean): Promise<Result> {
+  #travel<Result>(step: () => Result, reaches: () => boolean, lateMs = 0): Promise<Result> {
     const { time, random } = this.#world;
     return new Promise((resolve, reject) => {
-      const thereMs = 0.2 + random.fraction();
+      const thereMs = 0.2 + random.fraction() + lateMs;
       time.after(thereMs, () => {
         if (!reaches() || !this.alive) {
           this.time.after(0, () => reject(new ClusterError('membership_unavailable', 'not reachable')));

@@ -5,7 +5,7 @@ import { processId } from '../../../../cluster/ids/ids.js';
 import type { MemberStore } from '../../../../cluster/membership/member-store.js';
 import { parseRedisAddress } from '../../../../cluster/membership/redis/address.js';
 import { openRedisMembers } from '../../../../cluster/membership/redis/member-store.js';
-import { systemRandom } from '../../../../cluster/time/system.js';
+import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
 import { lease, memberStoreContract } from '../../../contracts/member-store.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { freePort } from '../../../support/servers/free-port.js';
@@ -21,7 +21,7 @@ const patient = clusterConfig({
 });
 
 function open(t: ExecutionContext, url: string, cluster: string, changes = config): Promise<MemberStore> {
-  const opened = openRedisMembers({ url, cluster, config: changes, random: systemRandom });
+  const opened = openRedisMembers({ url, cluster, config: changes, random: systemRandom, time: systemTime });
   t.teardown(async () => (await opened.catch(() => undefined))?.close());
   return opened;
 }
@@ -188,4 +188,20 @@ test('addresses name a server, sentinels or a cluster, and the error for an inva
     const error = t.throws(() => parseRedisAddress(wrong));
     t.false(error?.message.includes('secret'));
   }
+});
+
+test('a renewal that Redis executes after its sender gave up changes nothing', async (t) => {
+  const server = await PrivateRedis.start();
+  t.teardown(() => server.stop());
+  const [one, other] = await Promise.all([open(t, server.url, 'a'), open(t, server.url, 'a', patient)]);
+  const { generation } = await one.renew(lease('p1', 1), undefined);
+  const redis = new Redis(server.url);
+  t.teardown(() => redis.disconnect());
+  await redis.call('CLIENT', 'PAUSE', '2500', 'ALL');
+  await t.throwsAsync(one.renew(lease('p1', 2), generation));
+  const { leases } = await other.snapshot();
+  t.deepEqual(
+    leases.map(({ renewals }) => renewals),
+    [1],
+  );
 });
