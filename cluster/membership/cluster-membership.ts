@@ -31,8 +31,7 @@ import { ViewMaker } from './view-maker.js';
  * the processes of unknown state could be going on without the store (`quorum.ts`).
  *
  * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). The store lost its data: live
- * processes re-create their leases and restore the highest view.
- *
+ * processes re-create their leases and restore the highest view. Not all use one store: `generation-check.ts`.
  * Not guaranteed: that two activations never exist at once. The fence decides which of them may write.
  */
 export class ClusterMembership implements Membership {
@@ -65,7 +64,13 @@ export class ClusterMembership implements Membership {
     this.self = parts.self;
     this.#observer = new Observer(parts.config.memberStoreAwayMs);
     this.#lease = new LeaseClock(parts.time);
-    this.#contact = new StoreContact(parts.store, parts.time, parts.config, this.#contactHost());
+    this.#contact = new StoreContact(
+      parts.store,
+      parts.numbers,
+      parts.time,
+      parts.config,
+      this.#contactHost(),
+    );
     this.#promises = new Promises(parts.time);
     const perspective = this.#perspective();
     const isFree = (): boolean => !this.#contact.isAway() && this.#promises.remainingMs() === 0;
@@ -118,19 +123,12 @@ export class ClusterMembership implements Membership {
       return true;
     }
     if (process === this.self.process || this.#includes(this.#view, process)) return false;
-    if (!this.#observer.hasDeparted(process) && !this.#isSilentForGood(process)) return false;
+    if (!this.#observer.hasDeparted(process) && !this.#electorate.isSilentForGood(process, this.#seizures))
+      return false;
     this.#gone.add(process);
     this.#leftView.delete(process);
     this.#removal.surelyGone(process);
     return true;
-  }
-
-  /** Without a departure record: the whole lease has passed, and no process can have confirmed it meanwhile. */
-  #isSilentForGood(process: ProcessId): boolean {
-    return (
-      this.#observer.silentMs(process) >= waitMs(this.#parts.config) &&
-      this.#electorate.doubt(process, this.#seizures).processes.length === 0
-    );
   }
 
   async whenSurelyGone(process: ProcessId, signal: AbortSignal): Promise<void> {
@@ -243,6 +241,10 @@ export class ClusterMembership implements Membership {
       observe: (snapshot, start) => this.#observe(snapshot, start),
       failed: (error) => this.#emit({ event: 'store_failed', error }),
       back: (awayMs) => this.#emit({ event: 'store_back', awayMs }),
+      outdated: (generation) => this.#emit({ event: 'outdated_store', generation }),
+      mayFollow: () => this.#standing === 'joining' || this.mayAct(),
+      mayName: () => this.#isWorker(),
+      mostRenew: () => this.#electorate.mostRenew(this.#view),
       isOver: () => this.#isOver(),
     };
   }

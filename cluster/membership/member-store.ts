@@ -37,7 +37,7 @@ export interface Departed {
 }
 
 export interface Snapshot {
-  /** Random mark of the store's current content; new after a flush or failover (protocol 2.2). */
+  /** Random mark of the content of one server; new after a flush, a restart or a failover (protocol 2.2). */
   readonly generation: string;
   /** Age of the mark by the store's clock; 0 if unknown. */
   readonly generationAgeMs: number;
@@ -89,9 +89,10 @@ export interface RemovalOutcome {
 export interface MemberStore {
   /**
    * Creates or renews a lease. Refused if the store has none under a generation in which the process has renewed:
-   * other processes then removed it. Leases never expire in the store.
+   * other processes then removed it. Leases never expire in the store. If the generation is `replaced`, the store
+   * first makes a new one.
    */
-  renew(lease: Lease, knownGeneration: string | undefined): Promise<Renewal>;
+  renew(lease: Lease, knownGeneration: string | undefined, replaced?: string): Promise<Renewal>;
   snapshot(): Promise<Snapshot>;
   publish(view: View, publication: Publication): Promise<boolean>;
   /** One vote to remove a lease; the step that completes votes and silence removes it. */
@@ -100,10 +101,16 @@ export interface MemberStore {
   release(departed: Departed): Promise<void>;
   /** Called on a hint that something changed; hints may be lost. Returns the unsubscribe function. */
   onChange(listener: () => void): () => void;
+  /** Connects again: the server that answers is no longer the one that all processes use. */
+  reconnect(): void;
   close(): Promise<void>;
 }
 
-/** View numbers come from the durable store, so that a flushed member store cannot repeat one. */
+/**
+ * View numbers come from the durable store, so that a flushed member store cannot repeat one. It also names the
+ * generations of the member store in order: if some processes still use an old master of Redis while the others use the
+ * promoted replica, only renewals in the newest count.
+ */
 export interface ViewNumbers {
   /** A number above `atLeast` that was never given before. */
   next(atLeast: ViewNumber): Promise<ViewNumber>;
@@ -114,4 +121,14 @@ export interface ViewNumbers {
   seize(atLeast: ViewNumber): Promise<ViewNumber>;
   /** The highest number ever seized; 0 if none. */
   seized(): Promise<ViewNumber>;
+  /** The generation that was named last; undefined if none was. `used` is the one in which the process renews. */
+  newestGeneration(used: string | undefined): Promise<NewestGeneration | undefined>;
+  /** Names a generation as the newest, unless it was named before; returns the newest. */
+  nameGeneration(generation: string): Promise<NewestGeneration | undefined>;
+}
+
+export interface NewestGeneration {
+  readonly generation: string;
+  /** Since a running process last renewed in it, by the durable store's clock. */
+  readonly unusedMs: number;
 }

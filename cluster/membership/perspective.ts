@@ -24,6 +24,7 @@ export type MembershipEvent =
   | { readonly event: 'opposed'; readonly by: readonly ProcessId[] }
   | { readonly event: 'seized'; readonly number: ViewNumber }
   | { readonly event: 'void_view'; readonly number: ViewNumber }
+  | { readonly event: 'outdated_store'; readonly generation: string }
   | { readonly event: 'new_generation'; readonly generation: string };
 
 export interface MembershipParts {

@@ -4,6 +4,7 @@ import type {
   Departed,
   Lease,
   MemberStore,
+  NewestGeneration,
   Publication,
   RemovalOutcome,
   RemovalRequest,
@@ -63,10 +64,13 @@ export class MemoryMembers {
       return result;
     };
     return {
-      renew: async (lease, known) => {
+      renew: async (lease, known, replaced) => {
         if (!clock.isSet) await timed(() => undefined);
         const sentMs = clock.nowMs();
-        return timed(() => this.#renew(lease, known, sentMs));
+        return timed(() => {
+          if (replaced === this.#generation && !this.#isLate(sentMs)) this.#newGeneration();
+          return this.#renew(lease, known, sentMs);
+        });
       },
       snapshot: () => timed(() => this.#snapshot()),
       publish: async (view, publication) => {
@@ -96,6 +100,7 @@ export class MemoryMembers {
           this.#listeners.delete(onHint);
         };
       },
+      reconnect: () => {},
       close: () => {
         for (const listener of listeners) this.#listeners.delete(listener);
         return Promise.resolve();
@@ -111,29 +116,41 @@ export class MemoryMembers {
 
   /** Loses everything, including the mark. */
   flush(): void {
-    this.#generation = this.#random.id();
-    this.#generationMadeMs = this.#time.monotonicMs();
+    this.#newGeneration();
     this.#entries = new Map();
     this.#departed = new Map();
     this.#view = undefined;
   }
 
+  /** A replica that is promoted with all data, while this store lives on as the old master. */
+  promoted(): MemoryMembers {
+    const replica = new MemoryMembers(this.#time, this.#random);
+    replica.#view = this.#view;
+    replica.#departed = new Map(this.#departed);
+    replica.#entries = new Map(
+      [...this.#entries].map(([process, entry]) => [process, { ...entry, votes: new Map() }]),
+    );
+    return replica;
+  }
+
   /** The state that a lagging replica would hold; calling the result fails over to it. */
   copy(): () => void {
-    const generation = this.#generation;
-    const generationMadeMs = this.#generationMadeMs;
     const view = this.#view;
     const departed = [...this.#departed];
     const entries = [...this.#entries].map(
       ([process, entry]) => [process, { ...entry, votes: new Map() }] as const,
     );
     return () => {
-      this.#generation = generation;
-      this.#generationMadeMs = generationMadeMs;
+      this.#newGeneration();
       this.#view = view;
       this.#entries = new Map(entries);
       this.#departed = new Map(departed);
     };
+  }
+
+  #newGeneration(): void {
+    this.#generation = this.#random.id();
+    this.#generationMadeMs = this.#time.monotonicMs();
   }
 
   #hint(): void {
@@ -209,15 +226,49 @@ export class MemoryMembers {
   }
 }
 
-/** View numbers in memory, in place of PostgreSQL. */
+/** The store as a process sees it that may be led to another server between two steps. Hints come from the first. */
+export function changingStore(
+  current: () => MemoryMembers,
+  open: (members: MemoryMembers) => MemberStore,
+): MemberStore {
+  const opened = new Map<MemoryMembers, MemberStore>();
+  const now = (): MemberStore => {
+    const members = current();
+    const known = opened.get(members) ?? open(members);
+    opened.set(members, known);
+    return known;
+  };
+  return {
+    renew: (lease, known, replaced) => now().renew(lease, known, replaced),
+    snapshot: () => now().snapshot(),
+    publish: (view, publication) => now().publish(view, publication),
+    remove: (request) => now().remove(request),
+    release: (departed) => now().release(departed),
+    onChange: (listener) => now().onChange(listener),
+    reconnect: () => now().reconnect(),
+    close: async () => {
+      for (const store of opened.values()) await store.close();
+    },
+  };
+}
+
+/** View numbers and generations in memory, in place of PostgreSQL. */
 export class MemoryNumbers {
   #last = 0;
   #seized = 0;
+  #generations: readonly string[] = [];
+  #usedMs = 0;
+  readonly #time: Time;
+
+  constructor(time: Time) {
+    this.#time = time;
+  }
 
   /** The state that a lagging replica would hold: after a failover to it, numbers are issued again. */
   copy(): () => void {
-    const [last, seized] = [this.#last, this.#seized];
+    const [last, seized, generations] = [this.#last, this.#seized, this.#generations];
     return () => {
+      this.#generations = generations;
       this.#last = last;
       this.#seized = seized;
     };
@@ -233,7 +284,20 @@ export class MemoryNumbers {
           return number;
         }),
       seized: () => transit(() => viewNumber(this.#seized)),
+      newestGeneration: (used) => transit(() => this.#newestGeneration(used)),
+      nameGeneration: (generation) =>
+        transit(() => {
+          if (!this.#generations.includes(generation)) this.#generations = [...this.#generations, generation];
+          return this.#newestGeneration(generation);
+        }),
     };
+  }
+
+  #newestGeneration(used: string | undefined): NewestGeneration | undefined {
+    const generation = this.#generations.at(-1);
+    if (generation === undefined) return undefined;
+    if (used === generation) this.#usedMs = this.#time.monotonicMs();
+    return { generation, unusedMs: this.#time.monotonicMs() - this.#usedMs };
   }
 
   #next(atLeast: ViewNumber): ViewNumber {

@@ -71,13 +71,14 @@ export function inject(world: World, fault: Fault): void {
       world.poison();
       break;
     case 'members_flushed':
-      world.members.flush();
+      world.members.current.flush();
       break;
-    case 'members_failover': {
-      const restore = world.members.copy();
-      later(fault.lagMs, restore);
+    case 'members_failover':
+      later(fault.lagMs, world.members.lag());
       break;
-    }
+    case 'members_split':
+      later(fault.forMs, world.members.split(fault.nodes));
+      break;
     case 'wall_clock':
       hostAt(fault.node)?.setWallOffset(fault.offsetMs);
       break;

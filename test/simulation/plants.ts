@@ -2,6 +2,8 @@
 export type Plant =
   | 'no_fence'
   | 'lease_taken_early'
+  /** Renewals count at any master of Redis. */
+  | 'outdated_store_counts'
   | 'ack_before_commit'
   /** The fence compares only the epoch. */
   | 'epoch_alone'

@@ -53,6 +53,19 @@ const schedules: readonly {
       { atMs: 3_000, kind: 'kill', node: 2 },
     ],
   },
+  ...[[0], [2], [0, 1], [1, 2]].map((nodes) => ({
+    title: `a replica of the member store is promoted, and nodes ${nodes.join(' and ')} keep the old master`,
+    nodes: 3,
+    faults: [{ atMs: 1_000, kind: 'members_split' as const, nodes, forMs: 15_000 }],
+  })),
+  {
+    title: 'the durable store is unreachable for a moment for nodes that keep the old master',
+    nodes: 3,
+    faults: [
+      { atMs: 1_000, kind: 'members_split', nodes: [0], forMs: 15_000 },
+      { atMs: 1_500, kind: 'store_away', node: 0, forMs: 9_000 },
+    ],
+  },
   {
     title: 'the member store is unreachable for all nodes, and for one longer than for the others',
     faults: [

@@ -17,7 +17,7 @@ import { DurableTimers } from '../../cluster/recovery/durable-timers.js';
 import { Recovery } from '../../cluster/recovery/recovery.js';
 import { MemoryFenceStore, type StoreFaults } from '../../cluster/simulation/fence-store.js';
 import { SimulatedHost } from '../../cluster/simulation/host.js';
-import { MemoryMembers, MemoryNumbers, type Transit } from '../../cluster/simulation/member-store.js';
+import { MemoryNumbers, type Transit } from '../../cluster/simulation/member-store.js';
 import { SimulatedNetwork } from '../../cluster/simulation/network.js';
 import { sharedRings } from '../../cluster/simulation/shared-rings.js';
 import { SeededRandom, VirtualTime } from '../../cluster/simulation/virtual-time.js';
@@ -26,6 +26,7 @@ import { CheckedEffects, CheckedTables } from './checkers.js';
 import { DurableRows, type WorkRow } from './durable-rows.js';
 import { CheckedGrants, grants } from './grants.js';
 import type { Guest } from './guest.js';
+import { MemberServers, uncompared } from './member-servers.js';
 import type { Plant } from './plants.js';
 import type { SimulatedProcess } from './simulated-process.js';
 import { CheckedInstances, visitors } from './volatile-actors.js';
@@ -41,8 +42,8 @@ export class World {
   readonly time = new VirtualTime();
   readonly random: SeededRandom;
   readonly network: SimulatedNetwork;
-  readonly members: MemoryMembers;
-  readonly numbers = new MemoryNumbers();
+  readonly members: MemberServers;
+  readonly numbers = new MemoryNumbers(this.time);
   readonly violations: string[] = [];
   readonly tables = new CheckedTables(this.violations, () => this.time.monotonicMs());
   readonly effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
@@ -86,7 +87,7 @@ export class World {
   ) {
     this.random = new SeededRandom(seed);
     this.network = new SimulatedNetwork(this.time, this.random);
-    this.members = new MemoryMembers(this.time, this.random);
+    this.members = new MemberServers(this.time, this.random);
     this.#plants = new Set(plants);
     this.#workers = workers;
     this.config = clusterConfig({
@@ -251,7 +252,7 @@ export class World {
   /** Removes the lease of a live process, as peers do whose connections it refused (protocol 2.4). */
   removeLease(place: number): void {
     const process = this.places[place];
-    if (process !== undefined) this.members.takeAway(process.membership.self.process);
+    if (process !== undefined) this.members.current.takeAway(process.membership.self.process);
   }
 
   /** The durable store fails over to a replica; statements in flight get no answer. */
@@ -316,10 +317,11 @@ export class World {
   #membership(place: number, host: SimulatedHost, self: Member): Membership {
     const members = this.#transit(host, () => !this.isAway(this.membersAway, place));
     const numbers = this.#transit(host, () => !this.isAway(this.storeAway, place));
+    const counting = this.numbers.client(numbers);
     const membership = new ClusterMembership({
       self,
-      store: this.members.client(members, host.time),
-      numbers: this.numbers.client(numbers),
+      store: this.members.client(place, members, host.time),
+      numbers: this.#plants.has('outdated_store_counts') ? uncompared(counting, this.time) : counting,
       probe: this.network.probe(host),
       time: host.time,
       random: this.random,

@@ -105,7 +105,7 @@ class RedisMemberStore implements MemberStore {
     await this.#hints.subscribe(this.#channel);
   }
 
-  async renew(lease: Lease, knownGeneration: string | undefined): Promise<Renewal> {
+  async renew(lease: Lease, knownGeneration: string | undefined, replaced?: string): Promise<Renewal> {
     if (!this.#leasesClock.isSet) await this.#read(this.#leases, this.#leasesClock);
     const answer = await this.#renew.run(
       this.#leases,
@@ -119,6 +119,7 @@ class RedisMemberStore implements MemberStore {
         this.#channel,
         this.#leasesClock.nowMs(),
         this.#lateMaxMs,
+        replaced ?? '',
       ],
     );
     if (!Array.isArray(answer)) throw unexpected('renew');
@@ -173,6 +174,10 @@ class RedisMemberStore implements MemberStore {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  reconnect(): void {
+    for (const connection of [this.#leases, this.#others, this.#hints]) connection.disconnect(true);
   }
 
   close(): Promise<void> {

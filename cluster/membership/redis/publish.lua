@@ -2,7 +2,7 @@
 Publishes a view on top of the one that it was made from, or restores a view that the store has lost.
 
 Keys:
-  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
+  1  members: hash of `mark`, `mark-made`, `mark-server`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  generation mark that the maker read
   2  the view: `<number> <hash> <members as JSON>`
@@ -22,7 +22,8 @@ local refused = { 0, string.format('%.0f', now) }
 if now - tonumber(ARGV[5]) > tonumber(ARGV[6]) then
   return refused
 end
-if redis.call('HGET', KEYS[1], 'mark') ~= ARGV[1] then
+local server = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+if redis.call('HGET', KEYS[1], 'mark') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'mark-server') ~= server then
   return refused
 end
 

@@ -2,7 +2,7 @@
 One vote to remove a lease. Removes it once there are enough votes and the silence is long enough.
 
 Keys:
-  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
+  1  members: hash of `mark`, `mark-made`, `mark-server`, `view`, `lease:<process>` and `left:<process>`
   2  votes: hash of `<process> <renewals> <voter>` to the time of the vote
 Arguments:
   1  generation mark that the voter read
@@ -28,7 +28,9 @@ if now - tonumber(ARGV[9]) > tonumber(ARGV[10]) then
   return outcome('late', 0)
 end
 local lease = redis.call('HGET', KEYS[1], 'lease:' .. ARGV[2])
-if not lease or redis.call('HGET', KEYS[1], 'mark') ~= ARGV[1] then
+local server = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+local mark = redis.call('HGET', KEYS[1], 'mark-server') == server and redis.call('HGET', KEYS[1], 'mark')
+if not lease or mark ~= ARGV[1] then
   return outcome('refuted', 0)
 end
 

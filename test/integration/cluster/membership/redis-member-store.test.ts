@@ -1,12 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { clusterConfig } from '../../../../cluster/config.js';
-import { processId } from '../../../../cluster/ids/ids.js';
+import { processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import type { MemberStore } from '../../../../cluster/membership/member-store.js';
 import { parseRedisAddress } from '../../../../cluster/membership/redis/address.js';
 import { openRedisMembers } from '../../../../cluster/membership/redis/member-store.js';
+import { emptyView, makeView } from '../../../../cluster/membership/view.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
-import { lease, memberStoreContract } from '../../../contracts/member-store.js';
+import { lease, member, memberStoreContract } from '../../../contracts/member-store.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { freePort } from '../../../support/servers/free-port.js';
 import { PrivateRedis, sharedRedisUrl } from '../../../support/servers/redis.js';
@@ -204,4 +205,27 @@ test('a renewal that Redis executes after its sender gave up changes nothing', a
     leases.map(({ renewals }) => renewals),
     [1],
   );
+});
+
+test('a promoted replica gets a new mark, and the old master keeps its own', async (t) => {
+  const master = await PrivateRedis.start();
+  t.teardown(() => master.stop());
+  const replica = await PrivateRedis.start({ replicaOf: master });
+  t.teardown(() => replica.stop());
+  const old = await open(t, master.url, 'a', patient);
+  const before = await old.renew(lease('p1', 1), undefined);
+  const copied = async (): Promise<boolean> =>
+    (await replica.command((redis) => redis.exists('{troupe:a}:members'))) === 1;
+  await eventually(copied, { timeoutMs: 20_000, what: 'the replica has the lease' });
+  await replica.command((redis) => redis.replicaof('NO', 'ONE'));
+  const promoted = await open(t, replica.url, 'a', patient);
+  const first = makeView(viewNumber(1), [member('p1')]);
+  t.false(
+    await promoted.publish(first, { generation: before.generation, follows: emptyView }),
+    'what rests on the content of the old master is refused',
+  );
+  const after = await promoted.renew(lease('p2', 1), undefined);
+  t.not(after.generation, before.generation);
+  t.is(after.leases.length, 2);
+  t.is((await old.snapshot()).generation, before.generation);
 });
