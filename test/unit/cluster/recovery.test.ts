@@ -1,4 +1,5 @@
 import test from 'ava';
+import { sleep } from '../../../cluster/time/time.js';
 import { clusterConfig } from '../../../cluster/config.js';
 import { processId, slot, viewNumber } from '../../../cluster/ids/ids.js';
 import { makeView } from '../../../cluster/membership/view.js';
@@ -326,5 +327,44 @@ test('each failure of a timer source is reported, and the timer fires once the s
   isAway = false;
   await time.advance(config.recoveryRetryMs + 100);
   t.is(timers.fired, 1);
+  timers.stop();
+});
+
+test('many due timers fire a few at a time, each once, in the order of their times', async (t) => {
+  const time = new VirtualTime();
+  const node = new Node();
+  const rows = new Map(Array.from({ length: 300 }, (_, index) => [`t${index}`, index]));
+  const fired: string[] = [];
+  let firing = 0;
+  let most = 0;
+  const timers = new DurableTimers(
+    node,
+    {
+      upcoming: async () =>
+        [...rows].map(([id, at]) => ({ id, slot: slot(3), dueInMs: at - 1_000 - time.monotonicMs() })),
+      fire: async (id) => {
+        firing += 1;
+        most = Math.max(most, firing);
+        rows.delete(id);
+        fired.push(id);
+        await sleep(time, 100);
+        firing -= 1;
+        if (id === 't7' && fired.length < 300) throw new Error('refused');
+        return undefined;
+      },
+    },
+    config,
+    time,
+    () => {},
+  );
+  node.view('me');
+  timers.start();
+  await time.advance(4_000);
+  t.is(most, config.timerConcurrency);
+  t.deepEqual(
+    fired.slice(0, 300),
+    Array.from({ length: 300 }, (_, index) => `t${index}`),
+  );
+  t.deepEqual(fired.slice(300), ['t7'], 'tried again');
   timers.stop();
 });
