@@ -382,6 +382,7 @@ export class ClusterMembership implements Membership {
       gone: this.#gone,
       view: () => this.#view,
       storeView: () => this.#storeView,
+      lastViewWith: (process) => this.#quorum.lastWith(process),
       mayChange: () =>
         this.#isWorker() && !this.#leaving && !this.#isOver() && !this.#contact.isAway() && this.mayAct(),
       opposition: () => this.#electorate.opposition(this.#seizures),

@@ -46,6 +46,8 @@ export interface Perspective extends MembershipParts {
   readonly gone: GoneProcesses;
   /** The view that this process follows. */
   view(): View;
+  /** The newest view known here that named the process. */
+  lastViewWith(process: ProcessId): View | undefined;
   /** The view in the store, as last read. */
   storeView(): View | undefined;
   /**

@@ -3,7 +3,8 @@ import type { SeededRandom } from '../../cluster/simulation/virtual-time.js';
 /** One fault. Plain values, so that a failing schedule can be printed and stored. */
 export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill' | 'vanish' | 'drain' | 'lease_removed'; readonly node: number }
-  | { readonly kind: 'freeze' | 'pause'; readonly node: number; readonly forMs: number }
+  /** `suspend`: the machine pauses, and both of its clocks go on from where they stood. */
+  | { readonly kind: 'freeze' | 'pause' | 'suspend'; readonly node: number; readonly forMs: number }
   | {
       readonly kind: 'cut' | 'cut_one_way';
       readonly node: number;
@@ -49,7 +50,7 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
   const other = (node + random.between(1, nodes - 1)) % nodes;
   const forMs = random.chance(0.5) ? random.between(50, 2_000) : random.between(2_000, 9_000);
   const some = random.chance(0.5) ? node : ('all' as const);
-  switch (random.between(0, 19)) {
+  switch (random.between(0, 20)) {
     case 0:
     case 1:
       return { atMs, kind: 'kill', node };
@@ -85,6 +86,8 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
     case 17:
       return { atMs, kind: 'members_split', nodes: drawSome(random, nodes), forMs: splitMs(random) };
     case 18:
+      return { atMs, kind: 'suspend', node, forMs: random.between(5_000, 12_000) };
+    case 19:
       return { atMs, kind: 'poison' };
     default:
       return { atMs, kind: 'wall_clock', node, offsetMs: random.between(-20_000, 20_000) };

@@ -25,6 +25,15 @@ export function inject(world: World, fault: Fault): void {
       later(fault.forMs, () => host?.thaw());
       break;
     }
+    case 'suspend': {
+      const host = hostAt(fault.node);
+      host?.pause(true);
+      later(fault.forMs, () => {
+        host?.thaw();
+        if (host !== undefined) world.effects.resumed(host.name);
+      });
+      break;
+    }
     case 'cut':
     case 'cut_one_way': {
       const one = hostAt(fault.node)?.name ?? '';

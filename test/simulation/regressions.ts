@@ -68,6 +68,18 @@ export const regressions: readonly {
     cause: 'the turn of a departed process was waited for after the store had lost all leases',
   },
   {
+    seed: 3_443,
+    faults: [
+      { atMs: 1_264, kind: 'members_failover', lagMs: 2_075 },
+      { atMs: 3_373, kind: 'drain', node: 3 },
+      { atMs: 8_552, kind: 'kill', node: 1 },
+      { atMs: 8_600, kind: 'kill', node: 2 },
+      { atMs: 8_756, kind: 'kill', node: 0 },
+    ],
+    cause:
+      'the members that should have told a new process which others were surely gone had joined after those had died',
+  },
+  {
     seed: 591,
     faults: [
       { atMs: 307, kind: 'vanish', node: 0 },

@@ -46,9 +46,9 @@ export class World {
   readonly numbers = new MemoryNumbers(this.time);
   readonly violations: string[] = [];
   readonly tables = new CheckedTables(this.violations, () => this.time.monotonicMs());
-  readonly effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
   readonly instances = new CheckedInstances(this.violations);
   readonly grants = new CheckedGrants(this.violations, grantsBound);
+  readonly effects: CheckedEffects;
   readonly rows: DurableRows;
   readonly store: MemoryFenceStore<CounterLoad, CounterState, CounterWrite, CounterResult>;
   readonly config: ClusterConfig;
@@ -97,6 +97,7 @@ export class World {
       recoverySweepMs: 6_000,
       ...(this.#plants.has('answers_forgotten') ? { answerMemoryMs: 1 } : {}),
     });
+    this.effects = new CheckedEffects(this.violations, () => this.time.monotonicMs(), this.config.leaseActMs);
     this.store = new MemoryFenceStore(this.tables, this.time, noFaults, {
       isFenced: !this.#plants.has('no_fence'),
       comparesEpochAlone: this.#plants.has('epoch_alone'),
