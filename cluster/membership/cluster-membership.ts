@@ -16,7 +16,7 @@ import { Quorum } from './quorum.js';
 import { Removal } from './removal.js';
 import { Seizures } from './seizures.js';
 import { StoreContact, tickMs, type ContactHost } from './store-contact.js';
-import { emptyView, sameView } from './view.js';
+import { emptyView, includes, sameView } from './view.js';
 import { ViewMaker } from './view-maker.js';
 
 /**
@@ -117,12 +117,16 @@ export class ClusterMembership implements Membership {
     return false;
   }
 
+  leaseAgeMs(): number {
+    return this.#lease.ageMs();
+  }
+
   surelyGone(process: ProcessId): boolean {
     if (this.#gone.has(process)) {
       this.#leftView.delete(process);
       return true;
     }
-    if (process === this.self.process || this.#includes(this.#view, process)) return false;
+    if (process === this.self.process || includes(this.#view, process)) return false;
     if (!this.#observer.hasDeparted(process) && !this.#electorate.isSilentForGood(process, this.#seizures))
       return false;
     this.#gone.add(process);
@@ -163,8 +167,10 @@ export class ClusterMembership implements Membership {
         this.#stop();
         signal.throwIfAborted();
       }
-      const reached = this.#contact.ageMs() !== Number.POSITIVE_INFINITY;
-      if (!reached && time.monotonicMs() - startedMs > config.memberStoreStartMs) {
+      if (
+        this.#contact.ageMs() === Number.POSITIVE_INFINITY &&
+        time.monotonicMs() - startedMs > config.memberStoreStartMs
+      ) {
         this.#stop();
         throw new ClusterError('membership_unavailable', 'the member store (Redis) cannot be reached', {
           cause: this.#contact.lastError,
@@ -186,7 +192,7 @@ export class ClusterMembership implements Membership {
     await this.#contact.renew();
     // Alone, no other process could make a view without this one.
     if (!this.#view.members.some(({ process }) => process !== this.self.process)) return;
-    while (this.#includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
+    while (includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
       // The last worker leaves a view that no other worker can change.
       if (!this.#maker.hasOthers()) return;
       await sleep(time, 20);
@@ -196,10 +202,9 @@ export class ClusterMembership implements Membership {
   async leave(): Promise<void> {
     const { store, time, config } = this.#parts;
     if (this.#standing === 'left') return;
-    const wasFenced = this.#standing === 'fenced';
     this.#leaving = true;
     this.#stop();
-    if (!wasFenced) this.#standing = 'left';
+    if (this.#standing !== 'fenced') this.#standing = 'left';
     try {
       const release = store.release(this.#departing());
       await answerWithin(time, config.memberStoreTimeoutMs, 'releasing the lease', release);
@@ -276,13 +281,11 @@ export class ClusterMembership implements Membership {
     if (view.number <= this.#view.number || this.#isOver()) return;
     const bound = this.#promises.holders();
     // A promise not to change the view without a process binds until it expires; the next poll tries again.
-    if (bound.some((process) => this.#includes(this.#view, process) && !this.#includes(view, process)))
-      return;
-    for (const { process } of this.#view.members)
-      if (!this.#includes(view, process)) this.#leftView.add(process);
+    if (bound.some((process) => includes(this.#view, process) && !includes(view, process))) return;
+    for (const { process } of this.#view.members) if (!includes(view, process)) this.#leftView.add(process);
     this.#view = view;
     this.#quorum.remember(view);
-    const included = this.#includes(view, this.self.process);
+    const included = includes(view, this.self.process);
     if (included && this.#standing === 'joining') this.#standing = 'member';
     if (!included && this.#isMember() && this.#isWorker() && !this.#leaving) {
       this.#fence('a new view excludes this process');
@@ -300,7 +303,7 @@ export class ClusterMembership implements Membership {
     const start = instantOf(time);
     const view = this.#view;
     try {
-      const confirmed = await confirmedByPeers(this.#parts, view);
+      const confirmed = await confirmedByPeers(this.#parts, view, this.#contact.generation);
       // A view adopted meanwhile needs the confirmation of other peers.
       if (this.#isOver() || !sameView(view, this.#view)) return;
       this.#emit({ event: confirmed ? 'confirmed' : 'not_confirmed', view: view.number });
@@ -326,7 +329,7 @@ export class ClusterMembership implements Membership {
     return (
       this.#contact.isAway() &&
       this.#isMember() &&
-      this.#includes(this.#view, this.self.process) &&
+      includes(this.#view, this.self.process) &&
       request.from !== this.self.process &&
       sameView(request.view, this.#view) &&
       this.mayAct()
@@ -365,10 +368,6 @@ export class ClusterMembership implements Membership {
 
   #isWorker(): boolean {
     return this.self.roles.includes('worker');
-  }
-
-  #includes(view: View, process: ProcessId): boolean {
-    return view.members.some((member) => member.process === process);
   }
 
   #emit(event: MembershipEvent): void {

@@ -2,7 +2,6 @@ import type { ClusterConfig } from '../config.js';
 import type { Time } from '../time/time.js';
 import { answerWithin } from '../time/within.js';
 import type { NewestGeneration, ViewNumbers } from './member-store.js';
-import { waitMs } from './perspective.js';
 
 export interface GenerationHost {
   /** A new generation may be followed: this process has no right to act yet, or still has the one from the old. */
@@ -27,7 +26,7 @@ export type Newest = NewestGeneration | undefined | 'unknown';
  * Nobody counts silence in a generation before it is named, so whoever is taken for gone in it has stopped by then.
  *
  * A generation that was outdated by another never counts again. If all processes are led back to it, for example after
- * one of them used a wrong server, and the newest is unused for lease and margin, it is replaced by a new one.
+ * one of them used a wrong server, and nobody can still act by the newest, it is replaced by a new one.
  *
  * If the durable store does not answer, renewals count while most workers of the view renew in the same generation.
  */
@@ -38,6 +37,8 @@ export class GenerationCheck {
   readonly #host: GenerationHost;
   #counting: string | undefined;
   #abandoned: string | undefined;
+  /** The store that answers is another than the one whose generation counted. */
+  #isElsewhere = false;
 
   constructor(numbers: ViewNumbers, time: Time, config: ClusterConfig, host: GenerationHost) {
     this.#numbers = numbers;
@@ -46,9 +47,16 @@ export class GenerationCheck {
     this.#host = host;
   }
 
-  /** Called with the start of a renewal, so that the right to act never outlasts the comparison. Never rejects. */
+  /**
+   * Called with the start of a renewal, so that the right to act never outlasts the comparison. Never rejects. A
+   * generation stays in use while its store does not answer, but not once another store answers in its place.
+   */
   newest(): Promise<Newest> {
-    return this.#ask(this.#numbers.newestGeneration(this.#counting));
+    return this.#ask(this.#numbers.newestGeneration(this.#isElsewhere ? undefined : this.#counting));
+  }
+
+  get counting(): string | undefined {
+    return this.#counting;
   }
 
   /** The generation that the store is to replace by a new one. */
@@ -71,18 +79,25 @@ export class GenerationCheck {
     }
     if (newest === 'unknown') return 'unknown';
     if (generation !== newest?.generation) {
-      const isUnused = newest !== undefined && newest.unusedMs >= waitMs(this.#config);
+      const isUnused = newest !== undefined && newest.unusedMs >= this.#config.leaseActMs;
+      this.#isElsewhere = true;
       this.#abandoned = isUnused && this.#host.mayName() ? generation : undefined;
       return 'outdated';
     }
     if (generation !== this.#counting && !this.#host.mayFollow()) return 'unknown';
     this.#counting = generation;
     this.#abandoned = undefined;
+    this.#isElsewhere = false;
     return 'counts';
   }
 
   #ask(question: Promise<NewestGeneration | undefined>): Promise<Newest> {
-    return answerWithin<Newest>(this.#time, this.#config.probeTimeoutMs, 'the newest generation', question).catch(
+    return answerWithin<Newest>(
+      this.#time,
+      this.#config.probeTimeoutMs,
+      'the newest generation',
+      question,
+    ).catch(
       // The reason does not matter here: other questions to the durable store report it.
       () => 'unknown',
     );

@@ -35,6 +35,9 @@ export class Observer {
   #generationMs = 0;
   #storedGenerationAgeMs = 0;
   #last: Poll | undefined;
+  #polls = 0;
+  /** Processes without a lease in this generation, by the number of polls when they were first asked for. */
+  readonly #unseen = new Map<ProcessId, number>();
   #observingSinceMs = 0;
   readonly #gapMs: number;
 
@@ -55,6 +58,7 @@ export class Observer {
       this.#generation = snapshot.generation;
       this.#generationMs = poll.receivedMs;
       this.#tracks.clear();
+      this.#unseen.clear();
     }
     this.#storedGenerationAgeMs = snapshot.generationAgeMs;
     const present = new Set<ProcessId>();
@@ -68,6 +72,7 @@ export class Observer {
     for (const { process, promisedMs } of snapshot.departed) this.#recordDeparture(process, promisedMs, poll);
     this.#forgetOldest();
     this.#last = poll;
+    this.#polls += 1;
     return { newGeneration };
   }
 
@@ -75,6 +80,7 @@ export class Observer {
     this.#holds.set(lease.member.process, lease.holds);
     const track = this.#tracks.get(lease.member.process);
     if (track === undefined) {
+      this.#unseen.delete(lease.member.process);
       const changedMs = poll.receivedMs;
       this.#tracks.set(lease.member.process, {
         lease,
@@ -164,10 +170,28 @@ export class Observer {
     return this.#holds.get(process) ?? viewNumber(0);
   }
 
-  /** Lower bound of the time without a renewal. A process never seen counts as silent since the generation began. */
+  /**
+   * Lower bound of the time without a renewal. A process without a lease in this generation counts as silent since the
+   * generation began; one never seen at all, only once a poll that started after the first question for it does not
+   * show it: it may have just joined.
+   */
   silentMs(process: ProcessId): number {
     if (this.#last === undefined) return 0;
-    return this.#last.startedMs - (this.#tracks.get(process)?.changedMs ?? this.#generationMs);
+    const track = this.#tracks.get(process);
+    if (track !== undefined) return this.#last.startedMs - track.changedMs;
+    const wasSeen = this.#holds.has(process);
+    return wasSeen || this.#isMissed(process) ? this.#last.startedMs - this.#generationMs : 0;
+  }
+
+  #isMissed(process: ProcessId): boolean {
+    const asked = this.#unseen.get(process);
+    if (asked === undefined) {
+      if (this.#unseen.size >= this.#tracksMax) this.#unseen.clear();
+      this.#unseen.set(process, this.#polls);
+      return false;
+    }
+    // The next answer may belong to a poll that had started before the question.
+    return this.#polls >= asked + 2;
   }
 
   /**

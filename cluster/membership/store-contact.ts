@@ -74,6 +74,11 @@ export class StoreContact {
     return this.#age.ageMs();
   }
 
+  /** The generation in which renewals count. */
+  get generation(): string | undefined {
+    return this.#generations.counting;
+  }
+
   isAway(): boolean {
     return this.ageMs() >= this.#config.memberStoreAwayMs;
   }

@@ -36,6 +36,7 @@ export class MemoryMembers {
   readonly #time: Time;
   readonly #random: Random;
   readonly #listeners = new Set<() => void>();
+  readonly #acceptsLate: boolean;
   #generation: string;
   #generationMadeMs: number;
   #entries = new Map<ProcessId, Entry>();
@@ -44,9 +45,11 @@ export class MemoryMembers {
   /** How far its clock was set. */
   #clockOffsetMs = 0;
 
-  constructor(time: Time, random: Random) {
+  /** `acceptsLate` plants a bug. */
+  constructor(time: Time, random: Random, acceptsLate = false) {
     this.#time = time;
     this.#random = random;
+    this.#acceptsLate = acceptsLate;
     this.#generation = random.id();
     this.#generationMadeMs = time.monotonicMs();
   }
@@ -124,7 +127,7 @@ export class MemoryMembers {
 
   /** A replica that is promoted with all data, while this store lives on as the old master. */
   promoted(): MemoryMembers {
-    const replica = new MemoryMembers(this.#time, this.#random);
+    const replica = new MemoryMembers(this.#time, this.#random, this.#acceptsLate);
     replica.#view = this.#view;
     replica.#departed = new Map(this.#departed);
     replica.#entries = new Map(
@@ -177,12 +180,12 @@ export class MemoryMembers {
   }
 
   #isLate(sentMs: number): boolean {
-    return this.#nowMs() - sentMs > lateMaxMs;
+    return !this.#acceptsLate && this.#nowMs() - sentMs > lateMaxMs;
   }
 
   #renew(content: Lease, knownGeneration: string | undefined, sentMs: number): Renewal {
     if (this.#isLate(sentMs)) return { renewed: false, late: true, ...this.#snapshot() };
-    const lease = { ...content, lateMs: Math.max(0, this.#nowMs() - sentMs) };
+    const lease = { ...content, lateMs: this.#acceptsLate ? 0 : Math.max(0, this.#nowMs() - sentMs) };
     const entry = this.#entries.get(lease.member.process);
     const renewed = entry !== undefined || knownGeneration !== this.#generation;
     if (renewed && (entry === undefined || lease.renewals >= entry.lease.renewals)) {

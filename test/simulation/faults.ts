@@ -12,6 +12,8 @@ export type Fault = { readonly atMs: number } & (
       readonly forMs: number;
     }
   | { readonly kind: 'members_away' | 'store_away'; readonly node: number | 'all'; readonly forMs: number }
+  /** Its steps are executed so much later, as behind a proxy that resends them; nothing tells it. */
+  | { readonly kind: 'members_late'; readonly node: number; readonly forMs: number; readonly lateMs: number }
   | { readonly kind: 'slow_store'; readonly node: number; readonly forMs: number; readonly delayMs: number }
   | { readonly kind: 'unknown_commits' | 'slow_network'; readonly forMs: number }
   | { readonly kind: 'members_flushed' }
@@ -50,7 +52,7 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
   const other = (node + random.between(1, nodes - 1)) % nodes;
   const forMs = random.chance(0.5) ? random.between(50, 2_000) : random.between(2_000, 9_000);
   const some = random.chance(0.5) ? node : ('all' as const);
-  switch (random.between(0, 20)) {
+  switch (random.between(0, 21)) {
     case 0:
     case 1:
       return { atMs, kind: 'kill', node };
@@ -88,6 +90,8 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
     case 18:
       return { atMs, kind: 'suspend', node, forMs: random.between(5_000, 12_000) };
     case 19:
+      return { atMs, kind: 'members_late', node, forMs, lateMs: random.between(100, 5_000) };
+    case 20:
       return { atMs, kind: 'poison' };
     default:
       return { atMs, kind: 'wall_clock', node, offsetMs: random.between(-20_000, 20_000) };

@@ -1,4 +1,5 @@
 import { failoverMs, type Fault } from './faults.js';
+import { processId } from '../../cluster/ids/ids.js';
 import type { World } from './world.js';
 
 /** Starts one fault now and schedules its end. */
@@ -27,6 +28,7 @@ export function inject(world: World, fault: Fault): void {
     }
     case 'suspend': {
       const host = hostAt(fault.node);
+      if (host !== undefined) world.ownership.excuse(processId(host.name));
       host?.pause(true);
       later(fault.forMs, () => {
         host?.thaw();
@@ -84,6 +86,10 @@ export function inject(world: World, fault: Fault): void {
       break;
     case 'members_failover':
       later(fault.lagMs, world.members.lag());
+      break;
+    case 'members_late':
+      world.membersLateMs.set(fault.node, fault.lateMs);
+      later(fault.forMs, () => world.membersLateMs.delete(fault.node));
       break;
     case 'members_split':
       later(fault.forMs, world.members.split(fault.nodes));

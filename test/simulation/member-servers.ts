@@ -12,8 +12,8 @@ export class MemberServers {
   #current: MemoryMembers;
   readonly #old = new Map<number, MemoryMembers>();
 
-  constructor(time: Time, random: Random) {
-    this.#current = new MemoryMembers(time, random);
+  constructor(time: Time, random: Random, acceptsLate: boolean) {
+    this.#current = new MemoryMembers(time, random, acceptsLate);
   }
 
   get current(): MemoryMembers {

@@ -40,6 +40,21 @@ const plants: readonly {
     faults: [{ atMs: 1_000, kind: 'members_split', nodes: [0], forMs: 15_000 }],
   },
   {
+    plant: 'lease_taken_early',
+    found: /for surely gone, which may act/,
+    faults: [{ atMs: 3_500, kind: 'drain', node: 0 }],
+  },
+  {
+    plant: 'late_steps_count',
+    found: /for surely gone, which may act/,
+    nodes: 3,
+    edges: 0,
+    faults: [
+      { atMs: 1_000, kind: 'members_away', node: 0, forMs: 14_000 },
+      { atMs: 1_000, kind: 'members_late', node: 1, forMs: 14_000, lateMs: 4_000 },
+    ],
+  },
+  {
     plant: 'ack_before_commit',
     found: /was acknowledged but is lost/,
     faults: [
@@ -97,7 +112,7 @@ const plants: readonly {
 ];
 
 for (const { plant, found, seeds = 12, ...given } of plants) {
-  test(`the planted bug ${plant} is found`, async (t) => {
+  test(`the planted bug ${plant} is found: ${found.source}`, async (t) => {
     // The tests share one process, so even the first may end late on a slow machine.
     t.timeout(600_000);
     const violations: string[] = [];

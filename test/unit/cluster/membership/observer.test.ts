@@ -160,3 +160,15 @@ test('a renewal that the store executed late shows a member as free for that muc
   t.true(observer.isFree(p1, 2_399, awayMs));
   t.false(observer.isFree(p1, 2_400, awayMs), 'sent before 1_500 - 600, so it may confirm 2_000 after that');
 });
+
+test('a process that was never seen counts as silent only after a poll that started after the question', (t) => {
+  const observer = new Observer(2_000);
+  observer.observe(seen(1), poll(1_000));
+  observer.observe(seen(2), poll(9_000));
+  const joined = processId('p2');
+  t.is(observer.silentMs(joined), 0, 'it may have joined since');
+  observer.observe(seen(3), poll(9_400));
+  t.is(observer.silentMs(joined), 0, 'this poll may have been in flight');
+  observer.observe(seen(4), poll(9_900));
+  t.is(observer.silentMs(joined), 9_900 - 1_010);
+});
