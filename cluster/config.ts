@@ -85,6 +85,11 @@ const settings = {
     'ms',
     'longest statement of the store; the second recovery scan waits it out',
   ),
+  timerConcurrency: setting(
+    16,
+    'count',
+    'timers of one node that fire at once: after an outage many are due, and each is a transaction',
+  ),
   timerHorizonMs: setting(300_000, 'ms', 'how far ahead timers are loaded into memory'),
   probeTimeoutMs: setting(500, 'ms', 'time-out of a probe; a peer on the same network answers in a few ms'),
   connectTimeoutMs: setting(2_000, 'ms', 'time-out of one attempt to connect to a peer'),

@@ -35,3 +35,15 @@ create table cluster_views (
   seized_number bigint not null default 0 check (seized_number <= last_number)
 );
 grant select, insert, update on cluster_views to troupe_writer;
+
+-- The generations of Redis in the order of their first use: leases count only in the newest. One row for each start,
+-- flush or failover of Redis. Running processes keep used_at of the newest young. Not a tenant table.
+create table cluster_generations (
+  cluster text not null,
+  mark text not null,
+  number bigint not null,
+  used_at timestamptz not null default now(),
+  primary key (cluster, mark),
+  unique (cluster, number)
+);
+grant select, insert, update on cluster_generations to troupe_writer;

@@ -13,14 +13,16 @@ const moves = ['FIRST=3', 'FLUSHES=0', 'CUTS=0'];
 /** Without actors: a node joins, and every kind of fault may occur. */
 const renumbered = ['FIRST=3', 'LEAVES=0', 'VIEWS=4', 'EPOCHS=0', 'COMMITS=0'];
 
+const away = ['FLUSHES=0', 'KILLS=0', 'LEAVES=0', 'VIEWS=3', 'COMMITS=1'];
+
 const mustHold = [
   { what: 'a process is killed, Redis is unreachable', definitions: [...faults, 'FLUSHES=0'] },
   { what: 'a process is killed, Redis is flushed', definitions: [...faults, 'CUTS=0'] },
   { what: 'a node joins, another leaves', definitions: [...moves, 'KILLS=0', 'VIEWS=4', 'COMMITS=1'] },
+  { what: 'Redis is unreachable, a renewal is in flight', definitions: [...away, 'EPOCHS=2', 'FLIGHTS=1'] },
   { what: 'views without actors, under all faults at once', definitions: renumbered },
 ];
 const handoff = [...moves, 'KILLS=0', 'VIEWS=3'];
-const away = ['FLUSHES=0', 'KILLS=0', 'LEAVES=0', 'VIEWS=3', 'COMMITS=1'];
 const flushed = ['CUTS=0', 'KILLS=0', 'LEAVES=0', 'VIEWS=3', 'COMMITS=1'];
 const mustFail = [
   { what: 'NO_FENCE', definitions: handoff },
@@ -31,6 +33,7 @@ const mustFail = [
   { what: 'NO_QUORUM', definitions: away },
   { what: 'NO_PROMISE', definitions: away },
   { what: 'NO_NUMBER_CHECK', definitions: away },
+  { what: 'LATE_RENEWAL', definitions: [...away, 'FLIGHTS=1'] },
   { what: 'NO_GENERATION', definitions: flushed },
   { what: 'VIEW_FROM_REDIS', definitions: flushed },
   { what: 'RENUMBER_FROM_REDIS', definitions: renumbered },

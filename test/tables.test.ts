@@ -16,6 +16,7 @@ const openRelations: Readonly<Record<string, string>> = {
   'src/automation/messages/reseal-rows.ts': 'a fragment with a table of the caller',
   'src/automation/sources/database-rows.ts': 'a table of a database that a tenant configured',
   'src/conversations/sessions/row-statements.ts': 'the `name` of an object with `columns`',
+  'src/infra/claims/claimed-table.ts': 'a fragment with a table of the caller',
   'src/infra/storage/batch-target.ts': 'the first argument of `insertText`, or the `table` beside `columns`',
   'src/models/usage/usage.store.ts': 'arrays of a batch',
   'src/tenancy/keys/use.store.ts': 'arrays of a batch',

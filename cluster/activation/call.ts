@@ -45,9 +45,9 @@ export interface CallTarget {
 
 /** One call on its way through an actor. Handlers see its public part. */
 export class Call implements Mail, Deadlined, Arrival {
-  readonly input: unknown;
   readonly bytes: number;
   readonly credit: number;
+  #input: unknown;
   readonly #to: CallTarget;
   readonly #origin: CallOrigin;
   readonly #sink: ReplySink;
@@ -85,12 +85,17 @@ export class Call implements Mail, Deadlined, Arrival {
   ) {
     this.#to = to;
     this.#origin = origin;
-    this.input = input;
+    this.#input = input;
     this.bytes = size.bytes;
     this.credit = size.credit;
     this.#sink = sink;
     this.#deadlines = deadlines;
     deadlines?.add(this);
+  }
+
+  /** Undefined once the call has ended in a mailbox, whose owner may be busy for long. */
+  get input(): unknown {
+    return this.#input;
   }
 
   get method(): Method {
@@ -160,7 +165,10 @@ export class Call implements Mail, Deadlined, Arrival {
   fail(error: ClusterError): void {
     const waited = !this.begun;
     if (!this.#finish()) return;
-    if (waited) this.onEndedWaiting?.(this);
+    if (waited && this.onEndedWaiting !== undefined) {
+      this.onEndedWaiting(this);
+      this.#input = undefined;
+    }
     this.#abort?.abort(error);
     this.#sink.fail(error);
     this.onOutcome?.(error, undefined);

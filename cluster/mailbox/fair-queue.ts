@@ -38,6 +38,17 @@ export class FairQueue<Item> {
     else this.#waiting.delete(group);
     return item;
   }
+
+  /** Drops the others, in one pass; the groups keep their turns. */
+  retain(isKept: (item: Item) => boolean): void {
+    this.#size = 0;
+    for (const [group, queue] of this.#waiting) {
+      queue.retain(isKept);
+      this.#size += queue.size;
+      if (queue.size === 0) this.#waiting.delete(group);
+    }
+    this.#turn.retain((group) => this.#waiting.has(group));
+  }
 }
 
 /**

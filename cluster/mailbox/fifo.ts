@@ -27,6 +27,15 @@ export class Fifo<Item> {
     return item;
   }
 
+  /** Drops the others, in one pass. */
+  retain(isKept: (item: Item) => boolean): void {
+    const kept: Item[] = [];
+    for (let item = this.shift(); item !== undefined; item = this.shift()) if (isKept(item)) kept.push(item);
+    this.#ring = [];
+    this.#head = 0;
+    for (const item of kept) this.push(item);
+  }
+
   #grow(): void {
     const length = Math.max(4, this.#ring.length * 2);
     const ring: (Item | undefined)[] = [];

@@ -19,6 +19,9 @@ export interface MailboxBounds {
   readonly controlCountMax: number;
 }
 
+/** Ended messages that a queue may hold beyond the number of those that wait; fewer are not worth a pass over it. */
+const endedMax = 16;
+
 /** Bounded by count and by bytes. The control lane has its own bound, so that a flood of turns cannot block it. */
 export class Mailbox<Item extends Mail> {
   readonly #bounds: MailboxBounds;
@@ -30,6 +33,8 @@ export class Mailbox<Item extends Mail> {
   #turns = 0;
   #controls = 0;
   #bytes = 0;
+  /** Messages in the queues that ended while they waited. */
+  #ended = 0;
 
   constructor(bounds: MailboxBounds, actorGroup: string) {
     this.#bounds = bounds;
@@ -38,6 +43,11 @@ export class Mailbox<Item extends Mail> {
 
   get waiting(): number {
     return this.#turns + this.#controls;
+  }
+
+  /** Messages in memory, including those that have ended. */
+  get held(): number {
+    return this.waiting + this.#ended;
   }
 
   get bytes(): number {
@@ -66,15 +76,27 @@ export class Mailbox<Item extends Mail> {
       const mail = lane === 'control' ? this.#control.shift() : this.#shiftTurn();
       if (mail === undefined) return undefined;
       // A message that ended while it waited was already subtracted from the counts.
-      if (mail.ended) continue;
+      if (mail.ended) {
+        this.#ended -= 1;
+        continue;
+      }
       this.#discount(mail);
       return mail;
     }
   }
 
-  /** Subtracts a message that ended while it waited; `take` skips it. */
+  /**
+   * Subtracts a message that ended while it waited. `take` skips it; once more than half of the messages have ended, all
+   * of those are dropped, so that a long turn does not let them pile up.
+   */
   forget(mail: Item): void {
     this.#discount(mail);
+    this.#ended += 1;
+    if (this.#ended <= this.waiting + endedMax) return;
+    const isWaiting = (one: Item): boolean => !one.ended;
+    for (const queue of [this.#control, this.#own, this.#mixed]) queue?.retain(isWaiting);
+    if (this.#mixed?.size === 0) this.#mixed = undefined;
+    this.#ended = 0;
   }
 
   #discount(mail: Item): void {

@@ -16,7 +16,7 @@ import { Quorum } from './quorum.js';
 import { Removal } from './removal.js';
 import { Seizures } from './seizures.js';
 import { StoreContact, tickMs, type ContactHost } from './store-contact.js';
-import { emptyView, sameView } from './view.js';
+import { emptyView, includes, sameView } from './view.js';
 import { ViewMaker } from './view-maker.js';
 
 /**
@@ -31,8 +31,7 @@ import { ViewMaker } from './view-maker.js';
  * the processes of unknown state could be going on without the store (`quorum.ts`).
  *
  * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). The store lost its data: live
- * processes re-create their leases and restore the highest view.
- *
+ * processes re-create their leases and restore the highest view. Not all use one store: `generation-check.ts`.
  * Not guaranteed: that two activations never exist at once. The fence decides which of them may write.
  */
 export class ClusterMembership implements Membership {
@@ -65,7 +64,13 @@ export class ClusterMembership implements Membership {
     this.self = parts.self;
     this.#observer = new Observer(parts.config.memberStoreAwayMs);
     this.#lease = new LeaseClock(parts.time);
-    this.#contact = new StoreContact(parts.store, parts.time, parts.config, this.#contactHost());
+    this.#contact = new StoreContact(
+      parts.store,
+      parts.numbers,
+      parts.time,
+      parts.config,
+      this.#contactHost(),
+    );
     this.#promises = new Promises(parts.time);
     const perspective = this.#perspective();
     const isFree = (): boolean => !this.#contact.isAway() && this.#promises.remainingMs() === 0;
@@ -112,25 +117,22 @@ export class ClusterMembership implements Membership {
     return false;
   }
 
+  leaseAgeMs(): number {
+    return this.#lease.ageMs();
+  }
+
   surelyGone(process: ProcessId): boolean {
     if (this.#gone.has(process)) {
       this.#leftView.delete(process);
       return true;
     }
-    if (process === this.self.process || this.#includes(this.#view, process)) return false;
-    if (!this.#observer.hasDeparted(process) && !this.#isSilentForGood(process)) return false;
+    if (process === this.self.process || includes(this.#view, process)) return false;
+    if (!this.#observer.hasDeparted(process) && !this.#electorate.isSilentForGood(process, this.#seizures))
+      return false;
     this.#gone.add(process);
     this.#leftView.delete(process);
     this.#removal.surelyGone(process);
     return true;
-  }
-
-  /** Without a departure record: the whole lease has passed, and no process can have confirmed it meanwhile. */
-  #isSilentForGood(process: ProcessId): boolean {
-    return (
-      this.#observer.silentMs(process) >= waitMs(this.#parts.config) &&
-      this.#electorate.doubt(process, this.#seizures).processes.length === 0
-    );
   }
 
   async whenSurelyGone(process: ProcessId, signal: AbortSignal): Promise<void> {
@@ -165,8 +167,10 @@ export class ClusterMembership implements Membership {
         this.#stop();
         signal.throwIfAborted();
       }
-      const reached = this.#contact.ageMs() !== Number.POSITIVE_INFINITY;
-      if (!reached && time.monotonicMs() - startedMs > config.memberStoreStartMs) {
+      if (
+        this.#contact.ageMs() === Number.POSITIVE_INFINITY &&
+        time.monotonicMs() - startedMs > config.memberStoreStartMs
+      ) {
         this.#stop();
         throw new ClusterError('membership_unavailable', 'the member store (Redis) cannot be reached', {
           cause: this.#contact.lastError,
@@ -188,7 +192,7 @@ export class ClusterMembership implements Membership {
     await this.#contact.renew();
     // Alone, no other process could make a view without this one.
     if (!this.#view.members.some(({ process }) => process !== this.self.process)) return;
-    while (this.#includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
+    while (includes(this.#view, this.self.process) && !this.#isOver() && time.monotonicMs() < untilMs) {
       // The last worker leaves a view that no other worker can change.
       if (!this.#maker.hasOthers()) return;
       await sleep(time, 20);
@@ -198,10 +202,9 @@ export class ClusterMembership implements Membership {
   async leave(): Promise<void> {
     const { store, time, config } = this.#parts;
     if (this.#standing === 'left') return;
-    const wasFenced = this.#standing === 'fenced';
     this.#leaving = true;
     this.#stop();
-    if (!wasFenced) this.#standing = 'left';
+    if (this.#standing !== 'fenced') this.#standing = 'left';
     try {
       const release = store.release(this.#departing());
       await answerWithin(time, config.memberStoreTimeoutMs, 'releasing the lease', release);
@@ -243,6 +246,10 @@ export class ClusterMembership implements Membership {
       observe: (snapshot, start) => this.#observe(snapshot, start),
       failed: (error) => this.#emit({ event: 'store_failed', error }),
       back: (awayMs) => this.#emit({ event: 'store_back', awayMs }),
+      outdated: (generation) => this.#emit({ event: 'outdated_store', generation }),
+      mayFollow: () => this.#standing === 'joining' || this.mayAct(),
+      mayName: () => this.#isWorker(),
+      mostRenew: () => this.#electorate.mostRenew(this.#view),
       isOver: () => this.#isOver(),
     };
   }
@@ -274,13 +281,11 @@ export class ClusterMembership implements Membership {
     if (view.number <= this.#view.number || this.#isOver()) return;
     const bound = this.#promises.holders();
     // A promise not to change the view without a process binds until it expires; the next poll tries again.
-    if (bound.some((process) => this.#includes(this.#view, process) && !this.#includes(view, process)))
-      return;
-    for (const { process } of this.#view.members)
-      if (!this.#includes(view, process)) this.#leftView.add(process);
+    if (bound.some((process) => includes(this.#view, process) && !includes(view, process))) return;
+    for (const { process } of this.#view.members) if (!includes(view, process)) this.#leftView.add(process);
     this.#view = view;
     this.#quorum.remember(view);
-    const included = this.#includes(view, this.self.process);
+    const included = includes(view, this.self.process);
     if (included && this.#standing === 'joining') this.#standing = 'member';
     if (!included && this.#isMember() && this.#isWorker() && !this.#leaving) {
       this.#fence('a new view excludes this process');
@@ -298,7 +303,7 @@ export class ClusterMembership implements Membership {
     const start = instantOf(time);
     const view = this.#view;
     try {
-      const confirmed = await confirmedByPeers(this.#parts, view);
+      const confirmed = await confirmedByPeers(this.#parts, view, this.#contact.generation);
       // A view adopted meanwhile needs the confirmation of other peers.
       if (this.#isOver() || !sameView(view, this.#view)) return;
       this.#emit({ event: confirmed ? 'confirmed' : 'not_confirmed', view: view.number });
@@ -324,7 +329,7 @@ export class ClusterMembership implements Membership {
     return (
       this.#contact.isAway() &&
       this.#isMember() &&
-      this.#includes(this.#view, this.self.process) &&
+      includes(this.#view, this.self.process) &&
       request.from !== this.self.process &&
       sameView(request.view, this.#view) &&
       this.mayAct()
@@ -365,10 +370,6 @@ export class ClusterMembership implements Membership {
     return this.self.roles.includes('worker');
   }
 
-  #includes(view: View, process: ProcessId): boolean {
-    return view.members.some((member) => member.process === process);
-  }
-
   #emit(event: MembershipEvent): void {
     this.#parts.report?.(event);
   }
@@ -380,6 +381,7 @@ export class ClusterMembership implements Membership {
       gone: this.#gone,
       view: () => this.#view,
       storeView: () => this.#storeView,
+      lastViewWith: (process) => this.#quorum.lastWith(process),
       mayChange: () =>
         this.#isWorker() && !this.#leaving && !this.#isOver() && !this.#contact.isAway() && this.mayAct(),
       opposition: () => this.#electorate.opposition(this.#seizures),

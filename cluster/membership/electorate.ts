@@ -1,5 +1,6 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
-import type { Perspective } from './perspective.js';
+import type { View } from './membership.js';
+import { waitMs, type Perspective } from './perspective.js';
 import type { Electors, Opposition, Quorum } from './quorum.js';
 
 /** The numbers from which seized views count. */
@@ -43,6 +44,24 @@ export class Electorate {
       if (doubt.processes.length > 0) return doubt;
     }
     return { processes: [], newest: viewNumber(0) };
+  }
+
+  /** Without a departure record: the whole lease has passed, and no process can have confirmed it meanwhile. */
+  isSilentForGood(process: ProcessId, seized: SeizedNumbers): boolean {
+    const { observer, config } = this.#context;
+    return observer.silentMs(process) >= waitMs(config) && this.doubt(process, seized).processes.length === 0;
+  }
+
+  /** Whether most workers of the view renew in the member store that this process uses. */
+  mostRenew({ members }: View): boolean {
+    const { self, observer, config } = this.#context;
+    const renewing = members.filter(
+      ({ process }) =>
+        process === self.process ||
+        observer.hasDeparted(process) ||
+        (observer.lease(process) !== undefined && observer.silentMs(process) < config.memberStoreAwayMs),
+    );
+    return renewing.length * 2 > members.length;
   }
 
   /** A refusal or a removed lease shows that it gives no more promises; its earlier promises must have expired too. */

@@ -17,6 +17,15 @@ export interface Lease {
   readonly leaving: boolean;
 }
 
+/** A lease as the store holds it. */
+export interface StoredLease extends Lease {
+  /**
+   * At most this long lay between sending and executing the last renewal, by the store's clock. What the lease says was
+   * true when it was sent.
+   */
+  readonly lateMs: number;
+}
+
 /**
  * The record that a process leaves when it releases its lease: its actors have ended and it does nothing more. A
  * lease that others remove leaves no record, because its process may not know of it yet.
@@ -28,11 +37,11 @@ export interface Departed {
 }
 
 export interface Snapshot {
-  /** Random mark of the store's current content; new after a flush or failover (protocol 2.2). */
+  /** Random mark of the content of one server; new after a flush, a restart or a failover (protocol 2.2). */
   readonly generation: string;
   /** Age of the mark by the store's clock; 0 if unknown. */
   readonly generationAgeMs: number;
-  readonly leases: readonly Lease[];
+  readonly leases: readonly StoredLease[];
   /** Processes that left recently, which includes all that a current view can still name. */
   readonly departed: readonly Departed[];
   readonly view: View | undefined;
@@ -41,6 +50,8 @@ export interface Snapshot {
 /** The snapshot is read in the same step, so a renewal also observes all other processes. */
 export interface Renewal extends Snapshot {
   readonly renewed: boolean;
+  /** The store executed it longer after its sending than its sender waits: nothing changed, and it may be repeated. */
+  readonly late: boolean;
 }
 
 export interface Publication {
@@ -66,17 +77,22 @@ export interface RemovalRequest {
 }
 
 export interface RemovalOutcome {
-  readonly outcome: 'removed' | 'refuted' | 'more_votes' | 'too_early';
+  readonly outcome: 'removed' | 'refuted' | 'more_votes' | 'too_early' | 'late';
   readonly silentMs: number;
 }
 
-/** Holds the leases and the view (Redis, or memory in a simulation). Every answer may be lost or late. */
+/**
+ * Holds the leases and the view (Redis, or memory in a simulation). Every answer may be lost or late. Each step that
+ * changes leases or the view carries the store's time at its sending; the store refuses it after `memberStoreTimeoutMs`,
+ * when its sender has given up: what the step says or rests on may no longer hold. A release stays true and is never late.
+ */
 export interface MemberStore {
   /**
    * Creates or renews a lease. Refused if the store has none under a generation in which the process has renewed:
-   * other processes then removed it. Leases never expire in the store.
+   * other processes then removed it. Leases never expire in the store. If the generation is `replaced`, the store
+   * first makes a new one.
    */
-  renew(lease: Lease, knownGeneration: string | undefined): Promise<Renewal>;
+  renew(lease: Lease, knownGeneration: string | undefined, replaced?: string): Promise<Renewal>;
   snapshot(): Promise<Snapshot>;
   publish(view: View, publication: Publication): Promise<boolean>;
   /** One vote to remove a lease; the step that completes votes and silence removes it. */
@@ -85,10 +101,16 @@ export interface MemberStore {
   release(departed: Departed): Promise<void>;
   /** Called on a hint that something changed; hints may be lost. Returns the unsubscribe function. */
   onChange(listener: () => void): () => void;
+  /** Connects again: the server that answers is no longer the one that all processes use. */
+  reconnect(): void;
   close(): Promise<void>;
 }
 
-/** View numbers come from the durable store, so that a flushed member store cannot repeat one. */
+/**
+ * View numbers come from the durable store, so that a flushed member store cannot repeat one. It also names the
+ * generations of the member store in order: if some processes still use an old master of Redis while the others use the
+ * promoted replica, only renewals in the newest count.
+ */
 export interface ViewNumbers {
   /** A number above `atLeast` that was never given before. */
   next(atLeast: ViewNumber): Promise<ViewNumber>;
@@ -99,4 +121,14 @@ export interface ViewNumbers {
   seize(atLeast: ViewNumber): Promise<ViewNumber>;
   /** The highest number ever seized; 0 if none. */
   seized(): Promise<ViewNumber>;
+  /** The generation that was named last; undefined if none was. `used` is the one in which the process renews. */
+  newestGeneration(used: string | undefined): Promise<NewestGeneration | undefined>;
+  /** Names a generation as the newest, unless it was named before; returns the newest. */
+  nameGeneration(generation: string): Promise<NewestGeneration | undefined>;
+}
+
+export interface NewestGeneration {
+  readonly generation: string;
+  /** Since a running process last renewed in it, by the durable store's clock. */
+  readonly unusedMs: number;
 }

@@ -1,5 +1,5 @@
 import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
-import type { Lease, Snapshot } from './member-store.js';
+import type { Snapshot, StoredLease } from './member-store.js';
 
 /** When a store read was sent and when its answer arrived, by the observer's monotonic clock. */
 export interface Poll {
@@ -8,7 +8,7 @@ export interface Poll {
 }
 
 interface Track {
-  lease: Lease;
+  lease: StoredLease;
   /** Arrival of the answer that first showed this renewal count. */
   changedMs: number;
   /** Start of the last poll that still showed an earlier count; undefined at first sight. */
@@ -35,6 +35,9 @@ export class Observer {
   #generationMs = 0;
   #storedGenerationAgeMs = 0;
   #last: Poll | undefined;
+  #polls = 0;
+  /** Processes without a lease in this generation, by the number of polls when they were first asked for. */
+  readonly #unseen = new Map<ProcessId, number>();
   #observingSinceMs = 0;
   readonly #gapMs: number;
 
@@ -55,6 +58,7 @@ export class Observer {
       this.#generation = snapshot.generation;
       this.#generationMs = poll.receivedMs;
       this.#tracks.clear();
+      this.#unseen.clear();
     }
     this.#storedGenerationAgeMs = snapshot.generationAgeMs;
     const present = new Set<ProcessId>();
@@ -68,13 +72,15 @@ export class Observer {
     for (const { process, promisedMs } of snapshot.departed) this.#recordDeparture(process, promisedMs, poll);
     this.#forgetOldest();
     this.#last = poll;
+    this.#polls += 1;
     return { newGeneration };
   }
 
-  #recordLease(lease: Lease, poll: Poll): void {
+  #recordLease(lease: StoredLease, poll: Poll): void {
     this.#holds.set(lease.member.process, lease.holds);
     const track = this.#tracks.get(lease.member.process);
     if (track === undefined) {
+      this.#unseen.delete(lease.member.process);
       const changedMs = poll.receivedMs;
       this.#tracks.set(lease.member.process, {
         lease,
@@ -124,19 +130,19 @@ export class Observer {
     return this.#storedGenerationAgeMs;
   }
 
-  leases(): Lease[] {
-    const found: Lease[] = [];
+  leases(): StoredLease[] {
+    const found: StoredLease[] = [];
     for (const track of this.#tracks.values()) if (track.vanishedMs === undefined) found.push(track.lease);
     return found;
   }
 
-  lease(process: ProcessId): Lease | undefined {
+  lease(process: ProcessId): StoredLease | undefined {
     const track = this.#tracks.get(process);
     return track !== undefined && track.vanishedMs === undefined ? track.lease : undefined;
   }
 
   /** The lease as last seen in this generation, even if it has vanished since. */
-  lastLease(process: ProcessId): Lease | undefined {
+  lastLease(process: ProcessId): StoredLease | undefined {
     return this.#tracks.get(process)?.lease;
   }
 
@@ -164,10 +170,28 @@ export class Observer {
     return this.#holds.get(process) ?? viewNumber(0);
   }
 
-  /** Lower bound of the time without a renewal. A process never seen counts as silent since the generation began. */
+  /**
+   * Lower bound of the time without a renewal. A process without a lease in this generation counts as silent since the
+   * generation began; one never seen at all, only once a poll that started after the first question for it does not
+   * show it: it may have just joined.
+   */
   silentMs(process: ProcessId): number {
     if (this.#last === undefined) return 0;
-    return this.#last.startedMs - (this.#tracks.get(process)?.changedMs ?? this.#generationMs);
+    const track = this.#tracks.get(process);
+    if (track !== undefined) return this.#last.startedMs - track.changedMs;
+    const wasSeen = this.#holds.has(process);
+    return wasSeen || this.#isMissed(process) ? this.#last.startedMs - this.#generationMs : 0;
+  }
+
+  #isMissed(process: ProcessId): boolean {
+    const asked = this.#unseen.get(process);
+    if (asked === undefined) {
+      if (this.#unseen.size >= this.#tracksMax) this.#unseen.clear();
+      this.#unseen.set(process, this.#polls);
+      return false;
+    }
+    // The next answer may belong to a poll that had started before the question.
+    return this.#polls >= asked + 2;
   }
 
   /**
@@ -181,11 +205,12 @@ export class Observer {
 
   /**
    * Whether the process cannot be confirming any other at `nowMs`: it renewed after the start of a poll that is more
-   * recent than the time a process waits before it confirms, and had promised nothing then.
+   * recent than the time a process waits before it confirms, and had promised nothing then. A renewal says what was
+   * true when it was sent, so the time until it was executed does not count.
    */
   isFree(process: ProcessId, nowMs: number, awayMs: number): boolean {
     const track = this.#tracks.get(process);
     if (track?.earlierMs === undefined || track.vanishedMs !== undefined) return false;
-    return track.lease.promisedMs === 0 && nowMs < track.earlierMs + awayMs;
+    return track.lease.promisedMs === 0 && nowMs < track.earlierMs + awayMs - track.lease.lateMs;
   }
 }

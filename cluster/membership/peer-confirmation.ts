@@ -17,29 +17,39 @@ export interface ConfirmationParts {
  * Whether this process may go on for one lease without the member store (protocol 2.5): most workers of its view
  * promise not to change it, and no newer number was seized to change it without them. If the durable store is
  * unreachable too, that number is unknown and all workers must promise: then no process is left that could have
- * seized one. The caller counts the lease from before this call.
+ * seized one. Nor does it go on once another generation of the store than its own was named: those that renew there may
+ * start from an older view and know nothing of these workers. The caller counts the lease from before this call.
  */
-export function confirmedByPeers(parts: ConfirmationParts, view: View): Promise<boolean> {
+export function confirmedByPeers(
+  parts: ConfirmationParts,
+  view: View,
+  generation: string | undefined,
+): Promise<boolean> {
   const { self, numbers, time, config } = parts;
   const workers = view.members.length;
   const peers = view.members.filter((member) => member.process !== self.process);
   return new Promise((resolve) => {
     let promises = workers - peers.length;
     let unseized = false;
+    let outdated = true;
     let outstanding = peers.length + 1;
     const settle = (): void => {
       outstanding -= 1;
-      const enough = promises === workers || (unseized && promises * 2 > workers);
+      const enough = !outdated && (promises === workers || (unseized && promises * 2 > workers));
       if (enough || outstanding === 0) resolve(enough);
     };
-    const seized = answerWithin(time, config.probeTimeoutMs, 'the seized view number', numbers.seized());
-    seized.then(
-      (number) => {
+    const asking = Promise.all([numbers.seized(), numbers.newestGeneration(undefined)]);
+    answerWithin(time, config.probeTimeoutMs, 'the seized view number', asking).then(
+      ([number, newest]) => {
         unseized = number <= view.number;
+        outdated = newest !== undefined && newest.generation !== generation;
         settle();
       },
-      // An unknown number counts as seized; only the promises of all workers outweigh it.
-      settle,
+      () => {
+        // An unknown number counts as seized; only the promises of all workers outweigh it.
+        outdated = false;
+        settle();
+      },
     );
     for (const peer of peers) {
       promiseOf(parts, view, peer).then((promised) => {

@@ -24,6 +24,7 @@ export type MembershipEvent =
   | { readonly event: 'opposed'; readonly by: readonly ProcessId[] }
   | { readonly event: 'seized'; readonly number: ViewNumber }
   | { readonly event: 'void_view'; readonly number: ViewNumber }
+  | { readonly event: 'outdated_store'; readonly generation: string }
   | { readonly event: 'new_generation'; readonly generation: string };
 
 export interface MembershipParts {
@@ -45,6 +46,8 @@ export interface Perspective extends MembershipParts {
   readonly gone: GoneProcesses;
   /** The view that this process follows. */
   view(): View;
+  /** The newest view known here that named the process. */
+  lastViewWith(process: ProcessId): View | undefined;
   /** The view in the store, as last read. */
   storeView(): View | undefined;
   /**

@@ -36,6 +36,10 @@ export class Quorum {
     if (this.#views.length > this.#viewsMax) this.#views.shift();
   }
 
+  lastWith(process: ProcessId): View | undefined {
+    return this.#views.findLast(({ members }) => members.some((member) => member.process === process));
+  }
+
   opposition(electors: Electors, seized: ViewNumber): Opposition {
     const unknown = new Set<ProcessId>();
     for (const view of this.#views) {

@@ -229,11 +229,14 @@ export class Removal {
   }
 
   /**
-   * Peers that joined later would have to wait again to know this. The first two members notify them, in case one of
-   * the two is the next to die.
+   * Peers that joined later would have to wait again to know this. The first two members that shared a view with the
+   * process notify them, two in case one is the next to die: the first two of all may have joined later themselves.
    */
   surelyGone(process: ProcessId): void {
-    const notifiers = this.#context.view().members.slice(0, 2);
+    const { members } = this.#context.view();
+    const shared = new Set(this.#context.lastViewWith(process)?.members.map((member) => member.process));
+    const knowing = members.filter((member) => shared.has(member.process));
+    const notifiers = (knowing.length > 0 ? knowing : members).slice(0, 2);
     if (notifiers.some((member) => member.process === this.#context.self.process)) this.#notifyGone(process);
   }
 

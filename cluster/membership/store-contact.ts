@@ -1,11 +1,13 @@
 import type { ClusterConfig } from '../config.js';
 import type { Time } from '../time/time.js';
 import { answerWithin } from '../time/within.js';
+import { ClusterError } from '../errors.js';
+import { GenerationCheck, type GenerationHost } from './generation-check.js';
 import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
-import type { Lease, MemberStore, Snapshot } from './member-store.js';
+import type { Lease, MemberStore, Snapshot, ViewNumbers } from './member-store.js';
 import type { View } from './membership.js';
 
-export interface ContactHost {
+export interface ContactHost extends GenerationHost {
   /** The content of the next renewal. */
   lease(renewals: number): Lease;
   renewed(start: Instant): void;
@@ -13,6 +15,8 @@ export interface ContactHost {
   observe(snapshot: Snapshot, start: Instant): void;
   failed(error: unknown): void;
   back(awayMs: number): void;
+  /** The member store is an old one, which the cluster no longer uses. */
+  outdated(generation: string): void;
   isOver(): boolean;
 }
 
@@ -29,7 +33,7 @@ export function tickMs(config: ClusterConfig, isUrgent: boolean): number {
 
 /**
  * Talks to the member store: renews, polls, follows hints. At most one renewal and one poll run at a time. An answer
- * after its time-out is dropped, because a newer answer may have arrived before it.
+ * after its time-out is dropped, because a newer answer may have arrived before it; so is one of an outdated store.
  */
 export class StoreContact {
   readonly #store: MemberStore;
@@ -37,6 +41,7 @@ export class StoreContact {
   readonly #config: ClusterConfig;
   readonly #host: ContactHost;
   readonly #age: LeaseClock;
+  readonly #generations: GenerationCheck;
   #unsubscribe: (() => void) | undefined;
   #renewals = 0;
   #knownGeneration: string | undefined;
@@ -46,19 +51,32 @@ export class StoreContact {
   #polling: Promise<boolean> | undefined;
   #hinted = false;
   #failedAtMs: number | undefined;
+  #outdated: string | undefined;
   lastError: unknown;
 
-  constructor(store: MemberStore, time: Time, config: ClusterConfig, host: ContactHost) {
+  constructor(
+    store: MemberStore,
+    numbers: ViewNumbers,
+    time: Time,
+    config: ClusterConfig,
+    host: ContactHost,
+  ) {
     this.#store = store;
     this.#time = time;
     this.#config = config;
     this.#host = host;
     this.#age = new LeaseClock(time);
+    this.#generations = new GenerationCheck(numbers, time, config, host);
   }
 
   /** Time since the start of the last renewal that the store confirmed. */
   ageMs(): number {
     return this.#age.ageMs();
+  }
+
+  /** The generation in which renewals count. */
+  get generation(): string | undefined {
+    return this.#generations.counting;
   }
 
   isAway(): boolean {
@@ -93,10 +111,22 @@ export class StoreContact {
     this.#polledAtMs = start.monotonicMs;
     this.#renewals += 1;
     try {
-      const renewal = this.#store.renew(this.#host.lease(this.#renewals), this.#knownGeneration);
+      const newest = this.#generations.newest();
+      const renewal = this.#store.renew(
+        this.#host.lease(this.#renewals),
+        this.#knownGeneration,
+        this.#generations.abandoned,
+      );
       const answer = await this.#bounded('renewing the lease', renewal);
       if (this.#host.isOver()) return;
-      if (answer.renewed) this.#renewed(start, answer.generation);
+      const verdict = await this.#generations.judge(answer.generation, newest);
+      if (this.#host.isOver()) return;
+      if (verdict !== 'counts') {
+        this.#dropped(answer.generation, verdict);
+        return;
+      }
+      if (answer.late) this.#renewAtMs = start.monotonicMs;
+      else if (answer.renewed) this.#renewed(start, answer.generation);
       else this.#host.refused();
       if (!this.#host.isOver()) this.#host.observe(answer, start);
     } catch (error) {
@@ -143,12 +173,30 @@ export class StoreContact {
     try {
       const snapshot = await this.#bounded('reading the members', this.#store.snapshot());
       if (this.#host.isOver()) return false;
+      // What a process sees counts no longer than its renewals do.
+      if (this.isAway() || !this.#generations.isCounting(snapshot.generation)) {
+        this.#renewAtMs = start.monotonicMs;
+        return false;
+      }
       this.#host.observe(snapshot, start);
       return true;
     } catch (error) {
       this.#failed(error);
       return false;
     }
+  }
+
+  #dropped(generation: string, verdict: 'outdated' | 'unknown'): void {
+    const reason =
+      verdict === 'outdated'
+        ? 'the cluster uses another Redis now; check that the address leads to the current master'
+        : 'the durable store cannot tell whether this Redis is the current one, and too few workers renew in it';
+    this.#failed(new ClusterError('membership_unavailable', reason));
+    if (verdict === 'unknown') return;
+    if (this.#outdated !== generation) this.#host.outdated(generation);
+    this.#outdated = generation;
+    // Finds the promoted replica, if the address names sentinels or a cluster.
+    this.#store.reconnect();
   }
 
   #onHint(): void {

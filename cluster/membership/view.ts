@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { viewNumber, type ViewNumber } from '../ids/ids.js';
+import { viewNumber, type ProcessId, type ViewNumber } from '../ids/ids.js';
 import type { Member, View, ViewName } from './membership.js';
 
 /** Workers only, sorted by process id, hashed over the ids alone (protocol 2.1, 2.6). */
@@ -18,4 +18,8 @@ export const emptyView: View = makeView(viewNumber(0), []);
 
 export function sameView(one: ViewName, other: ViewName): boolean {
   return one.number === other.number && one.hash === other.hash;
+}
+
+export function includes(view: View, process: ProcessId): boolean {
+  return view.members.some((member) => member.process === process);
 }

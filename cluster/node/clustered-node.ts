@@ -70,7 +70,13 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
   const { cluster, secret, host, port } = options;
   const config = clusterConfig(options.config);
   const self = options.process ?? freshProcessId(options.name ?? 'node');
-  const store = await openRedisMembers({ url: options.redisUrl, cluster, config, random: systemRandom });
+  const store = await openRedisMembers({
+    url: options.redisUrl,
+    cluster,
+    config,
+    random: systemRandom,
+    time: systemTime,
+  });
   const numbers = new PostgresNumbers({
     databaseUrl: options.databaseUrl,
     ...(options.databaseRole === undefined ? {} : { role: options.databaseRole }),

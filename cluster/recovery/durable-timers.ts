@@ -48,6 +48,7 @@ export class DurableTimers {
   #refresh: Timer | undefined;
   #unsubscribe: (() => void) | undefined;
   #stopped = false;
+  #firing = 0;
   #reading = false;
   failures = 0;
   fired = 0;
@@ -133,7 +134,8 @@ export class DurableTimers {
     this.#timer?.cancel();
     this.#timer = undefined;
     const next = this.#heap.peek();
-    if (next === undefined || this.#stopped) return;
+    // The next firing that ends arms again.
+    if (next === undefined || this.#stopped || this.#firing >= this.#config.timerConcurrency) return;
     const delayMs = Math.max(0, next.atMs - this.#time.monotonicMs());
     this.#timer = this.#time.after(delayMs, () => this.#due());
   }
@@ -142,7 +144,7 @@ export class DurableTimers {
     const nowMs = this.#time.monotonicMs();
     for (
       let next = this.#heap.peek();
-      next !== undefined && next.atMs <= nowMs + 1;
+      next !== undefined && next.atMs <= nowMs + 1 && this.#firing < this.#config.timerConcurrency;
       next = this.#heap.peek()
     ) {
       this.#heap.pop();
@@ -156,6 +158,7 @@ export class DurableTimers {
   }
 
   async #fire(entry: Entry): Promise<void> {
+    this.#firing += 1;
     try {
       const retryInMs = await this.#source.fire(entry.id);
       if (retryInMs === undefined) this.fired += 1;
@@ -163,6 +166,9 @@ export class DurableTimers {
     } catch (error) {
       this.#fail('fire', error);
       this.armed({ id: entry.id, slot: entry.slot, dueInMs: this.#config.recoveryRetryMs });
+    } finally {
+      this.#firing -= 1;
+      this.#arm();
     }
   }
 

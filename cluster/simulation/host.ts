@@ -22,6 +22,7 @@ export class SimulatedHost {
   /** Total time that its machine was paused: the monotonic clock stood still, the wall clock went on. */
   #pausedMs = 0;
   #pausedSinceMs: number | undefined;
+  #stopsWallClock = false;
 
   constructor(
     world: VirtualTime,
@@ -71,18 +72,21 @@ export class SimulatedHost {
     if (this.#state === 'running') this.#state = 'frozen';
   }
 
-  /** Freezes the whole machine, not only the process. */
-  pause(): void {
+  /** Freezes the whole machine, not only the process. `stopsWallClock`: it resumes with the time of the pause. */
+  pause(stopsWallClock = false): void {
     if (this.#state !== 'running') return;
     this.#state = 'frozen';
     this.#pausedSinceMs = this.#world.monotonicMs();
+    this.#stopsWallClock = stopsWallClock;
   }
 
   thaw(): void {
     if (this.#state !== 'frozen') return;
     this.#state = 'running';
     if (this.#pausedSinceMs !== undefined) {
-      this.#pausedMs += this.#world.monotonicMs() - this.#pausedSinceMs;
+      const pausedMs = this.#world.monotonicMs() - this.#pausedSinceMs;
+      this.#pausedMs += pausedMs;
+      if (this.#stopsWallClock) this.#wallOffsetMs -= pausedMs;
       this.#pausedSinceMs = undefined;
     }
     for (const queue of [this.#data, this.#timers]) {

@@ -12,8 +12,9 @@
  * is atomic; operations that are not atomic in the real system (a transaction, an activation) are several steps.
  *
  * Broken variants, enabled with -D of spin: NO_FENCE, NO_LOCK, ONE_STATEMENT, LEASE_EARLY, IGNORE_BUSY,
- * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK, RENUMBER_FROM_REDIS.
- * Bounds: KILLS, CUTS, FLUSHES, JOINS, LEAVES, VIEWS, EPOCHS, COMMITS.
+ * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK, RENUMBER_FROM_REDIS,
+ * LATE_RENEWAL.
+ * Bounds: KILLS, CUTS, FLUSHES, FLIGHTS, LEAVES, VIEWS, EPOCHS, COMMITS.
  */
 
 #ifndef KILLS
@@ -24,6 +25,9 @@
 #endif
 #ifndef FLUSHES
 #define FLUSHES 1
+#endif
+#ifndef FLIGHTS
+#define FLIGHTS 0               /* renewals that Redis executes at any later moment, and whose answers are lost */
 #endif
 #ifndef LEAVES
 #define LEAVES 1
@@ -102,7 +106,10 @@ byte loaded[N];                 /* revision that the activation has loaded */
 byte left[N];                   /* ticks until the turn's deadline, as its node counts */
 byte lastEffect;
 
-byte kills, cuts, flushes, leaves;
+byte flying;                    /* a renewal in flight: 1 + its sender, which had promised nothing */
+byte mistaken;                  /* processes that look free because of a renewal that was in flight */
+
+byte kills, cuts, flushes, flights, leaves;
 hidden byte i, m, votes, size, w;
 
 /* Placement: the first member of 2, 0, 1, so that both a join and a leave move the actor. */
@@ -132,6 +139,7 @@ inline possible(set) {
       :: !in(up, i) && unbound(i) -> skip              /* its port refuses, and its promises have expired */
       :: in(up, i) && in(word, i) && unbound(i) -> skip /* it left a departure record */
       :: in(up, i) && in(joined & ~out, i) && away[i] < AWAY && unbound(i) -> skip /* renewed recently, and bound by no promise */
+      :: in(up, i) && in(mistaken, i) -> skip
       :: else -> votes++
       fi
     :: else -> skip
@@ -247,6 +255,13 @@ proctype node(byte n) {
         :: else -> learn(n)
         fi
       fi
+    }
+
+  /* A renewal leaves, and its answer is lost. To bound the search: only while Redis does not answer its sender, and
+     only if it says that the sender is free, for any other only makes the others wait. */
+  :: d_step {
+      runs(n) && in(joined, n) && !in(reach, n) && unbound(n) && flying == 0 && flights < FLIGHTS ->
+      flights++; flying = n + 1
     }
 
   /* Confirm: Redis does not answer, most workers of the view promise to wait, and no newer number was seized. */
@@ -471,6 +486,10 @@ active proctype world() {
         if :: promised[k] > 0 -> promised[k]-- :: else -> skip fi;
         if :: left[k] > 0 -> left[k]-- :: else -> skip fi
       }
+      mistaken = 0;
+#ifndef LATE_RENEWAL
+      flying = 0;                             /* its sender has given up: Redis refuses it from now on */
+#endif
       if :: window > 0 -> window-- :: else -> skip fi;
       if :: busyLeft > 0 -> busyLeft-- :: else -> skip fi;
       if :: seizing > 0 -> seizing-- :: else -> skip fi;
@@ -498,6 +517,15 @@ active proctype world() {
       :: !in(reach, 1) -> reach = reach | 2
       :: !in(reach, 2) -> reach = reach | 4
       fi
+    }
+  :: d_step {                                 /* Redis executes the renewal in flight */
+      flying > 0 ->
+      k = flying - 1;
+      if
+      :: in(marked, k) && !in(leased, k) -> skip
+      :: else -> marked = marked | bit(k); leased = leased | bit(k); quiet[k] = 0; mistaken = mistaken | bit(k)
+      fi;
+      flying = 0; k = 0
     }
   :: d_step {
       flushes < FLUSHES ->

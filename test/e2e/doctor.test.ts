@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
 import { startMailServer } from '../support/servers/mail-server.js';
 import { oidcAudience, startOidcIssuer } from '../support/servers/oidc-issuer.js';
+import { PrivateRedis } from '../support/servers/redis.js';
 import { runProgram } from '../support/servers/program.js';
 
 async function doctor(t: ExecutionContext, environment: Readonly<Record<string, string>>) {
@@ -41,4 +43,19 @@ test('the doctor is content with outside services that answer', async (t) => {
   t.regex(says, /ok +outside issuer: /);
   t.regex(says, /ok +models: keys for openai/);
   t.false(says.includes('sk-planted'));
+});
+
+test('the doctor requires that a Redis with replicas refuses writes that no replica receives', async (t) => {
+  const master = await PrivateRedis.start();
+  t.teardown(() => master.stop());
+  const replica = await PrivateRedis.start({ replicaOf: master });
+  t.teardown(() => replica.stop());
+  const isFollowed = async (): Promise<boolean> =>
+    (await master.command((redis) => redis.info('replication'))).includes('connected_slaves:1');
+  await eventually(isFollowed, { timeoutMs: 20_000, what: 'the replica follows' });
+  const before = await doctor(t, { REDIS_URL: master.url });
+  t.is(before.code, 1);
+  t.regex(before.says, /WRONG +Redis: min-replicas-to-write is 0/);
+  await master.command((redis) => redis.config('SET', 'min-replicas-to-write', '1'));
+  t.regex((await doctor(t, { REDIS_URL: master.url })).says, /ok +Redis: /);
 });

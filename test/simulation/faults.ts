@@ -3,7 +3,8 @@ import type { SeededRandom } from '../../cluster/simulation/virtual-time.js';
 /** One fault. Plain values, so that a failing schedule can be printed and stored. */
 export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill' | 'vanish' | 'drain' | 'lease_removed'; readonly node: number }
-  | { readonly kind: 'freeze' | 'pause'; readonly node: number; readonly forMs: number }
+  /** `suspend`: the machine pauses, and both of its clocks go on from where they stood. */
+  | { readonly kind: 'freeze' | 'pause' | 'suspend'; readonly node: number; readonly forMs: number }
   | {
       readonly kind: 'cut' | 'cut_one_way';
       readonly node: number;
@@ -11,10 +12,14 @@ export type Fault = { readonly atMs: number } & (
       readonly forMs: number;
     }
   | { readonly kind: 'members_away' | 'store_away'; readonly node: number | 'all'; readonly forMs: number }
+  /** Its steps are executed so much later, as behind a proxy that resends them; nothing tells it. */
+  | { readonly kind: 'members_late'; readonly node: number; readonly forMs: number; readonly lateMs: number }
   | { readonly kind: 'slow_store'; readonly node: number; readonly forMs: number; readonly delayMs: number }
   | { readonly kind: 'unknown_commits' | 'slow_network'; readonly forMs: number }
   | { readonly kind: 'members_flushed' }
   | { readonly kind: 'members_failover'; readonly lagMs: number }
+  /** A replica is promoted; these nodes keep the old master, which still accepts writes. */
+  | { readonly kind: 'members_split'; readonly nodes: readonly number[]; readonly forMs: number }
   /** With a lag the replica lacks the latest commits; without one, replication is synchronous. */
   | { readonly kind: 'store_failover'; readonly lagMs: number }
   | { readonly kind: 'poison' }
@@ -47,7 +52,7 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
   const other = (node + random.between(1, nodes - 1)) % nodes;
   const forMs = random.chance(0.5) ? random.between(50, 2_000) : random.between(2_000, 9_000);
   const some = random.chance(0.5) ? node : ('all' as const);
-  switch (random.between(0, 18)) {
+  switch (random.between(0, 21)) {
     case 0:
     case 1:
       return { atMs, kind: 'kill', node };
@@ -81,10 +86,26 @@ function drawFault(random: SeededRandom, nodes: number, atMs: number): Fault {
     case 16:
       return { atMs, kind: 'store_failover', lagMs: random.chance(0.5) ? 0 : random.between(100, 2_000) };
     case 17:
+      return { atMs, kind: 'members_split', nodes: drawSome(random, nodes), forMs: splitMs(random) };
+    case 18:
+      return { atMs, kind: 'suspend', node, forMs: random.between(5_000, 12_000) };
+    case 19:
+      return { atMs, kind: 'members_late', node, forMs, lateMs: random.between(100, 5_000) };
+    case 20:
       return { atMs, kind: 'poison' };
     default:
       return { atMs, kind: 'wall_clock', node, offsetMs: random.between(-20_000, 20_000) };
   }
+}
+
+function drawSome(random: SeededRandom, nodes: number): number[] {
+  const some = Array.from({ length: nodes }, (_, node) => node).filter(() => random.chance(0.4));
+  return some.length === 0 ? [random.between(0, nodes - 1)] : some;
+}
+
+/** Long enough for each side to take the other for dead and to act. */
+function splitMs(random: SeededRandom): number {
+  return random.between(1_000, 15_000);
 }
 
 /** How long no store accepts statements while the replica takes over. */

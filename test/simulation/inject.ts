@@ -1,4 +1,5 @@
 import { failoverMs, type Fault } from './faults.js';
+import { processId } from '../../cluster/ids/ids.js';
 import type { World } from './world.js';
 
 /** Starts one fault now and schedules its end. */
@@ -23,6 +24,16 @@ export function inject(world: World, fault: Fault): void {
       if (fault.kind === 'pause') host?.pause();
       else host?.freeze();
       later(fault.forMs, () => host?.thaw());
+      break;
+    }
+    case 'suspend': {
+      const host = hostAt(fault.node);
+      if (host !== undefined) world.ownership.excuse(processId(host.name));
+      host?.pause(true);
+      later(fault.forMs, () => {
+        host?.thaw();
+        if (host !== undefined) world.effects.resumed(host.name);
+      });
       break;
     }
     case 'cut':
@@ -71,13 +82,18 @@ export function inject(world: World, fault: Fault): void {
       world.poison();
       break;
     case 'members_flushed':
-      world.members.flush();
+      world.members.current.flush();
       break;
-    case 'members_failover': {
-      const restore = world.members.copy();
-      later(fault.lagMs, restore);
+    case 'members_failover':
+      later(fault.lagMs, world.members.lag());
       break;
-    }
+    case 'members_late':
+      world.membersLateMs.set(fault.node, fault.lateMs);
+      later(fault.forMs, () => world.membersLateMs.delete(fault.node));
+      break;
+    case 'members_split':
+      later(fault.forMs, world.members.split(fault.nodes));
+      break;
     case 'wall_clock':
       hostAt(fault.node)?.setWallOffset(fault.offsetMs);
       break;

@@ -2,6 +2,10 @@
 export type Plant =
   | 'no_fence'
   | 'lease_taken_early'
+  /** Renewals count at any master of Redis. */
+  | 'outdated_store_counts'
+  /** The member store executes steps that are late, and its leases do not say so. */
+  | 'late_steps_count'
   | 'ack_before_commit'
   /** The fence compares only the epoch. */
   | 'epoch_alone'

@@ -68,6 +68,36 @@ export const regressions: readonly {
     cause: 'the turn of a departed process was waited for after the store had lost all leases',
   },
   {
+    seed: 3_443,
+    faults: [
+      { atMs: 1_264, kind: 'members_failover', lagMs: 2_075 },
+      { atMs: 3_373, kind: 'drain', node: 3 },
+      { atMs: 8_552, kind: 'kill', node: 1 },
+      { atMs: 8_600, kind: 'kill', node: 2 },
+      { atMs: 8_756, kind: 'kill', node: 0 },
+    ],
+    cause:
+      'the members that should have told a new process which others were surely gone had joined after those had died',
+  },
+  {
+    seed: 505,
+    faults: [
+      { atMs: 1_664, kind: 'kill', node: 2 },
+      { atMs: 2_019, kind: 'suspend', node: 0, forMs: 8_260 },
+    ],
+    cause: 'a process that had joined since the last poll counted as silent since the generation began',
+  },
+  {
+    seed: 831,
+    faults: [
+      { atMs: 7_183, kind: 'members_split', nodes: [0, 1], forMs: 12_816 },
+      { atMs: 8_122, kind: 'freeze', node: 2, forMs: 8_054 },
+      { atMs: 8_192, kind: 'freeze', node: 0, forMs: 8_054 },
+      { atMs: 8_495, kind: 'kill', node: 1 },
+    ],
+    cause: 'a generation that nobody could use any more was replaced too late',
+  },
+  {
     seed: 591,
     faults: [
       { atMs: 307, kind: 'vanish', node: 0 },

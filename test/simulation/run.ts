@@ -27,6 +27,8 @@ export interface Verdict {
   readonly calls: number;
   readonly answered: number;
   readonly effects: number;
+  /** Those of a process whose clocks had both stood still, after its successor's. */
+  readonly overlapping: number;
   /** Streams read to the end, rows of work finished, timers fired, grants given. */
   readonly streams: number;
   readonly finished: number;
@@ -78,6 +80,7 @@ export async function run(options: RunOptions): Promise<Verdict> {
     calls: calls.length,
     answered: calls.filter((call) => call.outcome === 'answered').length,
     effects: world.effects.count,
+    overlapping: world.effects.overlapping,
     streams: load.streamsRead,
     finished: world.rows.finished,
     fired: world.rows.fired,

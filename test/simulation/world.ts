@@ -1,5 +1,4 @@
 import { clusterConfig, type ClusterConfig } from '../../cluster/config.js';
-import { ClusterError } from '../../cluster/errors.js';
 import type {
   CounterLoad,
   CounterResult,
@@ -17,15 +16,18 @@ import { DurableTimers } from '../../cluster/recovery/durable-timers.js';
 import { Recovery } from '../../cluster/recovery/recovery.js';
 import { MemoryFenceStore, type StoreFaults } from '../../cluster/simulation/fence-store.js';
 import { SimulatedHost } from '../../cluster/simulation/host.js';
-import { MemoryMembers, MemoryNumbers, type Transit } from '../../cluster/simulation/member-store.js';
+import { MemoryNumbers } from '../../cluster/simulation/member-store.js';
 import { SimulatedNetwork } from '../../cluster/simulation/network.js';
 import { sharedRings } from '../../cluster/simulation/shared-rings.js';
 import { SeededRandom, VirtualTime } from '../../cluster/simulation/virtual-time.js';
 import { ledger, ledgerText, worker } from './actors.js';
 import { CheckedEffects, CheckedTables } from './checkers.js';
 import { DurableRows, type WorkRow } from './durable-rows.js';
+import { transitOf } from './transit.js';
+import { CheckedOwnership } from './ownership.js';
 import { CheckedGrants, grants } from './grants.js';
 import type { Guest } from './guest.js';
+import { MemberServers, uncompared } from './member-servers.js';
 import type { Plant } from './plants.js';
 import type { SimulatedProcess } from './simulated-process.js';
 import { CheckedInstances, visitors } from './volatile-actors.js';
@@ -41,13 +43,14 @@ export class World {
   readonly time = new VirtualTime();
   readonly random: SeededRandom;
   readonly network: SimulatedNetwork;
-  readonly members: MemoryMembers;
-  readonly numbers = new MemoryNumbers();
+  readonly members: MemberServers;
+  readonly numbers = new MemoryNumbers(this.time);
   readonly violations: string[] = [];
   readonly tables = new CheckedTables(this.violations, () => this.time.monotonicMs());
-  readonly effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
   readonly instances = new CheckedInstances(this.violations);
   readonly grants = new CheckedGrants(this.violations, grantsBound);
+  readonly effects: CheckedEffects;
+  readonly ownership: CheckedOwnership;
   readonly rows: DurableRows;
   readonly store: MemoryFenceStore<CounterLoad, CounterState, CounterWrite, CounterResult>;
   readonly config: ClusterConfig;
@@ -55,6 +58,8 @@ export class World {
   /** Places that currently cannot reach the member store or the durable store; -1 means all. */
   readonly membersAway = new Map<number, number>();
   readonly storeAway = new Map<number, number>();
+  /** How long steps from these places to the member store are on their way. */
+  readonly membersLateMs = new Map<number, number>();
   /** Delay of statements from these places; the store still runs them. */
   readonly storeDelayMs = new Map<number, number>();
   unknownCommits = 0;
@@ -84,10 +89,10 @@ export class World {
     edges = 0,
     guest?: (world: World) => Guest,
   ) {
+    this.#plants = new Set(plants);
     this.random = new SeededRandom(seed);
     this.network = new SimulatedNetwork(this.time, this.random);
-    this.members = new MemoryMembers(this.time, this.random);
-    this.#plants = new Set(plants);
+    this.members = new MemberServers(this.time, this.random, this.#plants.has('late_steps_count'));
     this.#workers = workers;
     this.config = clusterConfig({
       drainMs: 8_000,
@@ -96,6 +101,12 @@ export class World {
       recoverySweepMs: 6_000,
       ...(this.#plants.has('answers_forgotten') ? { answerMemoryMs: 1 } : {}),
     });
+    this.effects = new CheckedEffects(this.violations, () => this.time.monotonicMs(), this.config.leaseActMs);
+    this.ownership = new CheckedOwnership(
+      this.violations,
+      () => this.time.monotonicMs(),
+      this.config.leaseActMs,
+    );
     this.store = new MemoryFenceStore(this.tables, this.time, noFaults, {
       isFenced: !this.#plants.has('no_fence'),
       comparesEpochAlone: this.#plants.has('epoch_alone'),
@@ -179,7 +190,8 @@ export class World {
       pid: this.#started,
     };
     const membership = this.#membership(place, host, self);
-    const transit = this.#transit(
+    const transit = transitOf(
+      this,
       host,
       () => !this.isAway(this.storeAway, place),
       () => this.unknownCommits > 0 && this.random.chance(0.5),
@@ -251,7 +263,7 @@ export class World {
   /** Removes the lease of a live process, as peers do whose connections it refused (protocol 2.4). */
   removeLease(place: number): void {
     const process = this.places[place];
-    if (process !== undefined) this.members.takeAway(process.membership.self.process);
+    if (process !== undefined) this.members.current.takeAway(process.membership.self.process);
   }
 
   /** The durable store fails over to a replica; statements in flight get no answer. */
@@ -263,6 +275,7 @@ export class World {
       if (lagMs > 0) {
         for (const restore of restores) restore?.();
         this.effects.forget();
+        this.ownership.forget();
         this.grants.storeForgot = true;
       }
       this.storeAway.set(-1, (this.storeAway.get(-1) ?? 0) + 1);
@@ -314,12 +327,19 @@ export class World {
   }
 
   #membership(place: number, host: SimulatedHost, self: Member): Membership {
-    const members = this.#transit(host, () => !this.isAway(this.membersAway, place));
-    const numbers = this.#transit(host, () => !this.isAway(this.storeAway, place));
+    const members = transitOf(
+      this,
+      host,
+      () => !this.isAway(this.membersAway, place),
+      undefined,
+      () => this.membersLateMs.get(place) ?? 0,
+    );
+    const numbers = transitOf(this, host, () => !this.isAway(this.storeAway, place));
+    const counting = this.numbers.client(numbers);
     const membership = new ClusterMembership({
       self,
-      store: this.members.client(members),
-      numbers: this.numbers.client(numbers),
+      store: this.members.client(place, members, host.time),
+      numbers: this.#plants.has('outdated_store_counts') ? uncompared(counting, this.time) : counting,
       probe: this.network.probe(host),
       time: host.time,
       random: this.random,
@@ -339,32 +359,8 @@ export class World {
       membership.surelyGone = hasLeft;
       membership.whenSurelyGone = () => Promise.resolve();
     }
+    this.ownership.watch(host, membership);
     return membership;
-  }
-
-  /** `loses`: the step is made, but its answer is lost. */
-  #transit(host: SimulatedHost, reaches: () => boolean, loses = (): boolean => false): Transit {
-    return (step) =>
-      new Promise((resolve, reject) => {
-        const fail = (): void => {
-          this.time.after(this.network.delayMs(), () =>
-            host.deliver(() =>
-              reject(new ClusterError('membership_unavailable', 'the store is unreachable')),
-            ),
-          );
-        };
-        this.time.after(this.network.delayMs(), () => {
-          if (!reaches()) {
-            fail();
-            return;
-          }
-          const value = step();
-          this.time.after(this.network.delayMs(), () => {
-            if (reaches() && !loses()) host.deliver(() => resolve(value));
-            else fail();
-          });
-        });
-      });
   }
 
   #faultsAt(place: number): StoreFaults {

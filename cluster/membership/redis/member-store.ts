@@ -1,6 +1,6 @@
 import type { ClusterConfig } from '../../config.js';
 import { ClusterError } from '../../errors.js';
-import type { Random } from '../../time/time.js';
+import type { Random, Time } from '../../time/time.js';
 import type {
   Departed,
   Lease,
@@ -12,6 +12,7 @@ import type {
   Snapshot,
 } from '../member-store.js';
 import type { View } from '../membership.js';
+import { StoreClock } from '../store-clock.js';
 import { connectRedis, whenReady, type RedisConnection } from './connection.js';
 import { leaseText, parseSnapshot, viewText } from './record.js';
 import { Script } from './scripts.js';
@@ -22,13 +23,14 @@ export interface RedisMembersOptions {
   readonly cluster: string;
   readonly config: ClusterConfig;
   readonly random: Random;
+  readonly time: Time;
   /** A lost connection is not an error of its own: the next command fails. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** Longer than any view names a process that has left. */
 const departedKeptMs = 600_000;
-const removalOutcomes = ['removed', 'refuted', 'more_votes', 'too_early'] as const;
+const removalOutcomes = ['removed', 'refuted', 'more_votes', 'too_early', 'late'] as const;
 
 /**
  * Three connections: other commands must not delay a renewal, and a subscribed connection can send no other command.
@@ -64,6 +66,10 @@ class RedisMemberStore implements MemberStore {
   readonly #others: RedisConnection;
   readonly #hints: RedisConnection;
   readonly #listeners = new Set<() => void>();
+  readonly #lateMaxMs: number;
+  /** One for each connection: during a failover they may reach two servers. */
+  readonly #leasesClock: StoreClock;
+  readonly #othersClock: StoreClock;
   readonly #members: string;
   readonly #votes: string;
   readonly #channel: string;
@@ -74,12 +80,15 @@ class RedisMemberStore implements MemberStore {
   readonly #release = new Script('release');
 
   constructor(
-    { cluster, random }: RedisMembersOptions,
+    { cluster, random, time, config }: RedisMembersOptions,
     leases: RedisConnection,
     others: RedisConnection,
     hints: RedisConnection,
   ) {
     this.#random = random;
+    this.#lateMaxMs = config.memberStoreTimeoutMs;
+    this.#leasesClock = new StoreClock(time);
+    this.#othersClock = new StoreClock(time);
     this.#leases = leases;
     this.#others = others;
     this.#hints = hints;
@@ -96,7 +105,8 @@ class RedisMemberStore implements MemberStore {
     await this.#hints.subscribe(this.#channel);
   }
 
-  async renew(lease: Lease, knownGeneration: string | undefined): Promise<Renewal> {
+  async renew(lease: Lease, knownGeneration: string | undefined, replaced?: string): Promise<Renewal> {
+    if (!this.#leasesClock.isSet) await this.#read(this.#leases, this.#leasesClock);
     const answer = await this.#renew.run(
       this.#leases,
       [this.#members],
@@ -107,31 +117,50 @@ class RedisMemberStore implements MemberStore {
         knownGeneration ?? '',
         this.#random.id(),
         this.#channel,
+        this.#leasesClock.nowMs(),
+        this.#lateMaxMs,
+        replaced ?? '',
       ],
     );
     if (!Array.isArray(answer)) throw unexpected('renew');
-    return { renewed: answer[0] === 1, ...parseSnapshot(answer.slice(1)) };
+    this.#leasesClock.saw(Number(answer[1]));
+    return { renewed: answer[0] === 1, late: answer[0] === 2, ...parseSnapshot(answer.slice(2)) };
   }
 
-  async snapshot(): Promise<Snapshot> {
-    return parseSnapshot(await this.#snapshot.run(this.#others, [this.#members], [this.#random.id()]));
+  snapshot(): Promise<Snapshot> {
+    return this.#read(this.#others, this.#othersClock);
+  }
+
+  async #read(connection: RedisConnection, clock: StoreClock): Promise<Snapshot> {
+    const answer = await this.#snapshot.run(connection, [this.#members], [this.#random.id()]);
+    if (!Array.isArray(answer)) throw unexpected('snapshot');
+    clock.saw(Number(answer[0]));
+    return parseSnapshot(answer.slice(1));
   }
 
   async publish(view: View, { generation, follows }: Publication): Promise<boolean> {
     const base =
       follows === undefined ? '' : follows.number === 0 ? 'none' : `${follows.number} ${follows.hash}`;
-    const values = [generation, viewText(view), base, this.#channel];
-    return (await this.#publish.run(this.#others, [this.#members], values)) === 1;
+    if (!this.#othersClock.isSet) await this.snapshot();
+    const sentMs = this.#othersClock.nowMs();
+    const values = [generation, viewText(view), base, this.#channel, sentMs, this.#lateMaxMs];
+    const answer = await this.#publish.run(this.#others, [this.#members], values);
+    if (!Array.isArray(answer)) throw unexpected('publish');
+    this.#othersClock.saw(Number(answer[1]));
+    return answer[0] === 1;
   }
 
   async remove(request: RemovalRequest): Promise<RemovalOutcome> {
     const { generation, process, renewals, voter, votesNeeded, voteMs, silenceMs } = request;
+    if (!this.#othersClock.isSet) await this.snapshot();
+    const sent = [this.#othersClock.nowMs(), this.#lateMaxMs];
     const answer = await this.#remove.run(
       this.#others,
       [this.#members, this.#votes],
-      [generation, process, renewals, voter, votesNeeded, voteMs, silenceMs, this.#channel],
+      [generation, process, renewals, voter, votesNeeded, voteMs, silenceMs, this.#channel, ...sent],
     );
     if (!Array.isArray(answer)) throw unexpected('remove');
+    this.#othersClock.saw(Number(answer[2]));
     const outcome = removalOutcomes.find((one) => one === answer[0]);
     if (outcome === undefined) throw unexpected('remove');
     return { outcome, silentMs: Number(answer[1]) };
@@ -145,6 +174,10 @@ class RedisMemberStore implements MemberStore {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  reconnect(): void {
+    for (const connection of [this.#leases, this.#others, this.#hints]) connection.disconnect(true);
   }
 
   close(): Promise<void> {

@@ -1,10 +1,10 @@
 import { ClusterError } from '../../errors.js';
 import { processId, viewNumber } from '../../ids/ids.js';
-import type { Departed, Lease, Snapshot } from '../member-store.js';
+import type { Departed, Lease, Snapshot, StoredLease } from '../member-store.js';
 import type { Member, Role, View } from '../membership.js';
 import { makeView } from '../view.js';
 
-/** The part of a lease record after the renewal count; `renew.lua` reads its first word. */
+/** The part of a lease record after the renewal count and times; `renew.lua` reads its first word. */
 export function leaseText(lease: Lease): string {
   const { leaving, promisedMs, holds, member } = lease;
   return `${leaving ? 1 : 0} ${promisedMs} ${holds} ${JSON.stringify(member)}`;
@@ -14,7 +14,7 @@ export function viewText(view: View): string {
   return `${view.number} ${view.hash} ${JSON.stringify(view.members)}`;
 }
 
-const leasePattern = /^(\d+) \d+ ([01]) (\d+) (\d+) (\{.*\})$/;
+const leasePattern = /^(\d+) \d+ (\d+) ([01]) (\d+) (\d+) (\{.*\})$/;
 const departedPattern = /^(\d+) \d+$/;
 const viewPattern = /^(\d+) ([0-9a-f]+) (\[.*\])$/;
 
@@ -24,7 +24,7 @@ export function parseSnapshot(answer: unknown): Snapshot {
   let generation: string | undefined;
   let generationAgeMs = 0;
   let view: View | undefined;
-  const leases: Lease[] = [];
+  const leases: StoredLease[] = [];
   const departed: Departed[] = [];
   for (let index = 0; index + 1 < answer.length; index += 2) {
     const field: unknown = answer[index];
@@ -47,12 +47,13 @@ function parseAge(text: string): number {
   return Number.isFinite(ageMs) && ageMs > 0 ? ageMs : 0;
 }
 
-function parseLease(text: string): Lease {
-  const [, renewals, leaving, promisedMs, holds, member] = leasePattern.exec(text) ?? [];
+function parseLease(text: string): StoredLease {
+  const [, renewals, lateMs, leaving, promisedMs, holds, member] = leasePattern.exec(text) ?? [];
   if (member === undefined) throw badRecord(`invalid lease: ${text.slice(0, 80)}`);
   return {
     member: parseMember(JSON.parse(member)),
     renewals: Number(renewals),
+    lateMs: Number(lateMs),
     promisedMs: Number(promisedMs),
     holds: viewNumber(Number(holds)),
     leaving: leaving === '1',

@@ -2,7 +2,7 @@
 Releases the lease of the calling process and stores its departure record.
 
 Keys:
-  1  members: hash of `mark`, `mark-made`, `view`, `lease:<process>` and `left:<process>`
+  1  members: hash of `mark`, `mark-made`, `mark-server`, `view`, `lease:<process>` and `left:<process>`
 Arguments:
   1  process id
   2  how long its confirmations of others still bind it, in ms

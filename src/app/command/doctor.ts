@@ -125,13 +125,24 @@ async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
     };
   }
   try {
-    const { version, evictionPolicy } = await examineRedis(redisUrl);
-    if (evictionPolicy === 'noeviction') return { what, state: 'ok', says: `${version} responds` };
-    return {
-      what,
-      state: 'wrong',
-      says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or Redis may evict the records of nodes`,
-    };
+    const { version, evictionPolicy, replicas, needsReplicas } = await examineRedis(redisUrl);
+    if (evictionPolicy !== 'noeviction') {
+      return {
+        what,
+        state: 'wrong',
+        says: `maxmemory-policy is ${evictionPolicy}; set it to noeviction, or Redis may evict the records of nodes`,
+      };
+    }
+    if (replicas > 0 && !needsReplicas) {
+      return {
+        what,
+        state: 'wrong',
+        says:
+          'min-replicas-to-write is 0: after a failover the old master would go on accepting the leases of nodes ' +
+          'that still reach it; set min-replicas-to-write to 1 and min-replicas-max-lag to 3 on all its servers',
+      };
+    }
+    return { what, state: 'ok', says: `${version} responds` };
   } catch (error) {
     return {
       what,

@@ -33,6 +33,11 @@ export function logMembershipEvent(logger: Logger, event: MembershipEvent): void
       );
     case 'void_view':
       return logger.error({ number: event.number }, 'two views have the same number; both are void');
+    case 'outdated_store':
+      return logger.warn(
+        { generation: event.generation },
+        'leases in this Redis do not count: the cluster uses another one now; check that REDIS_URL leads to the current master',
+      );
     case 'new_generation':
       return logger.info(
         { generation: event.generation },

@@ -12,7 +12,12 @@ import type {
   ProbeRequest,
 } from '../../../cluster/membership/peer-probe.js';
 import type { MembershipEvent } from '../../../cluster/membership/perspective.js';
-import { MemoryMembers, MemoryNumbers, type Transit } from '../../../cluster/simulation/member-store.js';
+import {
+  changingStore,
+  MemoryMembers,
+  MemoryNumbers,
+  type Transit,
+} from '../../../cluster/simulation/member-store.js';
 import { SeededRandom, VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 import type { Time, Timer } from '../../../cluster/time/time.js';
 
@@ -64,17 +69,23 @@ export class MemberNode {
   alive = true;
   reachesStore = true;
   reachesNumbers = true;
+  /** How long its steps to the store are on their way, as behind a proxy that resends them. */
+  stepsLateMs = 0;
   fencedAtMs: number | undefined;
 
   constructor(world: MemberWorld, member: Member) {
     this.#world = world;
     this.member = member;
     this.time = new NodeTime(world.time);
-    const transit: Transit = (step) => this.#travel(step, () => this.reachesStore && world.storeUp);
+    const transit: Transit = (step) =>
+      this.#travel(step, () => this.reachesStore && world.storeUp, this.stepsLateMs);
     const numbers: Transit = (step) => this.#travel(step, () => this.reachesNumbers);
     this.membership = new ClusterMembership({
       self: member,
-      store: world.store.client(transit),
+      store: changingStore(
+        () => world.storeOf(this),
+        (members) => members.client(transit, this.time),
+      ),
       numbers: world.numbers.client(numbers),
       probe: world.probeOf(this),
       time: this.time,
@@ -115,10 +126,10 @@ export class MemberNode {
       .join(' ');
   }
 
-  #travel<Result>(step: () => Result, reaches: () => boolean): Promise<Result> {
+  #travel<Result>(step: () => Result, reaches: () => boolean, lateMs = 0): Promise<Result> {
     const { time, random } = this.#world;
     return new Promise((resolve, reject) => {
-      const thereMs = 0.2 + random.fraction();
+      const thereMs = 0.2 + random.fraction() + lateMs;
       time.after(thereMs, () => {
         if (!reaches() || !this.alive) {
           this.time.after(0, () => reject(new ClusterError('membership_unavailable', 'not reachable')));
@@ -138,10 +149,11 @@ export class MemberWorld {
   readonly time = new VirtualTime();
   readonly random: SeededRandom;
   readonly store: MemoryMembers;
-  readonly numbers = new MemoryNumbers();
+  readonly numbers = new MemoryNumbers(this.time);
   readonly config: ClusterConfig;
   readonly nodes: MemberNode[] = [];
   readonly #cuts = new Set<string>();
+  readonly #promoted = new Map<MemberNode, MemoryMembers>();
   storeUp = true;
   /** Whether processes of one host see each other's exit. */
   exitsSeen = false;
@@ -150,6 +162,16 @@ export class MemberWorld {
     this.random = new SeededRandom(seed);
     this.store = new MemoryMembers(this.time, this.random);
     this.config = clusterConfig(changes);
+  }
+
+  /** A replica is promoted, which only these nodes are led to. */
+  promoteReplica(nodes: readonly MemberNode[]): void {
+    const replica = this.store.promoted();
+    for (const node of nodes) this.#promoted.set(node, replica);
+  }
+
+  storeOf(node: MemberNode): MemoryMembers {
+    return this.#promoted.get(node) ?? this.store;
   }
 
   add(name: string, roles: readonly Role[] = ['edge', 'worker']): MemberNode {

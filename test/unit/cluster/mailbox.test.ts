@@ -120,3 +120,40 @@ test('one group alone takes half of a shared bound, and a newcomer still finds r
   bound.give('quiet');
   t.is(bound.total, 0);
 });
+
+test('messages that end while they wait leave memory, though nothing is taken', (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ group: fc.constantFrom('g', 'h', 'i'), control: fc.boolean() }), {
+        maxLength: 60,
+      }),
+      (kept) => {
+        const box = mailbox({ mailboxCountMax: 10_000, mailboxBytesMax: 1e9, controlCountMax: 10_000 });
+        const waiting = kept.map(({ group, control }, index) =>
+          mail(`kept ${index}`, { group, lane: control ? 'control' : 'turn' }),
+        );
+        for (const one of waiting) box.offer(one);
+        for (let index = 0; index < 500; index += 1) {
+          const ending = mail(`ending ${index}`, { group: index % 2 === 0 ? 'g' : 'h' });
+          box.offer(ending);
+          ending.ended = true;
+          box.forget(ending);
+          t.true(box.held <= 2 * kept.length + 17, `${box.held} are held of ${box.waiting} that wait`);
+        }
+        t.is(box.waiting, kept.length);
+        const taken = new Set<string>();
+        for (const lane of ['control', 'turn'] as const) {
+          for (let one = box.take(lane); one !== undefined; one = box.take(lane)) taken.add(one.name);
+        }
+        t.deepEqual([...taken].toSorted(), waiting.map(({ name }) => name).toSorted());
+        t.deepEqual([box.held, box.bytes], [0, 0]);
+        const group = waiting.filter(({ lane, group: of }) => lane === 'turn' && of === 'g');
+        t.deepEqual(
+          [...taken].filter((name) => group.some((one) => one.name === name)),
+          group.map(({ name }) => name),
+        );
+      },
+    ),
+    { numRuns: 20 },
+  );
+});

@@ -1,54 +1,20 @@
 import test from 'ava';
 import { clusterConfig } from '../../../cluster/config.js';
-import { processId, slot, viewNumber } from '../../../cluster/ids/ids.js';
-import { makeView } from '../../../cluster/membership/view.js';
-import { DurableTimers } from '../../../cluster/recovery/durable-timers.js';
+import { slot } from '../../../cluster/ids/ids.js';
 import {
   Recovery,
-  type RecoveryNode,
   type RecoveryQuestion,
   type RecoverySource,
   type UnfinishedWork,
 } from '../../../cluster/recovery/recovery.js';
-import { buildRing, type Ring } from '../../../cluster/ring/ring.js';
+import { SlotNode } from '../../support/builders/recovery-node.js';
 import { SeededRandom, VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 
 const config = clusterConfig();
-const process = processId('me');
 
-class Node implements RecoveryNode {
-  readonly process = process;
-  readonly #listeners = new Set<(ring: Ring, before: Ring) => void>();
-  ring = buildRing(makeView(viewNumber(0), []));
-  acts = true;
-
-  owns(number: ReturnType<typeof slot>): boolean {
-    return this.ring.ownerOf(number)?.process === process;
-  }
-
-  mayAct(): boolean {
-    return this.acts;
-  }
-
-  onRing(listener: (ring: Ring, before: Ring) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  view(...names: string[]): void {
-    const before = this.ring;
-    const members = names.map((name) => ({
-      process: processId(name),
-      address: name,
-      weight: 1,
-      roles: ['worker' as const],
-      host: name,
-      pid: 1,
-    }));
-    this.ring = buildRing(makeView(viewNumber(before.view.number + 1), members));
-    for (const listener of this.#listeners) listener(this.ring, before);
-  }
-}
+const unexpected = (_asked: string, error: unknown): never => {
+  throw error;
+};
 
 interface Row extends UnfinishedWork {
   attempts: number;
@@ -109,7 +75,7 @@ class Rows {
 
 function setUp() {
   const time = new VirtualTime();
-  const node = new Node();
+  const node = new SlotNode();
   const rows = new Rows(time);
   const failed: [RecoveryQuestion, unknown][] = [];
   const recovery = new Recovery<Row>(node, rows, config, time, new SeededRandom(3), (asked, error) => {
@@ -117,10 +83,6 @@ function setUp() {
   });
   return { time, node, rows, recovery, failed };
 }
-
-const unexpected = (_asked: string, error: unknown): never => {
-  throw error;
-};
 
 test('after a cold start no work is taken up until the view is stable', async (t) => {
   const { time, node, rows, recovery } = setUp();
@@ -259,112 +221,4 @@ test('a node that may not act, or was stopped, takes up no work', async (t) => {
   node.acts = true;
   await time.advance(60_000);
   t.deepEqual(rows.runs, []);
-});
-
-test('timers fire once at their time, including newly armed and overdue ones', async (t) => {
-  const time = new VirtualTime();
-  const node = new Node();
-  const rows = new Map([
-    ['soon', 5_000],
-    ['overdue', -1_000],
-    ['far', config.timerHorizonMs * 2],
-  ]);
-  const fired: [string, number][] = [];
-  const timers = new DurableTimers(
-    node,
-    {
-      upcoming: async (slots, horizonMs) =>
-        [...rows]
-          .map(([id, at]) => ({ id, slot: slot(3), dueInMs: at - time.monotonicMs() }))
-          .filter(({ dueInMs, slot: number }) => dueInMs <= horizonMs && slots.has(number)),
-      fire: async (id) => {
-        const at = rows.get(id);
-        if (at === undefined) return undefined;
-        if (at > time.monotonicMs() + 1) return at - time.monotonicMs();
-        rows.delete(id);
-        fired.push([id, Math.round(time.monotonicMs())]);
-        return undefined;
-      },
-    },
-    config,
-    time,
-    unexpected,
-  );
-  node.view('me');
-  timers.start();
-  await time.advance(1_000);
-  rows.set('new', 3_000);
-  timers.armed({ id: 'new', slot: slot(3), dueInMs: 2_000 });
-  rows.set('early', 9_000);
-  timers.armed({ id: 'early', slot: slot(3), dueInMs: 100 });
-  await time.advance(config.timerHorizonMs * 2 + 60_000);
-  t.deepEqual(fired, [
-    ['overdue', 0],
-    ['new', 3_000],
-    ['soon', 5_000],
-    ['early', 9_000],
-    ['far', config.timerHorizonMs * 2],
-  ]);
-  const { count, sumMs } = timers.lateness.read();
-  t.is(count, 6, 'the timer that was armed too early was fired twice');
-  t.true(sumMs >= 1_000 && sumMs < 1_100, `one timer was a second late when it was found: ${sumMs} ms`);
-  timers.stop();
-});
-
-test('a timer of a lost slot is left to the new owner', async (t) => {
-  const time = new VirtualTime();
-  const node = new Node();
-  const fired: string[] = [];
-  const timers = new DurableTimers(
-    node,
-    {
-      upcoming: async () => [{ id: 'moved', slot: slot(3), dueInMs: 5_000 - time.monotonicMs() }],
-      fire: async (id) => {
-        fired.push(id);
-        return undefined;
-      },
-    },
-    config,
-    time,
-    unexpected,
-  );
-  node.view('me');
-  timers.start();
-  await time.advance(1_000);
-  node.view('another');
-  await time.advance(20_000);
-  t.deepEqual(fired, []);
-  timers.stop();
-});
-
-test('each failure of a timer source is reported, and the timer fires once the source is back', async (t) => {
-  const time = new VirtualTime();
-  const node = new Node();
-  const asked: string[] = [];
-  let isAway = true;
-  const answer = async <Value>(value: Value): Promise<Value> => {
-    if (isAway) throw new Error('unreachable');
-    return value;
-  };
-  const timers = new DurableTimers(
-    node,
-    {
-      upcoming: () => answer([{ id: 'one', slot: slot(3), dueInMs: 0 }]),
-      fire: () => answer(undefined),
-    },
-    config,
-    time,
-    (what, error) => asked.push(`${what}: ${String(error)}`),
-  );
-  node.view('me');
-  timers.start();
-  await time.advance(100);
-  timers.armed({ id: 'one', slot: slot(3), dueInMs: 0 });
-  await time.advance(100);
-  t.deepEqual(asked, ['upcoming: Error: unreachable', 'fire: Error: unreachable']);
-  t.is(timers.failures, 2);
-  isAway = false;
-  await time.advance(config.recoveryRetryMs + 100);
-  t.is(timers.fired, 1);
-  timers.stop();
 });

@@ -5,6 +5,7 @@ import { ClusterError } from '../../../cluster/errors.js';
 import { type CounterService } from '../../../cluster/example/counter.js';
 import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
+import { collector } from '../../support/clocks/collector.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
 function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
@@ -167,4 +168,41 @@ test('a repeated request id joins a running call or gets the first answer, and a
         one.reason.tag === 'request_conflict',
     ),
   );
+});
+
+test('a call that ends in a mailbox gives its body back while the turn before it still runs', async (t) => {
+  const inputs: WeakRef<object>[] = [];
+  const collect = collector();
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: async () => {
+        await sleep(cluster.time, 60_000);
+        return { sum: 0 };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'busy');
+  const running = counter.add({ amount: 0 }, { deadlineMs: 90_000 });
+  await cluster.time.advance(10);
+  // In a function of its own, so that no variable of this test holds the bodies.
+  const send = (): Promise<unknown>[] =>
+    Array.from({ length: 200 }, (_, amount) => {
+      const body = { amount, filler: Buffer.alloc(10_000) };
+      inputs.push(new WeakRef(body));
+      return counter.add(body, { deadlineMs: 100 }).catch((error: unknown) => String(error));
+    });
+  const ended = Promise.all(send());
+  await cluster.time.advance(500);
+  t.true((await ended).every((failure) => String(failure).includes('deadline_exceeded')));
+  await cluster.time.advance(20);
+  collect();
+  t.true(inputs.filter((one) => one.deref() !== undefined).length <= 16);
+  await cluster.settle(running);
 });

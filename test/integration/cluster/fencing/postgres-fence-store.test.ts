@@ -223,3 +223,33 @@ test('a row that another transaction locks delays its own actor alone', async (t
   t.is((await held).outcome, 'committed');
   t.true(actors.every(({ holder }) => !holder.lost));
 });
+
+test('the newest generation is the last one named for the first time', async (t) => {
+  const open = (cluster: string): PostgresNumbers =>
+    new PostgresNumbers({
+      databaseUrl: database.url,
+      role: 'troupe_writer',
+      statementTimeoutMs: 5_000,
+      connectTimeoutMs: 5_000,
+      cluster,
+    });
+  const [one, other, stranger] = [open('g'), open('g'), open('another')];
+  t.teardown(() => Promise.all([one, other, stranger].map((numbers) => numbers.close())));
+  const newest = async (numbers: PostgresNumbers): Promise<string | undefined> =>
+    (await numbers.newestGeneration(undefined))?.generation;
+  t.is(await newest(one), undefined);
+  t.is((await one.nameGeneration('old'))?.generation, 'old');
+  t.is((await other.nameGeneration('new'))?.generation, 'new');
+  t.is(await newest(one), 'new');
+  t.is((await one.nameGeneration('old'))?.generation, 'new', 'it was named before');
+  t.is(await newest(stranger), undefined);
+  const marks = Array.from({ length: 10 }, (_, index) => `mark ${index}`);
+  await Promise.all(marks.map((mark, index) => (index % 2 === 0 ? one : other).nameGeneration(mark)));
+  const last = await newest(one);
+  t.true(marks.includes(last ?? ''));
+  t.is(await newest(other), last);
+  const isUnused = async (): Promise<boolean> => ((await one.newestGeneration('old'))?.unusedMs ?? 0) > 1_200;
+  await eventually(isUnused, { timeoutMs: 20_000, what: 'the newest generation is unused for a while' });
+  await other.newestGeneration(last);
+  t.true(((await one.newestGeneration(undefined))?.unusedMs ?? Number.NaN) < 1_200);
+});

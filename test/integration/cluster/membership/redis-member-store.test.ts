@@ -1,12 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { clusterConfig } from '../../../../cluster/config.js';
-import { processId } from '../../../../cluster/ids/ids.js';
+import { processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import type { MemberStore } from '../../../../cluster/membership/member-store.js';
 import { parseRedisAddress } from '../../../../cluster/membership/redis/address.js';
 import { openRedisMembers } from '../../../../cluster/membership/redis/member-store.js';
-import { systemRandom } from '../../../../cluster/time/system.js';
-import { lease, memberStoreContract } from '../../../contracts/member-store.js';
+import { emptyView, makeView } from '../../../../cluster/membership/view.js';
+import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
+import { lease, member, memberStoreContract } from '../../../contracts/member-store.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { freePort } from '../../../support/servers/free-port.js';
 import { PrivateRedis, sharedRedisUrl } from '../../../support/servers/redis.js';
@@ -21,7 +22,7 @@ const patient = clusterConfig({
 });
 
 function open(t: ExecutionContext, url: string, cluster: string, changes = config): Promise<MemberStore> {
-  const opened = openRedisMembers({ url, cluster, config: changes, random: systemRandom });
+  const opened = openRedisMembers({ url, cluster, config: changes, random: systemRandom, time: systemTime });
   t.teardown(async () => (await opened.catch(() => undefined))?.close());
   return opened;
 }
@@ -188,4 +189,43 @@ test('addresses name a server, sentinels or a cluster, and the error for an inva
     const error = t.throws(() => parseRedisAddress(wrong));
     t.false(error?.message.includes('secret'));
   }
+});
+
+test('a renewal that Redis executes after its sender gave up changes nothing', async (t) => {
+  const server = await PrivateRedis.start();
+  t.teardown(() => server.stop());
+  const [one, other] = await Promise.all([open(t, server.url, 'a'), open(t, server.url, 'a', patient)]);
+  const { generation } = await one.renew(lease('p1', 1), undefined);
+  const redis = new Redis(server.url);
+  t.teardown(() => redis.disconnect());
+  await redis.call('CLIENT', 'PAUSE', '2500', 'ALL');
+  await t.throwsAsync(one.renew(lease('p1', 2), generation));
+  const { leases } = await other.snapshot();
+  t.deepEqual(
+    leases.map(({ renewals }) => renewals),
+    [1],
+  );
+});
+
+test('a promoted replica gets a new mark, and the old master keeps its own', async (t) => {
+  const master = await PrivateRedis.start();
+  t.teardown(() => master.stop());
+  const replica = await PrivateRedis.start({ replicaOf: master });
+  t.teardown(() => replica.stop());
+  const old = await open(t, master.url, 'a', patient);
+  const before = await old.renew(lease('p1', 1), undefined);
+  const copied = async (): Promise<boolean> =>
+    (await replica.command((redis) => redis.exists('{troupe:a}:members'))) === 1;
+  await eventually(copied, { timeoutMs: 20_000, what: 'the replica has the lease' });
+  await replica.command((redis) => redis.replicaof('NO', 'ONE'));
+  const promoted = await open(t, replica.url, 'a', patient);
+  const first = makeView(viewNumber(1), [member('p1')]);
+  t.false(
+    await promoted.publish(first, { generation: before.generation, follows: emptyView }),
+    'what rests on the content of the old master is refused',
+  );
+  const after = await promoted.renew(lease('p2', 1), undefined);
+  t.not(after.generation, before.generation);
+  t.is(after.leases.length, 2);
+  t.is((await old.snapshot()).generation, before.generation);
 });

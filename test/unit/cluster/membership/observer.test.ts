@@ -3,7 +3,7 @@ import { processId, viewNumber, type ProcessId } from '../../../../cluster/ids/i
 import { Observer } from '../../../../cluster/membership/observer.js';
 import { Quorum, type Electors } from '../../../../cluster/membership/quorum.js';
 import { makeView } from '../../../../cluster/membership/view.js';
-import { lease, member } from '../../../contracts/member-store.js';
+import { member, stored } from '../../../contracts/member-store.js';
 
 const p1 = processId('p1');
 const awayMs = 2_000;
@@ -13,7 +13,7 @@ function poll(startedMs: number, receivedMs = startedMs + 10): { startedMs: numb
 }
 
 function seen(renewals: number, generation = 'a', promisedMs = 0) {
-  const leases = [lease('p1', renewals, { promisedMs })];
+  const leases = [stored('p1', renewals, { promisedMs })];
   return { generation, generationAgeMs: 0, leases, departed: [], view: undefined };
 }
 
@@ -147,4 +147,28 @@ test('watched silence excludes the time in which the observer could not poll', (
   t.is(observer.watchedSilenceMs(p1), 0);
   observer.observe(seen(1), poll(10_000));
   t.is(observer.watchedSilenceMs(p1), 1_000);
+});
+
+test('a renewal that the store executed late shows a member as free for that much shorter', (t) => {
+  const observer = new Observer(2_000);
+  const late = (lateMs: number, renewals: number) => ({
+    ...seen(renewals),
+    leases: [stored('p1', renewals, { lateMs })],
+  });
+  observer.observe(late(0, 1), poll(1_000));
+  observer.observe(late(600, 2), poll(1_500));
+  t.true(observer.isFree(p1, 2_399, awayMs));
+  t.false(observer.isFree(p1, 2_400, awayMs), 'sent before 1_500 - 600, so it may confirm 2_000 after that');
+});
+
+test('a process that was never seen counts as silent only after a poll that started after the question', (t) => {
+  const observer = new Observer(2_000);
+  observer.observe(seen(1), poll(1_000));
+  observer.observe(seen(2), poll(9_000));
+  const joined = processId('p2');
+  t.is(observer.silentMs(joined), 0, 'it may have joined since');
+  observer.observe(seen(3), poll(9_400));
+  t.is(observer.silentMs(joined), 0, 'this poll may have been in flight');
+  observer.observe(seen(4), poll(9_900));
+  t.is(observer.silentMs(joined), 9_900 - 1_010);
 });

@@ -276,3 +276,30 @@ test('a cluster that died completely is replaced by new processes on the same st
   await world.finish(started);
   t.true(tookMs <= 9_000, `${tookMs} ms`);
 });
+
+test('a process that joins after most workers died is certain of it as soon as those that stayed', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await world.settled(5);
+  const [killed, stayed] = [nodes.slice(0, 3), nodes.slice(3)];
+  for (const node of killed) node.kill();
+  const killedMs = world.time.monotonicMs();
+  // Their links broke, and their addresses refuse.
+  for (const { membership } of stayed) {
+    for (const node of killed) membership.reportRefused(node.member.process);
+  }
+  const removed = (): number =>
+    stayed.flatMap(({ events }) => events.filter(({ event }) => event === 'removed')).length;
+  // It still reads the old view, but most of the leases are gone, so it cannot find out how these processes ended.
+  await world.time.until(() => removed() >= 2, 5_000);
+  // Their names come first in the next view, before those of the processes that stayed.
+  const joined = ['a0', 'a1'].map((name) => world.add(name));
+  const started = Promise.all(joined.map((node) => node.start()));
+  const sure = Promise.all(
+    joined.flatMap(({ membership }) =>
+      killed.map((node) => membership.whenSurelyGone(node.member.process, new AbortController().signal)),
+    ),
+  );
+  await world.finish(Promise.all([started, sure]), 20_000);
+  const tookMs = world.time.monotonicMs() - killedMs;
+  t.true(tookMs < 7_000, `${tookMs} ms`);
+});
