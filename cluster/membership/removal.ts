@@ -134,6 +134,8 @@ export class Removal {
 
   #suspect(member: Member): void {
     this.#hasSuspects = true;
+    // Asked with each poll: a process that was still ending at its first refusal has ended by now.
+    if (!this.#context.gone.has(member.process) && this.#sawExit(member)) return;
     if (this.refusedMs(member.process) !== undefined) void this.#voteAgainst(member.process);
     else void this.#probe(member);
   }

@@ -15,15 +15,25 @@ export function hostName(): string {
   return `${hostname()}/${bootId}/${namespace}`;
 }
 
-/** Whether a process of this table has ended. A zombie that its parent has not reaped still counts as running. */
+/**
+ * Whether a process of this table has ended. A zombie, which its parent has not reaped yet, has: its last thread is gone.
+ * A busy parent may take seconds to reap, and the cluster would wait for the lease meanwhile.
+ */
 export function hasExited(member: Member): boolean {
   try {
     process.kill(member.pid, 0);
-    return false;
+    return isZombie(member.pid);
   } catch (error) {
     // EPERM: the process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH';
   }
+}
+
+/** Fields 3 and 20 of the line, behind the name, which may contain anything: the state, and the number of threads. */
+function isZombie(pid: number): boolean {
+  const line = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? '';
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' && Number(fields[17]) <= 1;
 }
 
 function attempt<Result>(read: () => Result): Result | undefined {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { processId } from '../../../../cluster/ids/ids.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 import { hasExited, hostName } from '../../../../cluster/membership/watchdog/host.js';
 
 const modules = new URL('../../../../cluster/', import.meta.url).href;
@@ -75,4 +76,16 @@ test('an exit is seen by processes with the same process table, and a live proce
   t.false(hasExited({ ...member, pid: child.pid ?? 0 }));
   await exited;
   t.true(hasExited({ ...member, pid: child.pid ?? 0 }));
+});
+
+test('a zombie has exited', async (t) => {
+  // The shell becomes a program that never reaps its child.
+  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60']);
+  t.teardown(() => void parent.kill('SIGKILL'));
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const pid = Number(String(line));
+  const member = { process: processId('p'), address: '', weight: 1, roles: [], host: hostName(), pid };
+  t.false(hasExited(member));
+  await eventually(() => hasExited(member));
+  t.notThrows(() => process.kill(pid, 0), 'its parent has not reaped it');
 });

@@ -153,6 +153,19 @@ test('an exit seen by a peer on the same host makes the process surely gone for 
   t.true(tookMs <= 1_000, `${tookMs} ms`);
 });
 
+test('an exit that is seen only after the first refusal makes the process surely gone with a later poll', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, three] = await world.settled(3);
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
+  three.kill();
+  one.membership.reportRefused(three.member.process);
+  two.membership.reportRefused(three.member.process);
+  await world.time.advance(200);
+  world.exitsSeen = true;
+  const tookMs = await msUntil(world, () => two.membership.surelyGone(three.member.process), 6_000);
+  t.true(tookMs <= 2_000, `${tookMs} ms`);
+});
+
 test('a live process whose listener refuses two peers leaves the view and fences itself at its next renewal', async (t) => {
   const world = new MemberWorld();
   const [one, two, three] = await world.settled(3);
