@@ -37,6 +37,8 @@ export interface EndpointParts extends SubscriptionParts {
   readonly server: () => McpServerParts;
   readonly publicUrl: () => string;
   readonly corsOrigins: readonly string[];
+  /** Aborts when the node is leaving: subscriptions end, and their clients connect to another node. */
+  readonly stopping: AbortSignal;
   /** The issuer at which people sign in with a browser, if there is one. */
   readonly oidcIssuer: string | undefined;
 }
@@ -105,18 +107,29 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   try {
     body = parseJson(request.rawBody, { prototypeNames: 'refuse', isCounted: true });
   } catch (error) {
-    return new RawReply('application/json', protocolError(-32_700, error), { status: 400 });
+    const reason = error instanceof Error ? error.message : 'The body is not valid JSON.';
+    return new RawReply('application/json', protocolError(-32_700, `Parse error: ${reason}`), {
+      status: 400,
+    });
   }
   const direct = directCall(server, client, body, request.headers, () => request.signal);
   if (direct !== undefined) return direct;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    // Revisions with batches are older than those that are served; a batch would be many calls for one request.
+    return new RawReply('application/json', protocolError(-32_600, 'The body must be one message.'), {
+      status: 400,
+    });
+  }
   cancelNamed(server, client, body);
-  const handler = handlerFor(parts, server, client, body);
+  const isListening = Reflect.get(body, 'method') === listenMethod;
   const left = new AbortController();
-  request.signal.addEventListener('abort', () => left.abort(), { once: true });
-  const response = await handler.fetch(webRequestOf(parts, request, left.signal), {
-    parsedBody: body,
-  });
-  return replyOf(response, left);
+  const leave = (): void => left.abort();
+  request.signal.addEventListener('abort', leave, { once: true });
+  if (isListening) parts.stopping.addEventListener('abort', leave, { once: true });
+  const handler = handlerFor(parts, server, client, isListening);
+  const response = await handler.fetch(webRequestOf(parts, request, left.signal), { parsedBody: body });
+  const done = (): void => parts.stopping.removeEventListener('abort', leave);
+  return replyOf(response, left, done);
 }
 
 /** Browsers of other sites must not reach the endpoint, even with a credential that they hold. */
@@ -164,11 +177,9 @@ function handlerFor(
   parts: EndpointParts,
   server: McpServerParts,
   client: ClientRequest,
-  body: unknown,
+  isListening: boolean,
 ): McpHttpHandler {
   const report = (error: Error): void => server.report('answering an MCP request', error);
-  const isListening =
-    typeof body === 'object' && body !== null && Reflect.get(body, 'method') === listenMethod;
   return createMcpHandler(({ era }) => serverFor(server, client, era), {
     onerror: (error) => {
       // Requests that do not follow the protocol are the client's; they get their answer.
@@ -190,13 +201,18 @@ function webRequestOf({ publicUrl }: EndpointParts, { headers }: McpRequest, sig
 }
 
 /** The library's answer in the form that the edge sends: whole, or as a stream. */
-async function replyOf(response: Response, left: AbortController): Promise<RawReply | StreamReply> {
+async function replyOf(
+  response: Response,
+  left: AbortController,
+  done: () => void,
+): Promise<RawReply | StreamReply> {
   const contentType = response.headers.get('content-type') ?? 'application/json';
   const { body, status } = response;
   if (body === null || !contentType.startsWith('text/event-stream')) {
+    done();
     return new RawReply(contentType, await response.text(), { status });
   }
-  return eventStream((writer) => passOn(body, writer, left), {}, '');
+  return eventStream((writer) => passOn(body, writer, left).finally(done), {}, '');
 }
 
 async function passOn(
@@ -218,7 +234,6 @@ async function passOn(
   }
 }
 
-function protocolError(code: number, cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : 'The body is not valid JSON.';
-  return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message: `Parse error: ${message}` } });
+function protocolError(code: number, message: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } });
 }

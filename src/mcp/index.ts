@@ -18,7 +18,7 @@ const callsMax = 50;
 
 type PlatformParts = Pick<Platform, 'time' | 'changes' | 'log'>;
 
-export interface McpOptions extends Omit<EndpointParts, 'server' | 'changes'> {
+export interface McpOptions extends Omit<EndpointParts, 'server' | 'changes' | 'stopping'> {
   readonly version: string;
   readonly chats: ChatTurns;
   readonly sessions: Sessions;
@@ -31,13 +31,17 @@ export interface McpSubject {
   readonly operations: readonly Operation[];
   /** The table that holds these operations too, so it comes afterwards. */
   readonly serve: (table: OperationTable) => void;
+  /** Ends the streams of subscriptions. */
+  readonly stop: () => void;
 }
 
 export function createMcp(platform: PlatformParts, options: McpOptions): McpSubject {
   let server: McpServerParts | undefined;
+  const stopping = new AbortController();
   const operations = mcpOperations({
     ...options,
     changes: platform.changes,
+    stopping: stopping.signal,
     server: () => {
       if (server === undefined) throw new Error('MCP was called before the table of operations was complete');
       return server;
@@ -48,6 +52,7 @@ export function createMcp(platform: PlatformParts, options: McpOptions): McpSubj
     serve: (table) => {
       server = serverParts(platform, options, table);
     },
+    stop: () => stopping.abort(),
   };
 }
 

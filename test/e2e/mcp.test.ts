@@ -193,6 +193,9 @@ test.serial(
     const broken = await fetch(url, { method: 'POST', headers: keyed, body: '{' });
     t.is(broken.status, 400);
     t.like(await broken.json(), { jsonrpc: '2.0', error: { code: -32_700 } });
+    const batch = await fetch(url, { method: 'POST', headers: keyed, body: `[${body},${body}]` });
+    t.is(batch.status, 400);
+    t.like(await batch.json(), { error: { code: -32_600 } });
     const metadata = await fetch(`${node.node.baseUrl}/.well-known/oauth-protected-resource`);
     t.like(await metadata.json(), { resource: url, bearer_methods_supported: ['header'] });
   },
@@ -397,3 +400,16 @@ const partsOfTools = [
   'telemetry.graph',
   'telemetry.call-sources',
 ];
+
+test.serial('a node that stops ends the subscriptions, and does not wait for their clients', async (t) => {
+  const other = await startTestNode(t);
+  const client = await mcpClient(t, other.node.baseUrl, other.bootstrap.api_key);
+  const { closed } = await client.listen({
+    resourceSubscriptions: [`platform://agents/${other.bootstrap.agent_id}`],
+  });
+  const startedMs = performance.now();
+  await other.stop();
+  // `stop` of the test waits five seconds for requests that do not end.
+  t.true(performance.now() - startedMs < 4_000);
+  await t.notThrowsAsync(closed);
+});

@@ -122,6 +122,7 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
   atEnd(async (signal) => {
     stopping = true;
     realtime.stop();
+    mcp.stop();
     // Together: other nodes take over idle actors while this node answers its last requests.
     const hasOthers = actors.members().length > 1;
     await Promise.all([
