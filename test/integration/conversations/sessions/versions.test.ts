@@ -190,7 +190,7 @@ async function converse(
   await t.throwsAsync(sessions.accept(foreign), { code: 'not_found' });
   await t.throwsAsync(sessions.begin(foreign, 'a follower'), { code: 'not_found' });
   const misled = wantedTurn(sessionId, { agentId: randomUUID() });
-  await t.throwsAsync(sessions.accept(misled), { code: 'CONFLICT' });
+  await t.throwsAsync(sessions.accept(misled), { code: 'conflict' });
 
   const { control } = await sessions.control(caller, sessionId, {
     kind: 'handoff',
