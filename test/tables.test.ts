@@ -43,7 +43,7 @@ function createdIn({ texts }: SqlFile): readonly { readonly kind: string; readon
   );
 }
 
-test('the list of owners names what migrations create, and each once', (t) => {
+test('the list of owners names each migrated object once', (t) => {
   const created = [...migrations, ...functions].flatMap(createdIn).map(({ name }) => name);
   t.deepEqual(
     owned.map(({ name }) => name).toSorted(),
@@ -56,7 +56,7 @@ test('the list of owners names what migrations create, and each once', (t) => {
   );
 });
 
-test('each file of migrations creates what one owner has, and names that owner first', (t) => {
+test('each migration file creates objects of one owner and names it first', (t) => {
   const wrong = [...migrations, ...functions].flatMap((file) => {
     const names = createdIn(file).map(({ name }) => name);
     const owners = new Set(owned.filter(({ name }) => names.includes(name)).map(({ owner }) => owner));
@@ -69,7 +69,7 @@ test('each file of migrations creates what one owner has, and names that owner f
   t.deepEqual(wrong, []);
 });
 
-test('only its owner names a table; the others use what it publishes', (t) => {
+test('only its owner names a table; others use what it publishes', (t) => {
   const ofMigrations = [...migrations, ...functions].map((file) => {
     const names = createdIn(file).map(({ name }) => name);
     return { ...file, folder: owned.find(({ name }) => names.includes(name))?.owner ?? '' };
@@ -77,7 +77,7 @@ test('only its owner names a table; the others use what it publishes', (t) => {
   t.deepEqual(crossings(owned, [...programs, ...ofMigrations]), []);
 });
 
-test('telemetry reads only the reports, and nobody else does', (t) => {
+test('only telemetry reads the reports, and it reads nothing else', (t) => {
   const relations = new Set(owned.map(({ name }) => name));
   const wrong = programs.flatMap(({ path, texts }) =>
     texts
@@ -102,7 +102,7 @@ test('row level security binds the readers of every view', (t) => {
   );
 });
 
-test('statements with an open relation are known', (t) => {
+test('statements with an open relation are listed', (t) => {
   const open = programs
     .filter(({ texts }) => texts.some((text) => sqlNames(text).some(({ use }) => use === 'gap')))
     .map(({ path }) => path);
@@ -162,7 +162,7 @@ for (const [what, text] of Object.entries(bad)) {
 }
 
 for (const [what, text] of Object.entries(good)) {
-  test(`${what} is no use of another owner's table`, (t) => {
+  test(`${what} is not a use of another owner's table`, (t) => {
     t.deepEqual(crossings(example, [{ path: 'src/b/x.ts', texts: [text] }]), []);
   });
 }

@@ -116,7 +116,7 @@ test('no two subjects import each other, directly or by a detour', (t) => {
   t.deepEqual(circlesOf(graph), []);
 });
 
-test('the runtime knows nothing of the platform, and the platform only the face of the runtime', (t) => {
+test("the runtime imports nothing of the platform, and the platform only the runtime's face", (t) => {
   const fromRuntime = runtime.flatMap(({ path, imports }) =>
     imports
       .filter((target) => !/^(?:cluster|generated)\//.test(target))
@@ -150,7 +150,7 @@ function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): readonly strin
   return circles;
 }
 
-test('every path that the README and the architecture page name exists', (t) => {
+test('every path named in the README, the guides and the architecture pages exists', (t) => {
   const wrong = [
     'README.md',
     'docs/architecture.md',
@@ -258,7 +258,7 @@ const shortLists: Readonly<Record<string, string>> = {
   'src/app/command/main.ts': 'the commands of this program',
 };
 
-test('no list from elsewhere is spread over the arguments of a call, which some 100,000 items overflow', (t) => {
+test("no list from elsewhere is spread over a call's arguments, which some 100,000 items overflow", (t) => {
   const spread =
     /\.(?:push|unshift|concat)\(\.\.\.|\.splice\([^)]*\.\.\.|\bMath\.(?:min|max)\([^)]*\.\.\.|\.from(?:CharCode|CodePoint)\(\.\.\./;
   const wrong = [...platform, ...runtime].filter(

@@ -4,7 +4,7 @@ import { TcpProxy } from '../support/servers/tcp-proxy.js';
 import { Load, lostAndUnasked } from './load.js';
 import { ProcessCluster } from './process-cluster.js';
 
-test.serial('links that are cut, and silent for seconds, lose nothing and cost no member', async (t) => {
+test.serial('links that are cut or silent for seconds lose no call and no member', async (t) => {
   t.timeout(300_000);
   const cluster = await ProcessCluster.start(t, { workers: 1 });
   const proxies: TcpProxy[] = [];

@@ -6,7 +6,7 @@ import { createDatabase } from '../support/database/database.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { PrivateRedis } from '../support/servers/redis.js';
 
-test('nodes that asked for port 0 announce the ports that they got, and reach each other', async (t) => {
+test('nodes with port 0 announce their assigned ports and reach each other', async (t) => {
   const database = await createDatabase(t);
   const redis = await PrivateRedis.start();
   t.teardown(() => redis.stop());

@@ -19,7 +19,7 @@ const database = databaseOfFile(test);
 const program = fileURLToPath(new URL('../support/servers/calling-process.js', import.meta.url));
 const killAfter = 250;
 
-test('of a process that was killed in its calls every attempt is booked: to the token, or as the estimate that it is', async (t) => {
+test('the ledger records every attempt of a process killed during calls, exactly or as an estimate', async (t) => {
   t.timeout(120_000);
   const vendors = await startMixedVendors();
   t.teardown(() => stopMixedVendors(vendors));

@@ -9,7 +9,7 @@ function mailOf(id: string): string {
   return `From: ada@example.com\nSubject: Rooms\nMessage-ID: <${id}@example.com>\n\n${id}\n`;
 }
 
-test('one of two nodes looks into a mailbox, others go on when it dies, and each mail runs once', async (t) => {
+test('one of two nodes polls a mailbox, another continues when it dies, and each mail runs once', async (t) => {
   t.timeout(300_000);
   const server = await startImapServer();
   t.teardown(() => server.close());

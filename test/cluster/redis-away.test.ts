@@ -16,7 +16,7 @@ for (const [what, persist] of [
   ['restarted with nothing in it', false],
   ['restarted with its data', true],
 ] as const) {
-  test.serial(`a Redis that was killed, and after 8 s ${what}, costs no call`, async (t) => {
+  test.serial(`killing Redis, and after 8 s ${what}, fails no call`, async (t) => {
     t.timeout(300_000);
     const cluster = await ProcessCluster.start(t, { workers: 3, redis: { persist }, config: patient });
     const before = cluster.workers.map((worker) => worker.viewNumber);
@@ -54,7 +54,7 @@ for (const [what, persist] of [
   });
 }
 
-test.serial('a flushed Redis costs no call and no member', async (t) => {
+test.serial('flushing Redis fails no call and removes no member', async (t) => {
   t.timeout(300_000);
   const cluster = await ProcessCluster.start(t, { workers: 3 });
   const before = cluster.workers.map((worker) => worker.viewNumber);

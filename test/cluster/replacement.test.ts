@@ -75,7 +75,7 @@ function since(startMs: number, workers: readonly WorkerProcess[], event: string
   return heard.length === 0 ? Number.NaN : Math.round(Math.min(...heard) - startMs);
 }
 
-test.serial('a killed process is replaced soon, when peers are refused', (t) => killed(t, false));
-test.serial('a killed process is replaced sooner, when a peer on its host sees the exit', (t) =>
+test.serial('a killed process is replaced quickly if its peers are refused', (t) => killed(t, false));
+test.serial('a killed process is replaced faster if a peer on its host sees the exit', (t) =>
   killed(t, true),
 );

@@ -67,7 +67,7 @@ async function stopped(t: ExecutionContext, cluster: ProcessCluster, seconds: nu
   if (victim.hasEnded) await cluster.agreed([...rest, await cluster.startWorker()]);
 }
 
-test.serial('a process that is stopped loses nothing, and is replaced if it stays away', async (t) => {
+test.serial('a stopped process loses nothing, and is replaced if it does not return', async (t) => {
   t.timeout(120_000 + stops.reduce((sum, seconds) => sum + seconds + 30, 0) * 1_000);
   const cluster = await ProcessCluster.start(t, { workers: 3 });
   const keys = cluster.workers.flatMap((worker) => cluster.keysOf(worker, 5));

@@ -57,7 +57,7 @@ function linesOf({ zone, counts }: Change): readonly string[] {
 for (const change of changes) {
   const { zone, from, to, counts } = change;
   test.serial(
-    `every firing of ${from.slice(0, 10)} in ${zone} runs once, though its node dies before it was committed`,
+    `every firing of ${from.slice(0, 10)} in ${zone} runs once although its node dies before the commit`,
     async (t) => {
       t.timeout(300_000);
       const start = Date.parse(from) - 1;

@@ -110,7 +110,7 @@ function messageOf(seen: SeenRequest): string {
 
 // One after the other: they kill nodes.
 
-test.serial('a cancel closes the call to the vendor within a second, whichever node takes it', async (t) => {
+test.serial('a cancel on any node closes the vendor call within a second', async (t) => {
   t.timeout(120_000);
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
   vendor.decide = () => ({ pieces: ['a first', ' word'], hangAfter: 1 });
@@ -141,7 +141,7 @@ test.serial('a cancel closes the call to the vendor within a second, whichever n
   }
 });
 
-test.serial('a cancel closes the call to a tool within a second, whichever node takes it', async (t) => {
+test.serial('a cancel on any node closes the tool call within a second', async (t) => {
   t.timeout(120_000);
   const schemas = [httpTool('wait', tools.url)];
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
@@ -174,7 +174,7 @@ test.serial('a cancel closes the call to a tool within a second, whichever node 
 });
 
 test.serial(
-  'a killed owner repeats no recorded step: neither a model nor a tool is asked again',
+  'after its owner is killed a turn repeats no recorded model or tool step',
   async (t) => {
     t.timeout(300_000);
     const turns = 9;
@@ -235,7 +235,7 @@ test.serial(
   },
 );
 
-test.serial('a turn that nobody reads goes on when its owner is killed', async (t) => {
+test.serial('a turn without readers continues when its owner is killed', async (t) => {
   t.timeout(180_000);
   const schemas = [httpTool('wait', tools.url)];
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
@@ -276,7 +276,7 @@ function ownedBy(owners: ReadonlyMap<string, NodeProcess>, node: NodeProcess): s
 }
 
 test.serial(
-  'somebody denied on one node is answered on another within a second, and no model is asked',
+  'a denial on one node is enforced on another within a second, without a model call',
   async (t) => {
     t.timeout(120_000);
     const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
@@ -307,7 +307,7 @@ test.serial(
 );
 
 test.serial(
-  'a handoff for a limited time ends with that time, also when the owner is killed in between',
+  'a timed handoff ends on time, also if the owner is killed in between',
   async (t) => {
     t.timeout(180_000);
     const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
@@ -333,7 +333,7 @@ test.serial(
 );
 
 test.serial(
-  'a turn that waits ends at once when it is cancelled, whichever node takes it, and stays so when its owner is killed',
+  'cancelling a queued turn on any node ends it at once, and it stays cancelled after its owner is killed',
   async (t) => {
     t.timeout(180_000);
     const agentId = await publishAgent(first().client, cluster.bootstrap, { model });

@@ -24,7 +24,7 @@ async function stored(cluster: NodeProcesses, url: string, { sessionId }: TurnRe
 }
 
 test.serial(
-  'turns outlive the nodes that run them: each ends once, with one text, wherever it is read',
+  'each turn ends once with the same text for every reader although nodes die',
   async (t) => {
     t.timeout(600_000);
     const cluster = await startNodes(t);

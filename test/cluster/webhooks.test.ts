@@ -75,7 +75,7 @@ async function send(
 }
 
 test.serial(
-  'what was acknowledged runs once and is answered whole, though a node dies in the middle of a burst',
+  'acknowledged webhooks run once and are answered completely although a node dies in a burst',
   async (t) => {
     t.timeout(Math.max(600_000, messages * 300));
     const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));

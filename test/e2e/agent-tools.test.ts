@@ -134,7 +134,7 @@ test.serial('quick replies come with the response where they were asked for', as
 });
 
 test.serial(
-  'an agent that suggests no replies says that it takes nothing from who could show them',
+  'an agent without suggestions reports the quick_replies capability as ignored',
   async (t) => {
     const talk = await newTalk(t);
     const agentId = await talk.agent(model, { quick_replies_enabled: false });

@@ -19,7 +19,7 @@ async function answers({ client }: NodeProcess, key: string): Promise<boolean> {
 
 // One after the other: three nodes at a time are enough for two cores.
 test.serial(
-  'three nodes share the slots; after kill -9 of one the others take them and go on serving',
+  'after kill -9 of one of three nodes the others take over its slots and continue to serve',
   async (t) => {
     t.timeout(240_000);
     const { nodes, bootstrap, cluster, awaitMembers } = await startNodes(t);
@@ -48,7 +48,7 @@ test.serial(
   },
 );
 
-test.serial('SIGTERM lets a running stream finish, gives the slots away and exits with 0', async (t) => {
+test.serial('SIGTERM lets a running stream finish, hands over the slots and exits with 0', async (t) => {
   t.timeout(240_000);
   const { nodes, bootstrap, awaitMembers } = await startNodes(t, { count: 2 });
   const [first, second] = nodes;
@@ -67,7 +67,7 @@ test.serial('SIGTERM lets a running stream finish, gives the slots away and exit
 });
 
 test.serial(
-  'a node that was frozen beyond its lease ends by itself with a code and a line of its own',
+  'a node frozen beyond its lease exits with its own code and log line',
   async (t) => {
     t.timeout(240_000);
     const { nodes, bootstrap, awaitMembers } = await startNodes(t, { count: 2 });
@@ -84,7 +84,7 @@ test.serial(
 );
 
 test.serial(
-  'nodes find each other over mutual TLS, and one that is only an edge calls and holds nothing',
+  'nodes connect over mutual TLS, and an edge-only node calls and hosts nothing',
   async (t) => {
     t.timeout(240_000);
     const tls = fileURLToPath(new URL('../../../test/fixtures/tls/', import.meta.url));
@@ -112,7 +112,7 @@ test.serial(
   },
 );
 
-test.serial('npm run cluster starts whole nodes, says where they are, and stops them all', async (t) => {
+test.serial('npm run cluster starts complete nodes, prints their addresses, and stops all of them', async (t) => {
   t.timeout(240_000);
   const folder = await mkdtemp(join(tmpdir(), 'troupe-cluster-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
@@ -163,7 +163,7 @@ test.serial('the cluster endpoint needs the operator token and shows a node that
   t.regex(text, /^troupe_runtime_turn_run_ms_bucket\{le="\+Inf"\} \d+$/m);
 });
 
-test.serial('a node with another secret is not let in and says so', async (t) => {
+test.serial('a node with another secret is refused and reports it', async (t) => {
   t.timeout(240_000);
   const { nodes, add, cluster } = await startNodes(t, { count: 1 });
   const [first] = nodes;

@@ -20,7 +20,7 @@ function anthropic({ node, bootstrap }: TenantNode): Anthropic {
 const question = [{ role: 'user' as const, content: 'Hello there' }];
 
 test.serial(
-  "OpenAI's client lists models and gets whole and streamed answers, which are booked",
+  "OpenAI's client lists models and gets whole and streamed answers, and the ledger records them",
   async (t) => {
     const node = await shared.tenant(t);
     const client = openai(node);

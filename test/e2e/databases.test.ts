@@ -4,7 +4,7 @@ import { startTestNode } from '../support/servers/node.js';
 
 // A node for each test: they differ in a setting.
 test.serial(
-  'a tenant configures a database on this machine, tries it and reads its schema where loopback is allowed',
+  'where loopback is allowed a tenant configures a local database, tests it and reads its schema',
   async (t) => {
     const { place } = await startShop(t);
     const { client, bootstrap, log } = await startTestNode(t);
@@ -36,7 +36,7 @@ test.serial(
   },
 );
 
-test.serial('a database on this machine is refused where loopback is not allowed', async (t) => {
+test.serial('where loopback is not allowed a local database is refused', async (t) => {
   const { place } = await startShop(t);
   const { client, bootstrap } = await startTestNode(t, { environment: { TROUPE_EGRESS_ALLOW: '' } });
   const caller = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };

@@ -15,7 +15,7 @@ async function doctor(t: ExecutionContext, environment: Readonly<Record<string, 
   return { code: await program.ended, says: program.output() };
 }
 
-test('the doctor says which outside services do not answer, and names the settings', async (t) => {
+test('the doctor reports unreachable outside services and names their settings', async (t) => {
   const { code, says } = await doctor(t, {
     TROUPE_SMTP_URL: 'smtp://somebody:hunter2@127.0.0.1:1',
     TROUPE_OIDC_ISSUER: 'http://127.0.0.1:1',
@@ -29,7 +29,7 @@ test('the doctor says which outside services do not answer, and names the settin
   t.false(says.includes('hunter2'));
 });
 
-test('the doctor is content with outside services that answer', async (t) => {
+test('the doctor accepts reachable outside services', async (t) => {
   const [mail, issuer] = [await startMailServer(), await startOidcIssuer()];
   t.teardown(() => Promise.all([mail.close(), issuer.close()]));
   const { code, says } = await doctor(t, {

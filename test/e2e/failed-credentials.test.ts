@@ -50,7 +50,7 @@ test.serial('invented keys are 401, then 429 by address, and lock no right key o
   t.is((await guess()).status, 401);
 });
 
-test.serial('webhooks that do not exist are 404, then 429 by address', async (t) => {
+test.serial('unknown webhooks get 404, then 429 by address', async (t) => {
   const { client } = await startTestNode(t);
   const guess = () => client.call('POST', `/api/triggers/webhook/${randomUUID()}`, { body: {} });
   const statuses = await statusesOf(perMinute + 50, guess);

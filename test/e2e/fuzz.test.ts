@@ -10,7 +10,7 @@ const runsPerOperation = Number(process.env['TROUPE_FUZZ_RUNS'] ?? 25);
 /** Operations that answer for as long as the client listens. */
 const endless = new Set(['realtime.events', 'sessions.stream']);
 
-test('no input whatever makes an operation fail, hang or break its envelope', async (t) => {
+test('no input makes an operation fail, hang or break its envelope', async (t) => {
   const node = await startTestNode(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
   const credentials = [{ key }, { token, tenant }, { token: operatorToken }];

@@ -21,7 +21,7 @@ interface Race {
   readonly late: readonly OrderedFrame[];
 }
 
-test('no text follows the answer to a handoff, in a thousand races with turns that are ending', async (t) => {
+test('no text follows the answer to a handoff, in a thousand races with ending turns', async (t) => {
   t.timeout(600_000);
   const node = await startTestNode(t);
   const talk = await startConversations(node);

@@ -60,7 +60,7 @@ test.serial('a padding to 400 MB is refused in a dry run, and the node goes on',
   t.like((await other.try()).json.data, { query: 'a, b', would_run: true });
 });
 
-test.serial('sixty slow dry runs of one tenant do not hold up the dry run of another', async (t) => {
+test.serial("sixty slow dry runs of one tenant do not delay another tenant's dry run", async (t) => {
   // Enough for some dozens; what is over it is refused, so that the test ends in time.
   const node = await startTestNode(t, { environment: { TROUPE_SANDBOX_CPU_SECONDS: '5' } });
   const [noisy, loud, other] = [
@@ -95,7 +95,7 @@ test.serial('dry runs count as model work of the tenant', async (t) => {
   t.is((await tried()).status, 200);
 });
 
-test.serial('a tenant that has used its processor time is refused with the time to come again', async (t) => {
+test.serial('a tenant that used up its processor time is refused with a retry time', async (t) => {
   const node = await startTestNode(t, { environment: { TROUPE_SANDBOX_CPU_SECONDS: '1' } });
   const [hostile, other] = [await trierOf(node, slow), await trierOf(node, quick)];
   const tries = await Promise.all(Array.from({ length: 12 }, () => hostile.try()));

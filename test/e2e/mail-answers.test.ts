@@ -6,7 +6,7 @@ import { asOwner, createTrigger, executionsOf } from '../support/builders/trigge
 
 // A node for each test: they differ in how mail leaves.
 test.serial(
-  'an answer is a reply in the thread, and an answer to it goes on in the same session',
+  'an answer is a reply in the thread, and a reply to it continues the session',
   async (t) => {
     const node = await startMailNode(t);
     const trigger = await createTrigger(node, {}, 'email');
@@ -41,7 +41,7 @@ test.serial(
 );
 
 test.serial(
-  'an answer that the mail server does not take is tried again under the same Message-ID, and told in the end',
+  'an answer that the mail server refuses is retried under the same Message-ID, and finally reported',
   async (t) => {
     const server = await startMailServer();
     t.teardown(() => server.close());

@@ -23,7 +23,7 @@ function firstMail(node: TenantNode, trigger: TestTrigger): Promise<ParsedMail> 
 }
 
 test.serial(
-  'an answer comes from the trigger’s own address in the operator’s domain, and names it for replies',
+  "an answer comes from the trigger's address in the operator's domain, with that address for replies",
   async (t) => {
     const node = await shared.tenant(t);
     const trigger = await createTrigger(node, {}, 'email');
@@ -137,7 +137,7 @@ test.serial('a domain that one tenant has proved is no other’s', async (t) => 
   t.like(agent.json, { count: 0 });
 });
 
-test.serial('mails that leave the machine come from nobody’s address without a domain either', async (t) => {
+test.serial('mails that leave the machine use no unverified address, also without a mail domain', async (t) => {
   const server = await startMailServer();
   t.teardown(() => server.close());
   // Of its own: settings are tried.

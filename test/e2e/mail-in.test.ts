@@ -32,7 +32,7 @@ async function completed(node: TenantNode, trigger: TestTrigger, count: number) 
 }
 
 test.serial(
-  'three mails of a thread are one session of their sender, and another thread is another',
+  'three mails of a thread are one session of their sender, and another thread is another session',
   async (t) => {
     const node = await shared.tenant(t);
     const trigger = await createTrigger(node, { reply: false }, 'email');
@@ -89,7 +89,7 @@ test.serial('somebody else in a thread has a session of his own', async (t) => {
 });
 
 test.serial(
-  'a mail that comes again is accepted and runs once for each trigger that it is for',
+  'a repeated mail is accepted and runs once for each of its triggers',
   async (t) => {
     const node = await shared.tenant(t);
     const one = await createTrigger(node, { reply: false }, 'email');
@@ -106,7 +106,7 @@ test.serial(
 );
 
 test.serial(
-  'recipients that no enabled trigger takes mail for are refused with 550, large mails with 552',
+  'mail to unknown recipients is refused with 550, large mail with 552',
   async (t) => {
     const node = await shared.tenant(t);
     const mail = { text: 'hello' };
@@ -147,7 +147,7 @@ test.serial('automatic mail is accepted and runs nothing', async (t) => {
 });
 
 test.serial(
-  'mail of senders who are not let in is accepted, recorded as blocked, and runs nothing',
+  'mail of disallowed senders is accepted, recorded as blocked, and runs nothing',
   async (t) => {
     const node = await shared.tenant(t);
     const config = { reply: false, allowed_senders: ['@Example.com', 'bob@example.net'] };
@@ -171,7 +171,7 @@ test.serial(
 );
 
 test.serial(
-  'a mail is not taken before it is committed: its sender comes again after the node died',
+  'a mail is accepted only once committed: its sender retries after the node died',
   async (t) => {
     const mailPort = await freePort();
     const environment = {

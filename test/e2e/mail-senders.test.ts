@@ -113,7 +113,7 @@ test.serial('a sender whose name servers are silent is told to come again', asyn
 });
 
 test.serial(
-  'a mail of a mailbox is answered where its domain signed it, whatever the mailbox says of it',
+  'a mail fetched from a mailbox is answered only if its domain signed it, whatever its headers say',
   async (t) => {
     const node = await shared.tenant(t);
     publishPolicy('fetched.example');

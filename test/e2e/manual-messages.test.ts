@@ -76,7 +76,7 @@ const takenUp = [
 ];
 
 for (const { fate, end, status, told } of takenUp) {
-  test(`a message of a person that another process took up and that was ${fate} is answered so`, async (t) => {
+  test(`a manual message that another process claimed and that was ${fate} is answered accordingly`, async (t) => {
     let takeUp: () => Promise<unknown> = async () => undefined;
     const receiver = await startToolServer(t, async (_request, response) => {
       await takeUp();

@@ -10,7 +10,7 @@ import { runProgram } from '../support/servers/program.js';
 const oldKey = randomBytes(32);
 const newKey = randomBytes(32);
 
-test('the master key of an installation is changed without stopping it, by the command', async (t) => {
+test('the command changes the master key of an installation while it runs', async (t) => {
   const [before, after] = [oldKey, newKey].map((key) => key.toString('base64'));
   if (before === undefined || after === undefined) return t.fail();
   const both = { TROUPE_MASTER_KEY: after, TROUPE_MASTER_KEYS_PREVIOUS: before };

@@ -11,7 +11,7 @@ interface Asked {
   readonly content: string;
 }
 
-test('what leaves the window is summed up, and what was learnt of a person is known in their next session', async (t) => {
+test('messages outside the window are summarised, and facts of a person are known in the next session', async (t) => {
   const vendor = await new OpenAiServer().start();
   t.teardown(() => vendor.stop());
   const messagesOf = (body: Readonly<Record<string, unknown>>): Asked[] => body['messages'] as Asked[];

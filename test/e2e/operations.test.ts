@@ -36,7 +36,7 @@ test.serial('metrics are closed to other machines without the operator token', a
   );
 });
 
-test.serial('a request that a proxy passed on is never from the machine itself', async (t) => {
+test.serial('a request with forwarding headers never counts as local', async (t) => {
   const forwarded: Record<string, string>[] = [
     { 'x-forwarded-for': '203.0.113.5' },
     { 'x-forwarded-for': '127.0.0.1' },
@@ -104,7 +104,7 @@ test.serial('at most the last 100 errors are listed', async (t) => {
 });
 
 test.serial(
-  'an anonymous address is counted to 120 a minute, also for addresses that are not served',
+  'an anonymous address is limited to 120 requests a minute, also for unknown paths',
   async (t) => {
     // Of its own: its clock is set forward.
     const { client, passMs } = await startTestNode(t);
@@ -128,7 +128,7 @@ test.serial(
 );
 
 test.serial(
-  'a wrong or missing credential is 401 with the figures of the address, which it does not lower',
+  "a wrong or missing credential gets 401 with the address's figures and does not lower them",
   async (t) => {
     const { client } = await shared.tenant(t);
     for (const credential of [{}, { key: 'svc_live_wrong' }, { token: 'not.a.token' }]) {

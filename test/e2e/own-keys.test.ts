@@ -15,7 +15,7 @@ async function secrets(node: TestNode, method: string, path: string, body?: obje
   return json.data?.id ?? '';
 }
 
-test('a key of its own serves a tenant from the very next call, changed and deleted too, and soon at every node', async (t) => {
+test("a tenant's own key takes effect with the next call after each change, and soon on every node", async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const environment = openAiAt(server, platform);
   const one = await startTestNode(t, { environment });

@@ -10,7 +10,7 @@ import { answerJson, startToolServer } from '../support/servers/tool-servers.js'
 import { calling, saying } from '../support/builders/tool-turns.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
-test('a planted binding reaches the tool that needs it, and neither the store, the log, the model nor a reader', async (t) => {
+test('a planted binding reaches its tool, but not the store, the log, the model or a reader', async (t) => {
   const vendor = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(vendor) });
   const talk = await startConversations(node);

@@ -5,7 +5,7 @@ import test from 'ava';
 import { dump, ownerView } from '../support/database/owner-view.js';
 import { startTestNode } from '../support/servers/node.js';
 
-test('a planted secret is found nowhere: not in the database, the log, the data folder or any answer', async (t) => {
+test('no database, log, data folder or answer contains a planted secret', async (t) => {
   const { client, bootstrap, node, databaseUrl, dataDir, log, stop } = await startTestNode(t);
   const caller = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
   const value = `planted${randomBytes(12).toString('hex')}`;

@@ -8,7 +8,7 @@ import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
 
-test('vendor keys are found in no answer, log, trace, metric or column, also where the vendor repeats them', async (t) => {
+test('no answer, log, trace, metric or column contains a vendor key, also if the vendor repeats it', async (t) => {
   const platform = `planted${randomBytes(12).toString('hex')}`;
   const own = `planted${randomBytes(12).toString('hex')}`;
   const spans = recordSpans();

@@ -75,7 +75,7 @@ const answer = '.message .answer';
 const note = '.message .note';
 
 test.serial(
-  'a visitor with a key types a message and sees the answer, the events and the session',
+  'a visitor with a key sends a message and sees the answer, the events and the session',
   async (t) => {
     const { node, talk, page, problems } = await visit(t);
     await useKey(page, node.bootstrap.api_key, talk.agentId);
@@ -98,7 +98,7 @@ test.serial(
   },
 );
 
-test.serial('a visitor who signs in picks a published agent, and a wrong password is said', async (t) => {
+test.serial('a signed-in visitor picks a published agent, and a wrong password is reported', async (t) => {
   const { node, talk, page } = await visit(t);
   const { email, password } = node.bootstrap.owner;
   const signIn = async (secret: string): Promise<void> => {
@@ -140,7 +140,7 @@ test.serial('a long turn survives a dropped connection, and ends when it is canc
 });
 
 test.serial(
-  'suggested replies are buttons that say their label, and thinking and tools are shown',
+  'suggested replies are labelled buttons, and thinking and tools are shown',
   async (t) => {
     const shop = await startToolServer(t, (_, response) => answerJson(response, { drinks: 2 }));
     const { node, talk, page } = await visit(t);

@@ -144,7 +144,7 @@ async function threeNodes(t: ExecutionContext) {
 }
 
 test.serial(
-  'of 1,000 calls at once over three nodes exactly as many are admitted as a cap allows',
+  'three nodes admit exactly the cap of 1,000 concurrent calls',
   async (t) => {
     const { all, nodes, first } = await threeNodes(t);
 
@@ -190,7 +190,7 @@ test.serial(
 );
 
 test.serial(
-  'near the end of a month calls at once overshoot it by no more than the one that crosses',
+  'near the end of a quota concurrent calls exceed it by at most one call',
   async (t) => {
     const { all, nodes, first } = await threeNodes(t);
     const tenant = await makeTenant(first, { monthly_tokens: 60 });
@@ -230,7 +230,7 @@ test.serial('an owner that stops in order hands its counts and windows to the ne
 });
 
 test.serial(
-  'a node that dies in the middle never lets more in, and afterwards the books agree',
+  'a dying node never admits more than the limit, and the ledger agrees afterwards',
   async (t) => {
     const { all, nodes, first } = await threeNodes(t);
     const tenant = await makeTenant(first);

@@ -78,7 +78,7 @@ const conversations = fc.record({
   leaves: fc.boolean(),
 });
 
-test('no bytes on a socket stop the door, make it fail or stay with it', async (t) => {
+test('no bytes on a socket stop the HTTP port, make it fail or stay in memory', async (t) => {
   t.timeout(connections * 1_000 + 120_000);
   const { client, passMs } = await startTestNode(t);
   const url = client.baseUrl;

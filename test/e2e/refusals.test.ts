@@ -78,7 +78,7 @@ test.serial('every operation is refused to whoever may not call it', async (t) =
   t.deepEqual(wrong, []);
 });
 
-test.serial('the lists of exceptions name only operations that exist', async (t) => {
+test.serial('the lists of exceptions name only existing operations', async (t) => {
   const node = await startTestNode(t);
   const names = new Set(node.node.table.operations.map(({ name }) => name));
   t.deepEqual(

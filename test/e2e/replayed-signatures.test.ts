@@ -3,7 +3,7 @@ import test from 'ava';
 import { startTestNode } from '../support/servers/node.js';
 import { createTrigger, executionsOf } from '../support/builders/triggers.js';
 
-test.serial('a request that was signed with a timestamp cannot be sent again without one', async (t) => {
+test.serial('a request signed with a timestamp cannot be replayed without one', async (t) => {
   const node = await startTestNode(t);
   const trigger = await createTrigger(node, { query_extraction: { mode: 'full_body' } });
   const body = 'pay the bill';

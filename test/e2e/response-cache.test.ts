@@ -177,7 +177,7 @@ test.serial('when it fails, the others go their own ways at once', async (t) => 
   t.is(server.requests.length, 5, 'each has heard its own refusal from the vendor');
 });
 
-test.serial("a node gives another node's answer again, and forgets it after the hour", async (t) => {
+test.serial("a node serves another node's answer, and drops it after an hour", async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const { one, other } = await startPair(t, server, patient);
   const mine = await makeTenant(one);
@@ -199,7 +199,7 @@ test.serial("a node gives another node's answer again, and forgets it after the 
   t.is((await ask(other, { model, temperature: 0 })).json.cached, undefined);
 });
 
-test.serial('of a hundred identical calls at three nodes one goes to the vendor', async (t) => {
+test.serial('of a hundred identical concurrent calls at three nodes one goes to the vendor', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const { one, other, another } = await startPair(t, server, patient);
   const third = await another();
@@ -215,7 +215,7 @@ test.serial('of a hundred identical calls at three nodes one goes to the vendor'
   t.is(server.requests.length - before, 1);
 });
 
-test.serial('a Redis that is slow or away is a miss, and no error and no wait', async (t) => {
+test.serial('a slow or unavailable Redis is a cache miss without an error or a wait', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const { one, other, redis } = await startPair(t, server);
   await untilShared(one, other);

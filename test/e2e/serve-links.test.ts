@@ -8,7 +8,7 @@ const parts = {
 };
 const exposed = { TROUPE_GRPC_HOST: '0.0.0.0', TROUPE_ADVERTISE_ADDR: '10.0.0.7:9090' };
 
-test('serve opens no links in the clear to other machines, and says what to set', async (t) => {
+test('serve refuses unencrypted links to other machines and names the setting', async (t) => {
   const serve = runProgram('bin/troupe.mjs', ['serve'], { ...parts, ...exposed });
   t.is(await serve.ended, 1);
   t.regex(serve.output(), /TROUPE_GRPC_HOST makes this node listen on 0\.0\.0\.0, and TLS is not set up/);
@@ -18,7 +18,7 @@ test('serve opens no links in the clear to other machines, and says what to set'
   );
 });
 
-test('by the word of its operator serve goes on, and the doctor says that links are in the clear', async (t) => {
+test("with the operator's consent serve starts, and the doctor reports unencrypted links", async (t) => {
   const environment = { ...parts, ...exposed, TROUPE_GRPC_INSECURE: 'on' };
   const serve = runProgram('bin/troupe.mjs', ['serve'], environment);
   t.is(await serve.ended, 1);
@@ -28,7 +28,7 @@ test('by the word of its operator serve goes on, and the doctor says that links 
   t.regex(doctor.output(), /warn +links between nodes: TROUPE_GRPC_INSECURE is on/);
 });
 
-test('the doctor finds links that serve would refuse', async (t) => {
+test('the doctor reports links that serve would refuse', async (t) => {
   const doctor = runProgram('bin/troupe.mjs', ['doctor'], { ...parts, ...exposed });
   t.is(await doctor.ended, 1);
   t.regex(doctor.output(), /WRONG +links between nodes: .*TROUPE_GRPC_INSECURE=on/);

@@ -49,7 +49,7 @@ async function fails(
   for (const words of expected) t.regex(program.output(), words);
 }
 
-test.serial('a data folder that cannot be made is named, with the reason and the setting', async (t) => {
+test.serial('an uncreatable data folder is reported with the reason and the setting', async (t) => {
   const outer = await folder(t);
   const file = join(outer, 'a-file');
   await writeFile(file, '');
@@ -72,7 +72,7 @@ test.serial('a data folder that cannot be made is named, with the reason and the
 });
 
 test.serial(
-  'a folder in which this account may not write is told of, also where it is there already',
+  'a folder without write permission is reported, also if it exists',
   async (t) => {
     const outer = await folder(t);
     const there = join(outer, 'there');
@@ -97,7 +97,7 @@ test.serial(
   },
 );
 
-test.serial('a full disk is told of before a database is begun on it', async (t) => {
+test.serial('a full disk is reported before a database is created on it', async (t) => {
   if (!isRoot || process.platform !== 'linux') {
     t.pass('a small disk needs root');
     return;
@@ -126,7 +126,7 @@ async function listening(t: ExecutionContext, take: Parameters<typeof createServ
   return address.port;
 }
 
-test.serial('a taken port is named with its setting, and nothing is begun', async (t) => {
+test.serial('a port in use is reported with its setting, and nothing starts', async (t) => {
   const port = await listening(t, (socket) => socket.destroy());
   const dataDir = join(await folder(t), 'data');
   for (const variable of ['TROUPE_HTTP_PORT', 'TROUPE_GRPC_PORT']) {
@@ -146,7 +146,7 @@ test.serial('a taken port is named with its setting, and nothing is begun', asyn
   t.deepEqual(await readdir(dataDir), []);
 });
 
-test.serial('a second node on one data folder is told of the first, on whatever port', async (t) => {
+test.serial('a second node on one data folder is told about the first, on any port', async (t) => {
   const dataDir = join(await folder(t), 'data');
   const first = runProgram('bin/start.mjs', [], { TROUPE_DATA_DIR: dataDir, TROUPE_HTTP_PORT: '0' });
   t.teardown(async () => {
@@ -175,7 +175,7 @@ test.serial('a second node on one data folder is told of the first, on whatever 
 });
 
 test.serial(
-  'a database that is dead, wrong or no PostgreSQL is told of in every command that needs it',
+  'every command that needs the database reports one that is unreachable, wrong or not PostgreSQL',
   async (t) => {
     const TROUPE_DATA_DIR = join(await folder(t), 'data');
     const silent = await listening(t, () => undefined);
@@ -209,7 +209,7 @@ test.serial(
 );
 
 test.serial(
-  'a database or data folder of an unreleased version is refused with what to start with instead',
+  'a database or data folder of an unreleased version is refused with instructions',
   async (t) => {
     const says = [/The database "\w+" was set up by an earlier, unreleased version/, /empty data folder/];
     const { url } = await createEmptyDatabase(t);
@@ -239,7 +239,7 @@ async function markUnreleased(databaseUrl: string): Promise<void> {
   await client.end();
 }
 
-test.serial('a Redis that is dead or no Redis is told of', async (t) => {
+test.serial('a Redis that is unreachable or not Redis is reported', async (t) => {
   const TROUPE_DATA_DIR = join(await folder(t), 'data');
   const other = await listening(t, (socket) => void socket.on('error', () => undefined).end('220 mail\r\n'));
   const services = { TROUPE_DATA_DIR, DATABASE_URL: database.url, TROUPE_MASTER_KEY: masterKey };
@@ -261,7 +261,7 @@ test.serial('a Redis that is dead or no Redis is told of', async (t) => {
   }
 });
 
-test.serial('a folder that the doctor cannot make is told of, and the doctor ends', async (t) => {
+test.serial('the doctor reports a folder that it cannot create, and ends', async (t) => {
   const doctor = runProgram('bin/troupe.mjs', ['doctor'], { TROUPE_DATA_DIR: '/proc/nope' });
   t.teardown(() => doctor.process.kill('SIGKILL'));
   await eventually(() => doctor.process.exitCode !== null, { timeoutMs: endsWithinMs, what: 'the doctor' });

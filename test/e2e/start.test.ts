@@ -58,7 +58,7 @@ async function answerOfPrintedCommand(program: Program): Promise<string> {
 
 // One after the other: each brings a database and a node of its own.
 test.serial(
-  'npm start serves, stops cleanly on SIGTERM and on Ctrl-C, and finds its data again, also after kill -9',
+  'npm start serves, stops cleanly on SIGTERM and Ctrl-C, and keeps its data, also after kill -9',
   async (t) => {
     t.timeout(300_000);
     const folder = await dataFolder(t);
@@ -90,7 +90,7 @@ test.serial(
   },
 );
 
-test.serial('npm start stops with npm: told to by SIGTERM, or left behind by a killed one', async (t) => {
+test.serial('npm start stops with npm, on SIGTERM to npm or after npm was killed', async (t) => {
   t.timeout(300_000);
   const folder = await dataFolder(t);
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -154,7 +154,7 @@ test.serial('commands work beside a running node', async (t) => {
   t.regex(doctor.output(), /ok +PostgreSQL: 18/);
 });
 
-test.serial('serve refuses to start without what it needs, and says all of it at once', async (t) => {
+test.serial('serve refuses to start without its required settings, and lists all of them at once', async (t) => {
   const serve = runProgram('bin/troupe.mjs', ['serve'], { TROUPE_HTTP_PORT: 'many' });
   t.is(await serve.ended, 1);
   for (const name of [
@@ -168,7 +168,7 @@ test.serial('serve refuses to start without what it needs, and says all of it at
   t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
 });
 
-test.serial('no command that runs a node starts with a short operator token', async (t) => {
+test.serial('no command that runs a node accepts a short operator token', async (t) => {
   const folder = await dataFolder(t);
   for (const command of ['start', 'serve']) {
     const program = runProgram('bin/troupe.mjs', [command], {
@@ -185,7 +185,7 @@ test.serial('no command that runs a node starts with a short operator token', as
   }
 });
 
-test.serial('serve says which of its parts cannot be reached', async (t) => {
+test.serial('serve reports which of its services are unreachable', async (t) => {
   const serve = runProgram('bin/troupe.mjs', ['serve'], {
     DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/none',
     REDIS_URL: 'redis://127.0.0.1:1',
@@ -196,7 +196,7 @@ test.serial('serve says which of its parts cannot be reached', async (t) => {
   t.false(serve.output().includes('nothing@'));
 });
 
-test.serial('a secret can come from a file, and config never shows it', async (t) => {
+test.serial('a file can provide a secret, and config never shows it', async (t) => {
   const folder = await dataFolder(t);
   const file = join(folder, 'operator-token');
   await writeFile(file, 'a-token-of-enough-letters-for-an-operator\n');
@@ -210,7 +210,7 @@ test.serial('a secret can come from a file, and config never shows it', async (t
 });
 
 test.serial(
-  'a wrong command or word exits with 2 and shows how it is called, before anything is opened',
+  'a wrong command or argument exits with 2 and shows the usage, before anything is opened',
   async (t) => {
     const dataDir = join(await dataFolder(t), 'untouched');
     const key = ['keys', 'create', '--tenant', randomUUID(), '--name', 'x'];

@@ -213,7 +213,7 @@ for (const { died, chunks } of steps) {
 }
 
 test.serial(
-  'a message that several processes died of, each before it had an end, is given up and told of',
+  'a message that ended several processes is given up and reported',
   async (t) => {
     const first = await startTestNode(t);
     const trigger = await createTrigger(first, {
@@ -244,7 +244,7 @@ test.serial(
   },
 );
 
-test.serial('an answer that every process dies of fails, and those behind it arrive', async (t) => {
+test.serial('an answer that ends every process fails, and the next ones arrive', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const first = await startTestNode(t);
   const trigger = await createTrigger(first, {

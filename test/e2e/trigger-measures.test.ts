@@ -4,7 +4,7 @@ import { operatorToken, startTestNode } from '../support/servers/node.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { asOwner, createTrigger, sendSigned } from '../support/builders/triggers.js';
 
-test('the metrics tell what triggers took, refused, put together, sent and fired', async (t) => {
+test('metrics count accepted, refused, buffered, sent and fired messages of triggers', async (t) => {
   const node = await startTestNode(t);
   let status = 503;
   const receiver = await startToolServer(t, (_request, response) => {

@@ -10,7 +10,7 @@ const nested = '<div>'.repeat(4_000);
 const shared = sharedMailNode(test);
 
 test.serial(
-  'a mail that cannot be read is recorded as failed, and the mails behind it are answered',
+  'an unreadable mail is recorded as failed, and the next mails are answered',
   async (t) => {
     const node = await shared.tenant(t);
     const server = await startImapServer();

@@ -50,7 +50,7 @@ test.serial('compatible vendors and models of a file of the operator can be call
   });
 });
 
-test.serial('a node that stops during a call books it before it is gone', async (t) => {
+test.serial('a stopping node records a running call before it ends', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });
   server.script({ pieces: ['one', ' two'], hangAfter: 1 });
@@ -63,7 +63,7 @@ test.serial('a node that stops during a call books it before it is gone', async 
   t.is(counted, (rows[0]?.input_tokens ?? 0) + (rows[0]?.output_tokens ?? 0));
 });
 
-test.serial('while the store is away calls are refused with 503 before a vendor hears of them', async (t) => {
+test.serial('while the store is unavailable calls get 503 before a vendor request', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const database = await createDatabase(t);
   const proxy = await TcpProxy.before(database.url);

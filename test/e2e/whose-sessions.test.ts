@@ -82,7 +82,7 @@ async function keyIdOf(name: string): Promise<string> {
   return json.data.find((key: { name: string }) => key.name === name).id;
 }
 
-test('keys and users of editors and members get no further into a session of a customer than into one that does not exist', async (t) => {
+test("editors and members get the same answer for a customer's session as for an unknown one", async (t) => {
   const { session } = await say(byKey('admin'), { message: 'I lost my card', consumer_key: 'customer-1' });
   const lowly = [byKey('editor'), byKey('member'), byToken('editor'), byToken('member')];
   const other = await echoingAgent();
@@ -99,7 +99,7 @@ test('keys and users of editors and members get no further into a session of a c
   t.is((await messagesOf(session)).length, 10);
 });
 
-test('editors and members go on with what they began, by the same key or as the same user', async (t) => {
+test('editors and members continue their own sessions, by the same key or as the same user', async (t) => {
   const lowly = [byKey('editor'), byKey('member'), byToken('editor'), byToken('member')];
   for (const who of lowly) {
     const { session } = await say(who, { message: 'first' });
@@ -118,7 +118,7 @@ test('editors and members go on with what they began, by the same key or as the 
   }
 });
 
-test('a session that an owner opened for a customer is not an editor’s', async (t) => {
+test("a session that an owner started for a customer is not an editor's", async (t) => {
   const body = { agent_id: agentId, consumer_key: 'customer-2' };
   const made = await call(byKey('admin'), 'POST', '/api/sessions', body);
   const session: string = made.json.data.session_id;
@@ -130,7 +130,7 @@ test('a session that an owner opened for a customer is not an editor’s', async
   t.is(after.error, 'not_found', 'what a customer was brought into is the customer’s');
 });
 
-test('an editor who runs a trigger by hand gets into no session of a customer, and holds none for later', async (t) => {
+test("an editor who runs a trigger by hand can enter no customer's session, now or later", async (t) => {
   const trigger = await createTrigger(node, {
     session_strategy: { mode: 'derive', fields: ['from'] },
     context_mapping: { from: '$.from' },
@@ -170,7 +170,7 @@ test('an editor who runs a trigger by hand gets into no session of a customer, a
   t.deepEqual(authors, [byEditor, byAgent, byEditor, byAgent, byBob, byAgent]);
 });
 
-test('messages tell who wrote them', async (t) => {
+test('messages name their author', async (t) => {
   const byAgent = { kind: 'agent', id: agentId };
   const [admin, member] = [await keyIdOf('admin key'), await keyIdOf('member key')];
   const { session } = await say(byKey('admin'), { message: 'hello', consumer_key: 'customer-4' });
@@ -188,7 +188,7 @@ test('messages tell who wrote them', async (t) => {
   t.deepEqual(await authorsOf(own.session), [{ kind: 'key', id: member }, byAgent]);
 });
 
-test('a message that a person of the tenant sends is theirs, and one of a trigger without a sender the trigger’s', async (t) => {
+test('a manual message has its user as author, and one of a trigger without a sender the trigger', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, {
     session_strategy: { mode: 'derive', fields: ['order'] },

@@ -65,12 +65,12 @@ function run(...args: string[]) {
   return { status, stdout, stderr };
 }
 
-test('the installed native server is the one that was written down', (t) => {
+test('the installed native server matches its list', (t) => {
   t.deepEqual(check.faultsOf(installed, list), []);
   t.like(run(), { status: 0, stderr: '' });
 });
 
-test('a binary with one byte more, one byte changed, or in place of another is found', async (t) => {
+test('a binary that is longer, changed or replaced is detected', async (t) => {
   const longer = await copyOfPackage(t);
   await appendFile(await replaced(longer, check.loadedHere), '\0');
   const { status, stderr } = run('--folder', longer);
@@ -92,7 +92,7 @@ test('a binary with one byte more, one byte changed, or in place of another is f
   t.is(check.faultsOf(swapped, list).length, 1);
 });
 
-test('a script of the package that was altered, a file that was added and one that is gone are found', async (t) => {
+test('a changed, added or missing script of the package is detected', async (t) => {
   const folder = await copyOfPackage(t);
   await appendFile(await replaced(folder, 'dist/uws.mjs'), '// more');
   await writeFile(join(folder, 'dist', 'more.cjs'), '');
@@ -107,7 +107,7 @@ test('a script of the package that was altered, a file that was added and one th
   }
 });
 
-test('a release of another repository is found by the blobs in its tree, and no other is taken', async (t) => {
+test('the blobs in its tree identify a release of another repository, and no other matches', async (t) => {
   const url = await emptyFolder(t);
   const git = (...args: string[]): void => {
     const identity = ['-c', 'user.name=test', '-c', 'user.email=test@example.com'];

@@ -49,7 +49,7 @@ const output = `
 
   1 test failed`;
 
-test('of a failed run its last lines tell which tests failed and why', async (t) => {
+test('the last lines of a failed run name the failed tests and the reasons', async (t) => {
   const { passed, failed, text } = await summaryOf(output);
   t.deepEqual([passed, failed], [2, 2]);
   t.deepEqual(text.split('\n'), [
@@ -69,7 +69,7 @@ test('of a failed run its last lines tell which tests failed and why', async (t)
   ]);
 });
 
-test('of a run in which nothing failed there is nothing to tell but the count', async (t) => {
+test('a run without failures reports only the count', async (t) => {
   const { passed, text } = await summaryOf('  ✔ unit › a › is fine\n    ℹ a note\n  ─\n\n  1 test passed');
   t.deepEqual([passed, text], [1, '']);
 });

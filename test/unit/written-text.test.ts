@@ -1,7 +1,7 @@
 import test from 'ava';
 import { writtenText } from '../../src/automation/mail/written-text.js';
 
-test('what programs put below a message is cut: signature, quote with its line, and the mail before', (t) => {
+test('text that mail programs put below a message is cut: signature, quote with its line, and earlier mail', (t) => {
   t.is(writtenText('Hello\r\n\r\n-- \r\nAda\r\nHotel'), 'Hello');
   t.is(
     writtenText('Yes.\n\nOn Fri, 20 Nov 2026 Ada\n<ada@example.com> wrote:\n\n> Do you?\n>\n> Ada\n'),
@@ -13,7 +13,7 @@ test('what programs put below a message is cut: signature, quote with its line, 
   t.is(writtenText('Ok\n\nFrom: Ada\nSent: Friday\nTo: Bob\nSubject: Rooms\n\nHi'), 'Ok');
 });
 
-test('what may be part of the message stays: answers between quotes, lists, forwarded mails, a lone quote', (t) => {
+test('text that may belong to the message stays: answers between quotes, lists, forwarded mails, a lone quote', (t) => {
   const between = '> First?\nYes.\n> Second?\nNo.';
   t.is(writtenText(between), between);
   t.is(writtenText('We need:\n- beds\n--\n- keys'), 'We need:\n- beds\n--\n- keys');
@@ -23,7 +23,7 @@ test('what may be part of the message stays: answers between quotes, lists, forw
   t.is(writtenText('The menu:\n\n> fish'), 'The menu:');
 });
 
-test('a text made to be slow is cut quickly', (t) => {
+test('a text crafted to be slow is cut quickly', (t) => {
   const started = performance.now();
   writtenText(`On ${'1 '.repeat(50_000)}:\n${'>\n'.repeat(20_000)}`);
   writtenText(`${'From: '.repeat(20_000)}\n`.repeat(3));

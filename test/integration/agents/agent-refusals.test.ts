@@ -54,7 +54,7 @@ for (const [error, body, field] of wrongBodies) {
   });
 }
 
-test('ids that are malformed, unknown or of another tenant are all 404 agent_not_found', async (t) => {
+test('malformed, unknown and foreign ids all get 404 agent_not_found', async (t) => {
   const owner = await newOwner();
   const foreign = idOf(await (await newOwner()).call('POST', '/api/agents', { name: 'foreign' }));
   for (const id of ['nonsense', '%00', randomUUID(), foreign]) {
@@ -73,7 +73,7 @@ test('ids that are malformed, unknown or of another tenant are all 404 agent_not
   }
 });
 
-test('a patch to a name that is taken is a conflict', async (t) => {
+test('a patch to an existing name is a conflict', async (t) => {
   const owner = await newOwner();
   await owner.call('POST', '/api/agents', { name: 'taken' });
   const id = idOf(await owner.call('POST', '/api/agents', { name: 'other' }));

@@ -16,7 +16,7 @@ async function newOwner() {
   return bench.person(await bench.newTenant(), 'owner');
 }
 
-test('a member sees published agents alone, as they run, and may change nothing', async (t) => {
+test('a member sees only published agents, in their running version, and may change nothing', async (t) => {
   const owner = await newOwner();
   const member = bench.person(owner.caller.scope, 'member');
   const draft = idOf(await owner.call('POST', '/api/agents', { name: 'draft' }));
@@ -58,7 +58,7 @@ test('an editor creates and changes agents, but neither publishes nor archives t
   }
 });
 
-test('agents pass through their states, and each deed is in the audit', async (t) => {
+test('agents pass through their states, and the audit records each change', async (t) => {
   const owner = await newOwner();
   const id = idOf(await owner.call('POST', '/api/agents', { name: 'wanderer' }));
   const go = async (method: string, path: string) => {
@@ -93,7 +93,7 @@ test('agents pass through their states, and each deed is in the audit', async (t
   ]);
 });
 
-test('an archived agent gives its name free, and is not restored while another has it', async (t) => {
+test('an archived agent frees its name, and is not restored while another has it', async (t) => {
   const owner = await newOwner();
   const first = idOf(await owner.call('POST', '/api/agents', { name: 'heir' }));
   await owner.call('DELETE', `/api/agents/${first}`);
@@ -103,7 +103,7 @@ test('an archived agent gives its name free, and is not restored while another h
   t.is((await owner.call('POST', `/api/agents/${first}/restore`)).status, 200);
 });
 
-test('publishing keeps the limits that it is not given, and takes those that it is', async (t) => {
+test('publishing keeps limits that it is not given and replaces those that it is', async (t) => {
   const owner = await newOwner();
   const id = idOf(await owner.call('POST', '/api/agents', { name: 'limited' }));
   const user = randomUUID();
@@ -121,7 +121,7 @@ test('publishing keeps the limits that it is not given, and takes those that it 
   }
 });
 
-test('of publications at once each makes a version of its own', async (t) => {
+test('each of several concurrent publications creates a version', async (t) => {
   const owner = await newOwner();
   const id = idOf(await owner.call('POST', '/api/agents', { name: 'eager' }));
   const replies = await Promise.all(

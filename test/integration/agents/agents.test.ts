@@ -14,7 +14,7 @@ async function newOwner() {
   return bench.person(await bench.newTenant(), 'owner');
 }
 
-test('an agent of a name alone is created as a draft, with the defaults of the specification', async (t) => {
+test('an agent with only a name is created as a draft with the specified defaults', async (t) => {
   const owner = await newOwner();
   const created = await owner.call('POST', '/api/agents', { name: 'support-bot' });
   t.is(created.status, 201);
@@ -46,7 +46,7 @@ test('an agent of a name alone is created as a draft, with the defaults of the s
   t.false(Number.isNaN(Date.parse(String(created_at))));
 });
 
-test('everything that an agent is created with is answered as it was given', async (t) => {
+test('an agent is returned with every field as given', async (t) => {
   const owner = await newOwner();
   const fields = {
     name: 'Sales_2.eu',
@@ -72,7 +72,7 @@ test('everything that an agent is created with is answered as it was given', asy
   t.like(dataOf(await owner.call('GET', `/api/agents/${idOf(created)}`)), fields);
 });
 
-test('a list shows the fields of a summary, newest first, and their count', async (t) => {
+test('a list shows the summary fields, newest first, and their count', async (t) => {
   const owner = await newOwner();
   for (const name of ['one', 'two', 'three']) await owner.call('POST', '/api/agents', { name });
   const listed = await owner.call('GET', '/api/agents');
@@ -93,7 +93,7 @@ test('a list shows the fields of a summary, newest first, and their count', asyn
   t.false('next_cursor' in listed.body);
 });
 
-test('a list is filtered by status, type, author and archive, and refuses values that mean nothing', async (t) => {
+test('a list filters by status, type, author and archive, and refuses invalid values', async (t) => {
   const owner = await newOwner();
   const admin = bench.person(owner.caller.scope, 'admin');
   const ids: Record<string, string> = {};
@@ -135,7 +135,7 @@ test('a list is filtered by status, type, author and archive, and refuses values
   t.is((await owner.call('GET', `${versions}?limit=0`)).status, 400);
 });
 
-test('pages of a list hold every agent once', async (t) => {
+test('the pages of a list contain every agent once', async (t) => {
   const owner = await newOwner();
   for (let index = 0; index < 5; index += 1) await owner.call('POST', '/api/agents', { name: `a${index}` });
   const seen: string[] = [];
@@ -153,7 +153,7 @@ test('pages of a list hold every agent once', async (t) => {
   t.is((await owner.call('GET', `/api/agents?cursor=${randomUUID()}`)).status, 400);
 });
 
-test('a name is taken once in a tenant, in whatever case, and free in another', async (t) => {
+test('a name is unique in a tenant regardless of case, and free in another', async (t) => {
   const owner = await newOwner();
   await owner.call('POST', '/api/agents', { name: 'twin' });
   const second = await owner.call('POST', '/api/agents', { name: 'Twin' });
@@ -162,7 +162,7 @@ test('a name is taken once in a tenant, in whatever case, and free in another', 
   t.is((await (await newOwner()).call('POST', '/api/agents', { name: 'twin' })).status, 201);
 });
 
-test('of ten creations of one name at once exactly one succeeds', async (t) => {
+test('of ten concurrent creations with one name exactly one succeeds', async (t) => {
   const owner = await newOwner();
   const replies = await Promise.all(
     Array.from({ length: 10 }, () => owner.call('POST', '/api/agents', { name: 'wanted' })),
@@ -173,7 +173,7 @@ test('of ten creations of one name at once exactly one succeeds', async (t) => {
   );
 });
 
-test('a patch merges into nested objects, removes with null, and leaves out what it does not name', async (t) => {
+test('a patch merges into nested objects, removes with null, and keeps unnamed fields', async (t) => {
   const owner = await newOwner();
   const id = idOf(
     await owner.call('POST', '/api/agents', {
@@ -207,7 +207,7 @@ test('a patch merges into nested objects, removes with null, and leaves out what
   t.deepEqual(dataOf(await owner.call('GET', `/api/agents/${id}`)), dataOf(patched));
 });
 
-test('patches of different fields at once all take effect', async (t) => {
+test('concurrent patches of different fields all take effect', async (t) => {
   const owner = await newOwner();
   const id = idOf(await owner.call('POST', '/api/agents', { name: 'busy' }));
   const names = Array.from({ length: 8 }, (_, index) => `key${index}`);

@@ -23,7 +23,7 @@ async function newTool(owner: Person, path: string, api: object): Promise<string
   return `${path}/${idOf(created)}/test`;
 }
 
-test('an expression that picks from an answer finds no secret in it to take apart', async (t) => {
+test('an expression that selects from an answer sees no secret in it', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, ({ headers }, response) => {
     answerJson(response, { headers, number: 73_310_042 });
@@ -48,7 +48,7 @@ test('an expression that picks from an answer finds no secret in it to take apar
   }
 });
 
-test('an answer that is nested too deeply to be searched for secrets is a fault of the server', async (t) => {
+test('an answer nested too deeply for the secret search is a fault of the server', async (t) => {
   const { owner, path } = await newAgent();
   const depth = 400_000;
   const server = await startToolServer(t, (_, response) => {
@@ -64,7 +64,7 @@ test('an answer that is nested too deeply to be searched for secrets is a fault 
   t.like(await owner.call('POST', at, {}), { status: 502, body: { error: 'provider_error' } });
 });
 
-test('what an MCP server says of its tools holds no secret that it was sent', async (t) => {
+test('the tool list of an MCP server contains no secret that was sent to it', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startMcpServer(t, 'planted-value', [
     { name: 'one', description: 'Called with Bearer planted-value', annotations: {} },

@@ -54,7 +54,7 @@ async function validate(owner: Person, agent: string): Promise<Record<string, un
   return dataOf(await owner.call('POST', `/api/agents/${agent}/validate`));
 }
 
-test('a schema that calls itself like the draft takes nothing from other tenants', async (t) => {
+test("a schema with the draft's $id affects no other tenant", async (t) => {
   const [hostile, other] = [
     bench.person(await bench.newTenant(), 'owner'),
     bench.person(await bench.newTenant(), 'owner'),
@@ -72,7 +72,7 @@ test('a schema that calls itself like the draft takes nothing from other tenants
   t.is(published.status, 200, JSON.stringify(published.body));
 });
 
-test('schemas that take seconds to compile hold nobody up', async (t) => {
+test('schemas that take seconds to compile delay nobody', async (t) => {
   const owner = bench.person(await bench.newTenant(), 'owner');
   const agent = await agentWith(owner, [
     slow.patternProperties,
@@ -89,7 +89,7 @@ test('schemas that take seconds to compile hold nobody up', async (t) => {
   t.true(delay.max < 1.5e9, `the event loop stood still for ${delay.max / 1e6} ms`);
 });
 
-test('an agent with many tools, each as large as it may be, is validated one by one', async (t) => {
+test('an agent with many tools of maximum size is validated one by one', async (t) => {
   const owner = bench.person(await bench.newTenant(), 'owner');
   const large = { type: 'object', properties: numbered(1_900, (index) => `p${index}`, { type: 'string' }) };
   const agent = await agentWith(
@@ -122,7 +122,7 @@ test('schemas that refer to their own parts are valid', async (t) => {
   t.is(await faultOf({ definitions: { a: {} }, properties: { x: { $ref: '#/definitions/a' } } }), undefined);
 });
 
-test('schemas that refer to what is not in them are told so', async (t) => {
+test('schemas with unresolved references are reported', async (t) => {
   for (const $ref of [
     draft,
     'https://example.com/city.json',
@@ -141,13 +141,13 @@ test('schemas that refer to what is not in them are told so', async (t) => {
   t.regex(dynamic?.issue ?? '', /can't resolve reference/);
 });
 
-test('what looks like a keyword where data stands is data', async (t) => {
+test('a keyword-like name in a data position is data', async (t) => {
   const data = { $ref: 'nowhere', pattern: '(' };
   t.is(await faultOf({ default: data, enum: [data], const: data, examples: [data] }), undefined);
   t.is(await faultOf({ properties: { $ref: { type: 'string' }, pattern: { type: 'string' } } }), undefined);
 });
 
-test('regular expressions are read and never applied', async (t) => {
+test('regular expressions are parsed and never applied', async (t) => {
   const runaway = '^(([a-z])+.)+[A-Z]([a-z])+$';
   const value = 'a'.repeat(200);
   t.is(await faultOf({ patternProperties: { [runaway]: {} }, properties: { [value]: {} } }), undefined);
@@ -157,7 +157,7 @@ test('regular expressions are read and never applied', async (t) => {
   t.like(await faultOf({ items: { pattern: '('.repeat(60_000) } }), { at: 'items.pattern' });
 });
 
-test('a schema has a bounded number of schemas within it, and they a bounded depth', async (t) => {
+test('a schema has a bounded number of subschemas and a bounded depth', async (t) => {
   const nested = (levels: number): object =>
     JSON.parse('{"not":'.repeat(levels) + '{}' + '}'.repeat(levels)) as object;
   t.is(await faultOf(nested(60)), undefined);
@@ -168,7 +168,7 @@ test('a schema has a bounded number of schemas within it, and they a bounded dep
   }
 });
 
-test('a schema that is none is told so, with the place', async (t) => {
+test('an invalid schema is reported with its location', async (t) => {
   t.like(await faultOf({ type: 'object', properties: { city: { type: 'nonsense' } } }), {
     at: 'properties.city.type',
   });

@@ -23,7 +23,7 @@ async function newAgent(fields: object = {}) {
   return { owner, id, scope: owner.caller.scope, at: `/api/agents/${id}` };
 }
 
-test('what runs is the version that was published last, and whoever got the answer finds it at once', async (t) => {
+test('the version published last runs, and is in force when its answer arrives', async (t) => {
   const { owner, id, scope, at } = await newAgent();
   const { publishedAgent } = bench.subject;
   t.is(await publishedAgent(scope, id), undefined, 'a draft does not run');
@@ -48,7 +48,7 @@ test('what runs is the version that was published last, and whoever got the answ
   t.is(await publishedAgent(scope, id), undefined);
 });
 
-test('another node hears within a second', async (t) => {
+test('another node receives the change within a second', async (t) => {
   const { owner, id, scope, at } = await newAgent();
   await owner.call('POST', `${at}/publish`);
   t.is((await secondNode.subject.publishedAgent(scope, id))?.version, 1);
@@ -62,7 +62,7 @@ test('another node hears within a second', async (t) => {
   t.true(takenBackMs() < 1_500);
 });
 
-test('an agent that is kept is answered without a promise, and only to its tenant', async (t) => {
+test('a cached agent is returned without a promise, and only to its tenant', async (t) => {
   const { owner, id, scope, at } = await newAgent();
   await owner.call('POST', `${at}/publish`);
   await bench.subject.publishedAgent(scope, id);
@@ -120,7 +120,7 @@ function inHand(store: Store) {
   };
 }
 
-test('a load that a change overtook is not kept, and nobody who comes later joins it', async (t) => {
+test('a load overtaken by a change is not cached, and no later caller joins it', async (t) => {
   const { owner, id, scope, at } = await newAgent();
   await owner.call('POST', `${at}/publish`);
   const hand = inHand(bench.store);
@@ -138,7 +138,7 @@ test('a load that a change overtook is not kept, and nobody who comes later join
   t.is(hand.reads(), 2);
 });
 
-test('loads at the same time are one, and a feed that is away makes every question a read', async (t) => {
+test('concurrent loads are one, and without the feed every question is a read', async (t) => {
   const { owner, id, scope, at } = await newAgent();
   await owner.call('POST', `${at}/publish`);
   const hand = inHand(bench.store);

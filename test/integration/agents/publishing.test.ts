@@ -162,7 +162,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const { title, schema, field, issue } of cases) {
-  test(`${title} keeps an agent from being published, naming schema and field`, async (t) => {
+  test(`${title} prevents publishing, naming schema and field`, async (t) => {
     const owner = await newOwner();
     const agent = await newAgent(owner, 'checked');
     const fine = { name: 'fine', type: 'api', editor_schema: { api: { url: 'http://127.0.0.1:8/' } } };
@@ -192,7 +192,7 @@ for (const { title, schema, field, issue } of cases) {
   });
 }
 
-test('an agent with a secret, an MCP server and a sub-agent is published, with the tools of the server', async (t) => {
+test("an agent with a secret, an MCP server and a sub-agent is published with the server's tools", async (t) => {
   const owner = await newOwner();
   const server = await startMcpServer(t, 'letmein');
   await owner.call('POST', '/api/secrets', { name: 'mcp', value: 'letmein', kind: 'bearer' });
@@ -219,7 +219,7 @@ test('an agent with a secret, an MCP server and a sub-agent is published, with t
   t.like(files?.validation, { state: 'valid', issues: [] });
 });
 
-test('a server that quotes the credential it refused does not reveal it', async (t) => {
+test('a server that quotes the refused credential does not reveal it', async (t) => {
   const owner = await newOwner();
   const server = await startMcpServer(t, 'another');
   await owner.call('POST', '/api/secrets', { name: 'mcp', value: 'planted-secret-value', kind: 'bearer' });
@@ -235,7 +235,7 @@ test('a server that quotes the credential it refused does not reveal it', async 
   t.false(JSON.stringify(refused.body).includes('planted-secret-value'));
 });
 
-test('agents may not call themselves, directly or by a detour, nor go more than five deep', async (t) => {
+test('agents may not call themselves, directly or by a detour, nor exceed five levels', async (t) => {
   const owner = await newOwner();
   const own = await newAgent(owner, 'own');
   await addSchema(owner, own, subAgent(own));
@@ -254,7 +254,7 @@ test('agents may not call themselves, directly or by a detour, nor go more than 
   t.regex(String((await publish(owner, chain[6] ?? '')).body['message']), /call itself/);
 });
 
-test('two published agents that become sub-agents of each other at once do not both succeed', async (t) => {
+test('of two published agents that add each other as sub-agents concurrently at most one succeeds', async (t) => {
   const owner = await newOwner();
   for (let round = 0; round < 5; round += 1) {
     const [one, two] = [await newAgent(owner, `one${round}`), await newAgent(owner, `two${round}`)];
@@ -278,7 +278,7 @@ test('a sub-agent of another tenant does not exist', async (t) => {
   t.regex(String((await publish(owner, agent)).body['message']), /does not exist/);
 });
 
-test('a change while a publication is being checked is published too, or not at all', async (t) => {
+test('a change during the check of a publication is published too, or not at all', async (t) => {
   const owner = await newOwner();
   const agent = await newAgent(owner, 'moving');
   let changes = 0;
@@ -330,7 +330,7 @@ test('a change while a publication is being checked is published too, or not at 
   t.deepEqual(snapshot.schemas.map(({ name }) => name).toSorted(), ['late', 'slow']);
 });
 
-test('a secret that tools or running versions use is not deleted unless forced', async (t) => {
+test('a secret used by tools or running versions is not deleted unless forced', async (t) => {
   const owner = await newOwner();
   const agent = await newAgent(owner, 'user');
   const secret = await owner.call('POST', '/api/secrets', {

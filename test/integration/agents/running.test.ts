@@ -30,7 +30,7 @@ async function newAgent() {
   return { owner, id, scope: owner.caller.scope, at: `/api/agents/${id}` };
 }
 
-test('a draft runs its working copy for all but members, a published agent its version for everybody', async (t) => {
+test('a draft runs its working copy except for members, a published agent its version for everybody', async (t) => {
   const { owner, id, scope, at } = await newAgent();
   const { runnableAgent } = bench.subject;
   const schema = await owner.call('POST', `${at}/schemas`, {
@@ -64,7 +64,7 @@ test('a draft runs its working copy for all but members, a published agent its v
   t.is(await runnableAgent(await bench.newTenant(), id, 'owner'), undefined);
 });
 
-test('a version can be had whatever became of the agent, by its tenant alone', async (t) => {
+test("a version is readable whatever the agent's state, by its tenant alone", async (t) => {
   const { owner, id, scope, at } = await newAgent();
   await owner.call('POST', `${at}/publish`);
   await owner.call('PATCH', at, { bio: 'second' });
@@ -80,7 +80,7 @@ test('a version can be had whatever became of the agent, by its tenant alone', a
   t.is(await agentVersion(await bench.newTenant(), id, 1), undefined);
 });
 
-test('models that would be refused are warnings, and no obstacle to publishing', async (t) => {
+test('models that would be refused are warnings and do not prevent publishing', async (t) => {
   const { owner, at } = await newAgent();
   const validate = async () => dataOf(await owner.call('POST', `${at}/validate`));
   t.deepEqual(await validate(), { valid: true, issues: [], warnings: [] });
@@ -96,7 +96,7 @@ test('models that would be refused are warnings, and no obstacle to publishing',
   t.is((await owner.call('POST', `${at}/publish`)).status, 200);
 });
 
-test('an agent with a model that nobody knows is not published', async (t) => {
+test('an agent with an unknown model is not published', async (t) => {
   for (const [llm_config, field] of [
     [{ model: 'nobody.knows' }, 'llm_config.model'],
     [{ model: 'auto', fallback_models: ['sim.echo', 'nobody.knows'] }, 'llm_config.fallback_models.1'],
@@ -115,7 +115,7 @@ test('an agent with a model that nobody knows is not published', async (t) => {
   }
 });
 
-test('what an API key does by another door is recorded as done by the key', async (t) => {
+test("the audit records an API key's action on another endpoint as the key's", async (t) => {
   const scope = await bench.newTenant();
   const key = bench.key(scope, 'admin');
   const id = idOf(await key.call('POST', '/api/agents', { name: 'by-key' }));

@@ -34,7 +34,7 @@ const mcp = (fields: object = {}) => ({
   editor_schema: { mcp: { url: 'https://mcp.example.com/mcp', ...fields } },
 });
 
-test('an HTTP tool is created with the defaults of the specification, and read back', async (t) => {
+test('an HTTP tool is created with the specified defaults and read back', async (t) => {
   const { owner, path } = await newAgent();
   const created = await owner.call('POST', path, api());
   t.is(created.status, 201);
@@ -60,7 +60,7 @@ test('an HTTP tool is created with the defaults of the specification, and read b
   t.deepEqual((await owner.call('GET', `${path}/${idOf(created)}`)).body, created.body);
 });
 
-test('everything that an HTTP tool and an MCP server may be given is kept as given', async (t) => {
+test('every field of an HTTP tool and of an MCP server is stored as given', async (t) => {
   const { owner, path } = await newAgent();
   const tool = {
     method: 'POST',
@@ -159,7 +159,7 @@ test('a schema of a wrong shape is refused, naming the field', async (t) => {
   t.deepEqual(namesOf(await owner.call('GET', path)), []);
 });
 
-test('what only publishing can judge is no obstacle to writing it down', async (t) => {
+test('conditions that only publishing can check do not prevent saving', async (t) => {
   const { owner, path } = await newAgent();
   const drafts = [
     { ...api({ url: 'http://169.254.169.254/latest' }), name: 'forbidden' },
@@ -169,7 +169,7 @@ test('what only publishing can judge is no obstacle to writing it down', async (
   for (const draft of drafts) t.is((await owner.call('POST', path, draft)).status, 201);
 });
 
-test('a name is taken once in an agent, also by ten at once, and free in another', async (t) => {
+test('a name is unique in an agent, also for ten at once, and free in another', async (t) => {
   const { owner, path } = await newAgent();
   const replies = await Promise.all(Array.from({ length: 10 }, () => owner.call('POST', path, api())));
   t.deepEqual(
@@ -182,7 +182,7 @@ test('a name is taken once in an agent, also by ten at once, and free in another
   t.is((await owner.call('POST', `/api/agents/${other}/schemas`, api())).status, 201);
 });
 
-test('a patch merges, raises the revision, and a stale one changes nothing', async (t) => {
+test('a patch merges and raises the revision, and a stale one changes nothing', async (t) => {
   const { owner, path } = await newAgent();
   const created = await owner.call(
     'POST',
@@ -216,7 +216,7 @@ test('a patch merges, raises the revision, and a stale one changes nothing', asy
   t.is((await owner.call('PATCH', at, { editor_schema: { api: { timeout_ms: 1 } } })).status, 400);
 });
 
-test('of patches with one revision at once exactly one is written', async (t) => {
+test('of concurrent patches with one revision exactly one is written', async (t) => {
   const { owner, path } = await newAgent();
   const at = `${path}/${idOf(await owner.call('POST', path, api()))}`;
   const replies = await Promise.all(
@@ -230,7 +230,7 @@ test('of patches with one revision at once exactly one is written', async (t) =>
   );
 });
 
-test('schemas are written by owner, admin and editor, removed by owner and admin, and hidden from members', async (t) => {
+test('owner, admin and editor write schemas, owner and admin delete them, and members do not see them', async (t) => {
   const { owner, path } = await newAgent();
   const { scope } = owner.caller;
   const editor = bench.person(scope, 'editor');
@@ -257,7 +257,7 @@ test('schemas are written by owner, admin and editor, removed by owner and admin
   t.is((await owner.call('GET', at)).body['error'], 'not_found');
 });
 
-test('schemas that are not there, or of another agent or tenant, are 404', async (t) => {
+test('unknown schemas, and those of another agent or tenant, get 404', async (t) => {
   const { owner, id, path } = await newAgent();
   const stranger = await newAgent();
   const foreign = idOf(await stranger.owner.call('POST', stranger.path, api()));

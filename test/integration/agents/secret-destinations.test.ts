@@ -46,7 +46,7 @@ const tool = (url: string, fields: object) => ({
 });
 const bearer = (secret_ref: string) => ({ auth: { type: 'bearer', secret_ref } });
 
-test('an editor sends a secret only to hosts in its list, wherever in the tool the secret stands', async (t) => {
+test('an editor sends a secret only to hosts in its list, wherever the tool uses it', async (t) => {
   const { editor, path } = await newPlace();
   const allowed = [
     tool('https://api.example.com/x', bearer('open')),
@@ -79,7 +79,7 @@ test('an editor sends a secret only to hosts in its list, wherever in the tool t
   }
 });
 
-test('what an owner wrote stays approved when an editor changes the rest, and no longer when the host changes', async (t) => {
+test("an owner's approval stays when an editor changes the rest, and ends when the host changes", async (t) => {
   const { owner, editor, path } = await newPlace();
   const created = await owner.call('POST', path, tool('https://one.example.net/a', bearer('closed')));
   t.is(created.status, 201);
@@ -99,7 +99,7 @@ test('what an owner wrote stays approved when an editor changes the rest, and no
   t.is((await patch({ timeout_ms: 3_000 })).status, 200);
 });
 
-test('what an owner wrote is approved for its scheme, host and port, and for no other', async (t) => {
+test("an owner's approval applies to its scheme, host and port, and to no other", async (t) => {
   const { owner, editor, path } = await newPlace();
   for (const [type, fields] of [
     ['api', bearer('closed')],
@@ -128,7 +128,7 @@ test('what an owner wrote is approved for its scheme, host and port, and for no 
   }
 });
 
-test('a host in the list is reached over TLS, on any port, and in the clear only on the machine itself', async (t) => {
+test('a listed host is reached over TLS on any port, and unencrypted only on the local machine', async (t) => {
   const { editor, path } = await newPlace();
   const create = (url: string) => editor.call('POST', path, { ...tool(url, bearer('open')), name: 'one' });
   t.is((await create('http://api.example.com/')).status, 403);
@@ -141,7 +141,7 @@ test('a host in the list is reached over TLS, on any port, and in the clear only
   t.is((await patch('http://api.example.com:8443/')).status, 403);
 });
 
-test('an approval of before, which named the host alone, is one for https on its usual port', async (t) => {
+test('an old approval that names only the host applies to https on its default port', async (t) => {
   const { owner, editor, path } = await newPlace();
   const view = await ownerView(database.url);
   t.teardown(() => view.end());
@@ -164,7 +164,7 @@ test('an approval of before, which named the host alone, is one for https on its
   t.is(server.heard.length, 0, 'nothing was sent');
 });
 
-test('a request of a tool that holds a secret says so, so that it follows no redirect to another place', async (t) => {
+test('a tool request with a secret is marked so that it follows no redirect elsewhere', async (t) => {
   const sent: unknown[] = [];
   const parts = {
     egress: {
@@ -202,7 +202,7 @@ test('a secret named before it exists is not sent for an editor once it does', a
   t.is((await editor.call('POST', `${path}/${idOf(unguarded)}/test`, {})).status, 200);
 });
 
-test('a host that is taken out of the list is not served for an editor any more', async (t) => {
+test('a host removed from the list is no longer served for an editor', async (t) => {
   const { owner, editor, path } = await newPlace();
   const server = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
   const mcp = await startMcpServer(t, 'open-value');
@@ -228,7 +228,7 @@ test('a host that is taken out of the list is not served for an editor any more'
   t.deepEqual([server.heard.length, mcp.heard.length], heard, 'nothing was sent');
 });
 
-test('publishing approves what is published, and a copy keeps the approvals of what it copies', async (t) => {
+test('publishing approves the published destinations, and a copy keeps its approvals', async (t) => {
   const { owner, editor, path, agent } = await newPlace();
   const server = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
   const secrets = (await owner.call('GET', '/api/secrets')).body.data as { id: string; name: string }[];

@@ -84,7 +84,7 @@ function heldTimers(): { readonly time: Time; fire(ms: number): void } {
   };
 }
 
-test('calls one after the other go on in the session of the first', async (t) => {
+test('successive calls use the session of the first', async (t) => {
   const server = await startSessionServer(t);
   const { call } = callerOf(t, server.url);
   for (let number = 0; number < 3; number += 1) t.is(await call(), '{"text":"hi"}');
@@ -93,7 +93,7 @@ test('calls one after the other go on in the session of the first', async (t) =>
   t.deepEqual(server.ended, []);
 });
 
-test('calls at once have a session each, of which no more than eight are kept', async (t) => {
+test('concurrent calls have a session each, and at most eight are kept', async (t) => {
   const server = await startSessionServer(t);
   const { call } = callerOf(t, server.url);
   await Promise.all(Array.from({ length: 12 }, () => call()));
@@ -103,7 +103,7 @@ test('calls at once have a session each, of which no more than eight are kept', 
   t.is(server.opened.length, 12);
 });
 
-test('another tenant never speaks in the session of the first', async (t) => {
+test('another tenant never uses the session of the first', async (t) => {
   const server = await startSessionServer(t);
   const { call } = callerOf(t, server.url);
   await call();
@@ -111,7 +111,7 @@ test('another tenant never speaks in the session of the first', async (t) => {
   t.is(new Set(server.called).size, 2);
 });
 
-test('a server that has forgotten the session is greeted anew, and the call is made once', async (t) => {
+test('a server that forgot the session gets a new one, and the call is made once', async (t) => {
   const server = await startSessionServer(t);
   const { call } = callerOf(t, server.url);
   await call();
@@ -121,7 +121,7 @@ test('a server that has forgotten the session is greeted anew, and the call is m
   t.is(server.opened.length, 2);
 });
 
-test('a session that rests for a minute is given back, and so are all when the node stops', async (t) => {
+test('a session idle for a minute is ended, and all are when the node stops', async (t) => {
   const server = await startSessionServer(t);
   const timers = heldTimers();
   const { call, tools } = callerOf(t, server.url, { time: timers.time });
@@ -134,7 +134,7 @@ test('a session that rests for a minute is given back, and so are all when the n
   t.deepEqual(server.ended, [...server.opened]);
 });
 
-test('a call that is cut off ends its session, and no other call goes on in it', async (t) => {
+test('an interrupted call ends its session, and no other call continues in it', async (t) => {
   const server = await startSessionServer(t);
   const { call } = callerOf(t, server.url);
   const leaving = new AbortController();
@@ -148,7 +148,7 @@ test('a call that is cut off ends its session, and no other call goes on in it',
   t.is(server.called[1], server.opened[1]);
 });
 
-test('a name that leads to a forbidden address by now is not connected to, though its session was kept', async (t) => {
+test('a name that now resolves to a forbidden address is not connected to although its session was kept', async (t) => {
   const server = await startSessionServer(t);
   let address = '127.0.0.1';
   const egress = createEgress({ allow: ['127.0.0.1/32'], lookup: () => Promise.resolve([address]) });
@@ -167,7 +167,7 @@ const plainEnds = {
   'falls over it': (response: ServerResponse) => response.writeHead(500).end('TypeError'),
 };
 for (const [what, end] of Object.entries(plainEnds)) {
-  test(`a server of an earlier revision is used, although it ${what} when greeted as one of today`, async (t) => {
+  test(`a server of an earlier revision is used although it ${what} when greeted with the current one`, async (t) => {
     const { url } = await startToolServer(t, ({ body }, response) => {
       const { id, method, params } = JSON.parse(body === '' ? '{}' : body) as PlainRequest;
       const serverInfo = { name: 'plain', version: '1' };

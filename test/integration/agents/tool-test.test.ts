@@ -24,7 +24,7 @@ async function newTool(owner: Person, path: string, api: object): Promise<string
   return `${path}/${idOf(created)}/test`;
 }
 
-test('arguments, context and secrets reach an HTTP tool where its schema says', async (t) => {
+test('arguments, context and secrets reach an HTTP tool at the places in its schema', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
   await owner.call('POST', '/api/secrets', { name: 'key', value: 's3cr3t/+ value', kind: 'generic' });
@@ -73,7 +73,7 @@ test('arguments, context and secrets reach an HTTP tool where its schema says', 
   });
 });
 
-test('a tool that says nowhere where its arguments go gets all of them', async (t) => {
+test('a tool without argument places gets all arguments', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, (_, response) => answerJson(response, {}));
   const get = await newTool(owner, path, { url: `${server.url}/a?b=1` });
@@ -88,7 +88,7 @@ test('a tool that says nowhere where its arguments go gets all of them', async (
   t.is(server.heard[1]?.body, '{"c":{"d":1}}');
 });
 
-test('what was filled in is not filled in again, and cannot climb out of its place', async (t) => {
+test('inserted values are not filled again and cannot leave their place', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, (_, response) => answerJson(response, {}));
   await owner.call('POST', '/api/secrets', { name: 'key', value: 'hidden-value', kind: 'generic' });
@@ -109,7 +109,7 @@ test('what was filled in is not filled in again, and cannot climb out of its pla
   t.is(server.heard.length, 1, 'nothing was sent');
 });
 
-test('arguments that would fill a template to gigabytes are refused before anything is sent', async (t) => {
+test('arguments that would fill a template to gigabytes are refused before sending', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, (_, response) => answerJson(response, {}));
   const long = 'x'.repeat(500_000);
@@ -132,7 +132,7 @@ test('arguments that would fill a template to gigabytes are refused before anyth
   t.is(server.heard.length, 0);
 });
 
-test('a value of the context that would take the place of too many items is refused', (t) => {
+test('a context value that would replace too many items is refused', (t) => {
   const args = { ids: Array.from({ length: 100_000 }, () => 0), rows: Array.from({ length: 9 }, () => ({})) };
   const context = { me: 'x'.repeat(500_000), all: { me: 'x'.repeat(500_000) } };
   for (const defaults of [{ 'ids[]': 'me' }, { 'ids[]': 'all' }, { 'rows[].owner': 'me' }]) {
@@ -144,7 +144,7 @@ test('a value of the context that would take the place of too many items is refu
   );
 });
 
-test('an expression that asks for hundreds of megabytes costs its own tool the answer, and nothing else', async (t) => {
+test("an expression that needs hundreds of megabytes fails only its own tool's answer", async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, (_, response) => answerJson(response, { a: [1, 2, 3] }));
   const at = await newTool(owner, path, {
@@ -159,7 +159,7 @@ test('an expression that asks for hundreds of megabytes costs its own tool the a
   t.is(dataOf(await other.owner.call('POST', fine, {}))['result'], '6');
 });
 
-test('secrets that a tool echoes are taken out of what it answers, in all their forms', async (t) => {
+test('secrets that a tool echoes are removed from its answer, in all their forms', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, ({ headers, path: asked }, response) => {
     answerJson(response, {
@@ -179,7 +179,7 @@ test('secrets that a tool echoes are taken out of what it answers, in all their 
   t.is(result.split('[REDACTED]').length, 4);
 });
 
-test('answers are picked from, cut and described, whatever they are', async (t) => {
+test('answers of any kind are selected, cut and described', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, ({ path: asked }, response) => {
     if (asked === '/json') return answerJson(response, { items: [{ name: 'a' }, { name: 'b' }] });
@@ -219,7 +219,7 @@ test('answers are picked from, cut and described, whatever they are', async (t) 
   t.is(await shown('/html', { select: 'a' }), 'provider_error');
 });
 
-test('a tool that is forbidden, silent or not there says which', async (t) => {
+test('a forbidden, silent or absent tool is reported as such', async (t) => {
   const { owner, path } = await newAgent();
   const silent = await startToolServer(t, () => undefined);
   const of = async (name: string, api: object) => {
@@ -244,14 +244,14 @@ test('a tool that is forbidden, silent or not there says which', async (t) => {
   });
 });
 
-test('context that a tool wants and does not get is told', async (t) => {
+test('missing context of a tool is reported', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startToolServer(t, (_, response) => answerJson(response, {}));
   const at = await newTool(owner, path, { url: `${server.url}/\${context.user}/\${context.team}` });
   t.deepEqual(dataOf(await owner.call('POST', at, { context: { team: 'x' } }))['missing_context'], ['user']);
 });
 
-test('an MCP server tells its tools, and a tool of it is called with context in the place of arguments', async (t) => {
+test('an MCP server lists its tools, and a tool is called with context in place of arguments', async (t) => {
   const { owner, path } = await newAgent();
   const server = await startMcpServer(t, 'letmein');
   await owner.call('POST', '/api/secrets', { name: 'mcp', value: 'letmein', kind: 'bearer' });
@@ -305,7 +305,7 @@ test('an MCP server tells its tools, and a tool of it is called with context in 
   t.is(dataOf(await owner.call('GET', at))['tools'], null);
 });
 
-test('what an MCP server says of calls that may be repeated is remembered', async (t) => {
+test("an MCP server's hints on repeatable calls are stored", async (t) => {
   const { owner, path } = await newAgent();
   const server = await startMcpServer(t, undefined, [
     { name: 'read', annotations: { readOnlyHint: true } },
@@ -326,7 +326,7 @@ test('what an MCP server says of calls that may be repeated is remembered', asyn
     t.true(repeatable.includes(said), said);
 });
 
-test('only MCP servers are asked for tools, and sub-agents are not tried alone', async (t) => {
+test('only MCP servers list tools, and sub-agents cannot be tested alone', async (t) => {
   const { owner, path } = await newAgent();
   const agent = path.split('/')[3];
   const sub = idOf(

@@ -33,7 +33,7 @@ const numbersOf = async (owner: Person, at: string) =>
     ({ version }) => version,
   );
 
-test('each publication makes a version with the schemas in it, listed newest first', async (t) => {
+test('each publication creates a version with its schemas, listed newest first', async (t) => {
   const { owner, at } = await newAgent({ bio: 'first' });
   await owner.call('POST', `${at}/schemas`, tool('one'));
   await owner.call('POST', `${at}/publish`);
@@ -62,7 +62,7 @@ test('each publication makes a version with the schemas in it, listed newest fir
   t.like(dataOf(await owner.call('GET', `${at}/versions/2`))['snapshot'], { bio: 'second' });
 });
 
-test('pages of versions hold each once', async (t) => {
+test('pages of versions contain each once', async (t) => {
   const { owner, at } = await newAgent();
   for (let index = 0; index < 5; index += 1) await owner.call('POST', `${at}/versions`, {});
   const seen: number[] = [];
@@ -78,7 +78,7 @@ test('pages of versions hold each once', async (t) => {
   t.deepEqual(seen, [5, 4, 3, 2, 1]);
 });
 
-test('a page of versions ends where their snapshots become too large', async (t) => {
+test('a page of versions ends when their snapshots become too large', async (t) => {
   const { owner, at } = await newAgent();
   const parameters = { type: 'object', filler: 'x'.repeat(60_000) };
   for (let index = 0; index < 20; index += 1) {
@@ -162,7 +162,7 @@ test('a rollback never publishes a draft', async (t) => {
   t.is((await owner.call('POST', `${at}/versions/1/rollback`)).body['error'], 'conflict');
 });
 
-test('a rollback to a name or a secret that is not to be had is refused and changes nothing', async (t) => {
+test('a rollback to an unavailable name or secret is refused and changes nothing', async (t) => {
   const { owner, at } = await newAgent();
   const secret = await owner.call('POST', '/api/secrets', {
     name: 'gone',
@@ -187,7 +187,7 @@ test('a rollback to a name or a secret that is not to be had is refused and chan
   t.deepEqual(namesOf(await owner.call('GET', `${at}/schemas`)), []);
 });
 
-test('rollbacks and publications at once each make a version of their own', async (t) => {
+test('concurrent rollbacks and publications each create a version', async (t) => {
   const { owner, at } = await newAgent();
   await owner.call('POST', `${at}/publish`);
   const replies = await Promise.all(
@@ -228,7 +228,7 @@ test('versions are compared field by field, with the names of schemas in the pat
   t.is((await owner.call('GET', `${at}/versions/compare`)).body['error'], 'missing_required_field');
 });
 
-test('versions that are not there are 404, and versions are closed to editors and members', async (t) => {
+test('unknown versions get 404, and editors and members cannot read versions', async (t) => {
   const { owner, at } = await newAgent();
   for (const version of ['1', '0', '-1', 'x', '99999999999999']) {
     t.is((await owner.call('GET', `${at}/versions/${version}`)).body['error'], 'not_found');
@@ -250,7 +250,7 @@ test('versions that are not there are 404, and versions are closed to editors an
   }
 });
 
-test('an agent is duplicated with its schemas, under a name that is free', async (t) => {
+test('an agent is duplicated with its schemas under a free name', async (t) => {
   const { owner, at } = await newAgent({ bio: 'original', metadata: { a: 1 } });
   await owner.call('POST', `${at}/schemas`, tool('search'));
   await owner.call('POST', `${at}/publish`);

@@ -47,7 +47,7 @@ async function takenOverSession(store: Store, scope: TenantScope): Promise<strin
   return session;
 }
 
-test('a message that comes alone is accepted as those that come together', async (t) => {
+test('a single message is accepted like one of a batch', async (t) => {
   const owner = new pg.Client({ connectionString: database.url });
   await owner.connect();
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
@@ -81,7 +81,7 @@ test('a message that comes alone is accepted as those that come together', async
   t.like(rows[0], { messages: 4, session_id: where.session_id, state: 'buffered', attempts: 1, kept: '30' });
 });
 
-test('one that runs at once is accepted alone as those that come together', async (t) => {
+test('a single message that runs at once is accepted like one of a batch', async (t) => {
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   database.atEnd(() => writers.close());
   const inbox = writers.writer(acceptTarget);
@@ -96,7 +96,7 @@ test('one that runs at once is accepted alone as those that come together', asyn
   t.true(together.every(({ seq }) => seq > (second?.seq ?? Number.NaN)));
 });
 
-test('a message is refused where people took its session over, alone and among others, and nothing is written', async (t) => {
+test('a message to a taken-over session is refused, alone and in a batch, and nothing is written', async (t) => {
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   const store = await openStore({ databaseUrl: database.url });
   database.atEnd(async () => {
@@ -124,7 +124,7 @@ test('a message is refused where people took its session over, alone and among o
   t.deepEqual(keys, [{ key: 'kept for people' }, { key: 'of another' }]);
 });
 
-test('messages of many kinds that come together are answered as if they came one by one', async (t) => {
+test('messages of many kinds in one batch are answered as if they came one by one', async (t) => {
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   const store = await openStore({ databaseUrl: database.url });
   database.atEnd(async () => {
@@ -181,7 +181,7 @@ function never(): never {
   throw new RangeError('there is one');
 }
 
-test('a plan that is made before there are sessions looks among those that people took over, and not at all', async (t) => {
+test('a plan made without sessions uses the index of taken-over sessions and never scans all', async (t) => {
   const owner = new pg.Client({ connectionString: database.url });
   await owner.connect();
   database.atEnd(() => owner.end());

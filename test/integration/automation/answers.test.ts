@@ -54,7 +54,7 @@ test('a synchronous answer has the shape of its format', (t) => {
   t.deepEqual(emptyTwiml, { status: 200, contentType: 'text/xml', body: '<Response></Response>' });
 });
 
-test('markdown becomes what people read', (t) => {
+test('markdown becomes readable plain text', (t) => {
   t.is(
     plainText('# Title\n\nSome **bold**, _italic_ and `code` with [a link](https://example.com).'),
     'Title\n\nSome bold, italic and code with a link (https://example.com).',
@@ -70,7 +70,7 @@ test('markdown becomes what people read', (t) => {
   t.is(plainText(`${'> '.repeat(2_000)}deep`).includes('deep'), true);
 });
 
-test('what an answer becomes is derived from the format', async (t) => {
+test('the format determines the form of an answer', async (t) => {
   t.deepEqual(derivedTransform('twiml'), { strip_markdown: true, max_length: 4_096 });
   for (const format of ['raw', 'erp', 'slack', 'teams'] as const)
     t.deepEqual(derivedTransform(format), { strip_markdown: false });
@@ -81,7 +81,7 @@ test('what an answer becomes is derived from the format', async (t) => {
   t.is(await transformed(way, `**${'x'.repeat(5_000)}**`, derivedTransform('twiml')), 'x'.repeat(4_096));
 });
 
-test('an answer whose marks take too long to read goes out as it was written, and holds nobody up', async (t) => {
+test('an answer whose markup takes too long to read is sent as written and delays nobody', async (t) => {
   const plainTexts = plainTextsBy(startSandbox(t));
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
@@ -92,7 +92,7 @@ test('an answer whose marks take too long to read goes out as it was written, an
   t.is(await plainTexts(oneTenant, 'A **bold** word. '.repeat(500)), 'A bold word. '.repeat(500).trim());
 });
 
-test('an answer goes out as it was written where nobody can read it, too', async (t) => {
+test('an answer is sent as written also if the sandbox is unavailable', async (t) => {
   const refusal = new PlatformError('service_unavailable');
   const plainTexts = plainTextsBy({ run: () => Promise.reject(refusal) });
   const text = '**long** '.repeat(1_000);
@@ -108,7 +108,7 @@ const split = {
   inter_chunk_delay_ms: 0,
 };
 
-test('an answer that fits, or is not to be split, stays whole and has no number', (t) => {
+test('an answer that fits, or must not be split, stays whole and has no number', (t) => {
   t.deepEqual(splitAnswer('x'.repeat(100), split), { chunks: ['x'.repeat(100)], truncated: false });
   t.deepEqual(splitAnswer('x'.repeat(101), { ...split, enabled: false }), {
     chunks: ['x'.repeat(101)],
@@ -145,7 +145,7 @@ test('a long answer is split at the ends of its sentences, wherever they lie', (
   t.is(chunks.join(' '), sentences.join(' '));
 });
 
-test('an answer of a hundred thousand short sentences is split without gigabytes', (t) => {
+test('an answer of a hundred thousand short sentences is split without using gigabytes', (t) => {
   for (const text of [
     'a. '.repeat(100_000),
     'a b '.repeat(75_000),
@@ -160,7 +160,7 @@ test('an answer of a hundred thousand short sentences is split without gigabytes
   }
 });
 
-test('a hard split cuts at the count, and never through a character', (t) => {
+test('a hard split cuts at the count and never inside a character', (t) => {
   const text = '0123456789'.repeat(30);
   t.deepEqual(splitAnswer(text, { ...split, chunk_strategy: 'length', numbering: false }).chunks, [
     text.slice(0, 100),
@@ -182,7 +182,7 @@ test('text beyond the last chunk is dropped, and the last chunk says so', (t) =>
   t.deepEqual(one, { chunks: [`${'x'.repeat(99)}…`], truncated: true });
 });
 
-test('whatever is split, no chunk is longer than it may be, numbers are right and no text is lost', (t) => {
+test('every split keeps chunk limits, numbers and all text', (t) => {
   const text = fc
     .array(
       fc.oneof(
@@ -227,7 +227,7 @@ test('whatever is split, no chunk is longer than it may be, numbers are right an
   t.pass();
 });
 
-test('an acknowledgement is the configured one, with its content type, or the usual one', (t) => {
+test('an acknowledgement is the configured one with its content type, or the default', (t) => {
   const usual = { success: true, execution_id: 'e1', status: 'accepted' };
   const names = { execution_id: 'e1', customer: 'Ada' };
   t.deepEqual(
@@ -318,7 +318,7 @@ test('a callback is filled in from the answer and the mapped context', (t) => {
   t.is(callbackRequest(plain, { customer: '..' }, chunk), undefined);
 });
 
-test('a turn that ran out of time is answered outside in words, and one that failed is not', (t) => {
+test('a turn that ran out of time is answered to senders in words, and a failed one is not', (t) => {
   const turn = { content: '', totalTokens: 0, latencyMs: 1, error: undefined };
   t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: 'done' }), 'done');
   t.is(outgoingText({ ...turn, outcome: 'COMPLETED' }), '');

@@ -81,7 +81,7 @@ function startSchedule() {
   };
 }
 
-test.serial('a change that leaves the times alone does not swallow a firing that is due', async (t) => {
+test.serial('a change that keeps the times does not skip a due firing', async (t) => {
   const schedule = startSchedule();
   await schedule.arm({ revision: 1 });
   await schedule.becomeDue();
@@ -89,7 +89,7 @@ test.serial('a change that leaves the times alone does not swallow a firing that
   t.deepEqual(await schedule.fire({ revision: 2, message: 'tock' }), ['tock']);
 });
 
-test.serial('a node that has not heard of a change leaves the firing to one that has', async (t) => {
+test.serial('a node that has not received a change leaves the firing to one that has', async (t) => {
   const schedule = startSchedule();
   await schedule.arm({ revision: 1 });
   await schedule.becomeDue();
@@ -98,7 +98,7 @@ test.serial('a node that has not heard of a change leaves the firing to one that
   t.deepEqual(await schedule.fire({ revision: 2, message: 'tock' }), ['tock']);
 });
 
-test.serial('other times, and a schedule that is switched on again, begin anew', async (t) => {
+test.serial('new times, and an enabled schedule, start afresh', async (t) => {
   const schedule = startSchedule();
   await schedule.arm({ revision: 1 });
   await schedule.becomeDue();

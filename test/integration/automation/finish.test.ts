@@ -61,7 +61,7 @@ function ended(of: Message, delivery: ClaimedDelivery, next: Next, statusCode = 
 
 const sent: Next = { step: 'over', status: 'delivered' };
 
-test.serial('a plan that was made while the tables were empty is not kept while they fill', async (t) => {
+test.serial('a plan made for empty tables is not kept while they fill', async (t) => {
   const tenantId = await messages.tenant();
   let laterMs = 0;
   const time = { ...systemTime, monotonicMs: () => systemTime.monotonicMs() + laterMs };
@@ -90,7 +90,7 @@ test.serial('a plan that was made while the tables were empty is not kept while 
   t.true(looks.read < 5_000, `${looks.read} rows were read`);
 });
 
-test('a message ends with the first attempt to send its answer begun, which ends in one row more', async (t) => {
+test('ending a message starts the first attempt to send its answer, which ends in one more row', async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one);
   const { begunAt, waits } = await finishes.write(row);
@@ -116,7 +116,7 @@ test('a message ends with the first attempt to send its answer begun, which ends
   );
 });
 
-test('an end whose outcome was lost is written again: the attempt is still its own', async (t) => {
+test('an end with a lost outcome is written again and keeps its attempt', async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one);
   const [first, again] = [await finishes.write(row), await finishes.write(row)];
@@ -124,7 +124,7 @@ test('an end whose outcome was lost is written again: the attempt is still its o
   t.deepEqual(await messages.attempts(one), ['1.1 open']);
 });
 
-test('a twin that ends the same message sends nothing', async (t) => {
+test('a second process that ends the same message sends nothing', async (t) => {
   const one = await messages.message(await messages.tenant());
   const [mine, twins] = [finished(one), finished(one)];
   const ends = await Promise.all([finishes.write(mine), finishes.write(twins)]);
@@ -134,7 +134,7 @@ test('a twin that ends the same message sends nothing', async (t) => {
   t.deepEqual(await messages.state(one), { inbox: 'done', deliveries: ['pending'], shown: 'pending' });
 });
 
-test('an end that is written again after somebody else took the answer up does not send it too', async (t) => {
+test('an end repeated after another process claimed the answer does not send it too', async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one, 1);
   const waiting = { ...row, answer: row.answer && { ...row.answer, mayBegin: false } };
@@ -144,7 +144,7 @@ test('an end that is written again after somebody else took the answer up does n
   t.deepEqual(await messages.attempts(one), ['1.1 open']);
 });
 
-test('an answer waits for an older message of its session that runs, and follows when that is answered', async (t) => {
+test('an answer waits for an older running message of its session, and follows its answer', async (t) => {
   const tenantId = await messages.tenant();
   const older = await messages.message(tenantId);
   const younger = await messages.message(tenantId, older.session_id);
@@ -161,7 +161,7 @@ test('an answer waits for an older message of its session that runs, and follows
   t.deepEqual(await messages.attempts(younger), ['1.1 open']);
 });
 
-test('a message that ends without an answer lets those behind it go on', async (t) => {
+test('a message that ends without an answer releases the next ones', async (t) => {
   const tenantId = await messages.tenant();
   const older = await messages.message(tenantId);
   const younger = await messages.message(tenantId, older.session_id);
@@ -201,7 +201,7 @@ test('messages of one session that end together are answered in the order of acc
   t.is(replies.length, 1);
 });
 
-test('chunks follow one another: at once, or after their pause', async (t) => {
+test('chunks follow one another at once, or after their pause', async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one, 3);
   await finishes.write(row);
@@ -214,7 +214,7 @@ test('chunks follow one another: at once, or after their pause', async (t) => {
   t.like(await messages.state(one), { shown: 'pending' });
 });
 
-test('an end of an attempt whose outcome was lost is written again, and so is what it began', async (t) => {
+test('an end of an attempt with a lost outcome is written again, with the attempt that it started', async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one, 2);
   await finishes.write(row);
@@ -227,7 +227,7 @@ test('an end of an attempt whose outcome was lost is written again, and so is wh
   t.is((await lines.write(look(one))).first, undefined, 'another claim has no part in it');
 });
 
-test('an attempt that somebody else took up meanwhile moves nothing', async (t) => {
+test('an attempt that another process claimed changes nothing', async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one);
   await finishes.write(row);
@@ -243,7 +243,7 @@ test('an attempt that somebody else took up meanwhile moves nothing', async (t) 
   t.like(await messages.state(one), { deliveries: ['pending'], shown: 'pending' });
 });
 
-test('an answer whose last attempt never ends has failed, and those behind it go on', async (t) => {
+test('an answer whose last attempt never ends has failed, and the next ones continue', async (t) => {
   const tenantId = await messages.tenant();
   const one = await messages.message(tenantId);
   const next = await messages.message(tenantId, one.session_id);
@@ -288,7 +288,7 @@ test('an answer whose last attempt never ends has failed, and those behind it go
   t.is((await lines.write(look(one))).first?.execution_id, next.executionId);
 });
 
-test('two who look at the same line at once: one begins', async (t) => {
+test("of two processes that read one session's queue at once one starts the attempt", async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one);
   await finishes.write({ ...row, answer: row.answer && { ...row.answer, mayBegin: false } });
@@ -302,7 +302,7 @@ test('two who look at the same line at once: one begins', async (t) => {
   t.deepEqual(await messages.attempts(one), ['1.1 open']);
 });
 
-test('a session of another tenant that has the same id stands in nobody’s way', async (t) => {
+test('a session of another tenant with the same id blocks nobody', async (t) => {
   const theirs = await messages.message(await messages.tenant());
   await messages.message(theirs.tenant_id, theirs.session_id);
   const row = finished(theirs);
@@ -312,7 +312,7 @@ test('a session of another tenant that has the same id stands in nobody’s way'
   t.true((await finishes.write(finished(ours))).begunAt instanceof Date);
 });
 
-test('who does not go on begins nothing', async (t) => {
+test('a process that does not continue starts no attempt', async (t) => {
   const tenantId = await messages.tenant();
   const one = await messages.message(tenantId);
   const next = await messages.message(tenantId, one.session_id);

@@ -71,7 +71,7 @@ function texts({ parts }: Flushed): readonly string[] {
   return parts.map(({ sealed }) => sealed.toString('utf8'));
 }
 
-test('buffers that are over together each become one execution, with their messages in order', async (t) => {
+test('buffers that end together each become one execution, with their messages in order', async (t) => {
   const [one, other] = [buffer(), buffer()];
   for (const text of ['a', 'b', 'c']) await say(one, text, 0);
   await say(other, 'd', 0);
@@ -82,7 +82,7 @@ test('buffers that are over together each become one execution, with their messa
   t.deepEqual(texts(await flush(one)), [], 'nothing waits there any more');
 });
 
-test('a flush whose outcome was lost is answered the same when it is made again', async (t) => {
+test('a repeated flush with a lost outcome returns the same result', async (t) => {
   const [lost, fresh] = [buffer(), buffer()];
   await say(lost, 'a', 0);
   await say(lost, 'b', 0);
@@ -94,7 +94,7 @@ test('a flush whose outcome was lost is answered the same when it is made again'
   t.deepEqual(texts(beside), ['c']);
 });
 
-test('a flush that is made again takes nothing that came after the first', async (t) => {
+test('a repeated flush takes no message that came after the first', async (t) => {
   const where = buffer();
   await say(where, 'a', 0);
   const execution_id = randomUUID();
@@ -104,7 +104,7 @@ test('a flush that is made again takes nothing that came after the first', async
   t.deepEqual(texts(await flush(where)), ['b']);
 });
 
-test('a buffer whose window is still open stays, unless it is to end at once', async (t) => {
+test('a buffer with an open window stays, unless it must end at once', async (t) => {
   const [open, over] = [buffer(), buffer()];
   await say(open, 'a', 30_000);
   await say(over, 'b', 0);
@@ -115,7 +115,7 @@ test('a buffer whose window is still open stays, unless it is to end at once', a
   t.deepEqual(texts(await flush(open, { at_once: true })), ['a']);
 });
 
-test('a buffer that holds more than it should becomes an execution of so many, and stays open for the rest', async (t) => {
+test('a buffer over its limit becomes an execution of the limit and stays open for the rest', async (t) => {
   const where = buffer();
   const letters = 'abcdefghijkl'.split('');
   for (const text of letters) await say(where, text, 30_000);
@@ -136,7 +136,7 @@ test('a buffer that holds more than it should becomes an execution of so many, a
 });
 
 test.serial(
-  'a message that is committed while the flush waits for its window belongs to the execution',
+  'a message committed while the flush waits for its window belongs to the execution',
   async (t) => {
     const where = buffer();
     await say(where, 'a', 0);

@@ -85,7 +85,7 @@ function signsIn(
   };
 }
 
-test.serial('a literal larger than a mail may be is not taken, in a greeting either', async (t) => {
+test.serial('a literal larger than a mail may be is refused, also in a greeting', async (t) => {
   const server = await started(t, async (socket) => {
     socket.write('* OK {900000000}\r\n');
     await pour(socket, Buffer.alloc(64 * 1024, 0x61), poured);
@@ -94,7 +94,7 @@ test.serial('a literal larger than a mail may be is not taken, in a greeting eit
   t.true(server.sent < 16 * megabyte, `${server.sent} bytes were taken`);
 });
 
-test.serial('a line without an end is not taken', async (t) => {
+test.serial('a line without an end is refused', async (t) => {
   const server = await started(t, async (socket) => {
     socket.write('* OK ');
     await pour(socket, Buffer.alloc(64 * 1024, 0x61), poured);
@@ -113,14 +113,14 @@ test.serial('an answer of many literals is bounded as a whole', async (t) => {
   t.true(server.sent < 24 * megabyte, `${server.sent} bytes were taken`);
 });
 
-test.serial('a server that greets with short lines for ever is hung up on', async (t) => {
+test.serial('a server that greets with short lines for ever is disconnected', async (t) => {
   const lines = Buffer.from('* OK still here\r\n'.repeat(1_000));
   const server = await started(t, (socket) => pour(socket, lines, poured));
   await t.throwsAsync(connect(server), { instanceOf: MailboxError });
   t.true(server.sent < poured, `${server.sent} bytes were taken`);
 });
 
-test.serial('work on a mailbox ends where its server sends more than it may, or takes longer', async (t) => {
+test.serial('a poll of a mailbox ends if its server sends too much or takes too long', async (t) => {
   const lines = Buffer.from('* 1 FETCH (FLAGS ())\r\n'.repeat(1_000));
   const flooding = await started(
     t,
@@ -145,7 +145,7 @@ test.serial('work on a mailbox ends where its server sends more than it may, or 
 });
 
 test.serial(
-  'a server that numbers its next mail with no number is an error, not a place to go on from',
+  'a server that gives its next mail an invalid number causes an error, not a new position',
   async (t) => {
     const server = await started(
       t,
@@ -171,7 +171,7 @@ test.serial(
   },
 );
 
-test.serial('a mail that takes long to read does not end the look: the next look is behind it', async (t) => {
+test.serial('a mail that takes long to read does not end the poll: the next poll is behind it', async (t) => {
   const server = await started(
     t,
     signsIn((socket, tag, line) => {

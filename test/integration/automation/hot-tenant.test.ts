@@ -38,7 +38,7 @@ async function longestWait<Row extends object, Outcome>(
 }
 
 test.serial(
-  'messages of a tenant are accepted among those of one that sends fifty times as many',
+  "a tenant's messages are accepted beside a tenant that sends fifty times as many",
   async (t) => {
     const longest = await longestWait(acceptTarget, (tenant_id): AcceptedRow => ({
       tenant_id,
@@ -58,7 +58,7 @@ test.serial(
   },
 );
 
-test.serial('buffers of a tenant are flushed among those of one that has fifty times as many', async (t) => {
+test.serial("a tenant's buffers are flushed beside a tenant that has fifty times as many", async (t) => {
   const longest = await longestWait(flushTarget({ holdMs: 60_000, keepMs: 60_000 }), (tenant_id) => ({
     tenant_id,
     trigger_id: tenant_id,

@@ -42,7 +42,7 @@ async function leaveAnswers({ tenantId }: TenantScope, scope: TenantScope, count
   );
 }
 
-test('messages of a tenant are taken up among the many that another tenant left behind before', async (t) => {
+test("a tenant's abandoned messages are claimed beside another tenant's many", async (t) => {
   const [hot, calm] = [await insertTenant(store), await insertTenant(store)];
   await leaveMessages(hot, hot, many, 1_000);
   await leaveMessages(calm, calm, few, 1);
@@ -62,7 +62,7 @@ test('messages of a tenant are taken up among the many that another tenant left 
   t.true(others.every(({ attempts }) => attempts === 2));
 });
 
-test('answers of a tenant are found among the many that another tenant left behind before', async (t) => {
+test("a tenant's abandoned answers are found beside another tenant's many", async (t) => {
   const [hot, calm] = [await insertTenant(store), await insertTenant(store)];
   await leaveAnswers(hot, hot, many, 1_000);
   await leaveAnswers(calm, calm, few, 10);

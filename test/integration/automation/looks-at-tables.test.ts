@@ -98,7 +98,7 @@ type Given = { readonly nodes?: number } & Readonly<Record<string, unknown>>;
 const visits = 'create table visits (id int primary key, at timestamptz not null, note text)';
 
 test.serial(
-  'more rows than a look reads are all found, each once, though they share one cursor',
+  'more rows than one poll reads are all found once, although they share one cursor',
   async (t) => {
     const { shop, found, look, lookToTheEnd } = await startLooking(t, visits);
     await shop.client.query("insert into visits select n, '2026-05-01' from generate_series(1, 1300) n");
@@ -113,7 +113,7 @@ test.serial(
 );
 
 test.serial(
-  'a sweep that is longer than a look goes on where it was, and finds what came late',
+  'a sweep longer than one poll continues where it stopped, and finds late rows',
   async (t) => {
     const { shop, found, lookToTheEnd } = await startLooking(t, visits);
     await shop.client.query(
@@ -130,7 +130,7 @@ test.serial(
   },
 );
 
-test.serial('rows that are too large together are read by fewer', async (t) => {
+test.serial('rows that are too large together are read in smaller numbers', async (t) => {
   const { shop, found, lookToTheEnd } = await startLooking(t, visits);
   await shop.client.query(
     "insert into visits select n, timestamptz '2026-05-01' + n * interval '1 s', repeat('x', 20000) from generate_series(1, 300) n",
@@ -139,7 +139,7 @@ test.serial('rows that are too large together are read by fewer', async (t) => {
   t.is(new Set(found).size, 300);
 });
 
-test.serial('a message of a row is no longer than any other may be', async (t) => {
+test.serial("a row's message is bounded like any other", async (t) => {
   const { shop, found, lookToTheEnd } = await startLooking(t, visits, {
     message_template: '{{ note }}'.repeat(1_000),
   });
@@ -152,7 +152,7 @@ test.serial('a message of a row is no longer than any other may be', async (t) =
 });
 
 test.serial(
-  'very many rows without a key that share one cursor are told of, not read for ever',
+  'very many rows without a key that share one cursor are reported, not read for ever',
   async (t) => {
     const { shop, look } = await startLooking(t, 'create table visits (id int, at timestamptz not null)');
     await shop.client.query("insert into visits select n, '2026-05-01' from generate_series(1, 10001) n");
@@ -165,7 +165,7 @@ test.serial(
 );
 
 test.serial(
-  'a configuration that is narrowed or deleted is read no more, and its connection is closed',
+  'a narrowed or deleted configuration is read no more, and its connection is closed',
   async (t) => {
     const { shop, found, look, person, configId, connections } = await startLooking(t, visits);
     await look();
@@ -183,7 +183,7 @@ test.serial(
   },
 );
 
-test.serial('a node that another one took the table from keeps no connection to it', async (t) => {
+test.serial('a node that lost the table to another keeps no connection to it', async (t) => {
   const { look, lookUndue, connections } = await startLooking(t, visits, { nodes: 2 });
   await look(0);
   await look(1);
@@ -197,7 +197,7 @@ for (const [quiet, sinceLook] of [
   ['ten minutes', '15 seconds'],
 ] as const) {
   test.serial(
-    `rows of a table that was quiet for ${quiet} do not run again when nobody remembers them`,
+    `rows of a table that was quiet for ${quiet} do not run again after their records expired`,
     async (t) => {
       const { shop, scope, found, look, lookToTheEnd } = await startLooking(t, visits);
       await shop.client.query(
@@ -227,7 +227,7 @@ for (const [quiet, sinceLook] of [
 }
 
 test.serial(
-  'a node that holds as much as it should leaves rows in their table, and takes them later',
+  'a node at its limit leaves rows in their table, and takes them later',
   async (t) => {
     const { shop, node, found, look } = await startLooking(t, visits);
     await shop.client.query("insert into visits values (1, '2026-05-01')");

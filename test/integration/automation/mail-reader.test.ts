@@ -37,7 +37,7 @@ test('an ordinary mail is read', async (t) => {
   t.is(verdict, 'unchecked');
 });
 
-test('a mail that no parser can read is told with its reason, and the next one is read', async (t) => {
+test('a mail that no parser can read is reported with its reason, and the next one is read', async (t) => {
   const read = reading(t);
   const nested = `${html}${'<div>'.repeat(4_000)}`;
   await t.throwsAsync(read(nested), { instanceOf: UnreadableMail, message: /nests more than/ });
@@ -48,7 +48,7 @@ test('a mail that no parser can read is told with its reason, and the next one i
   t.is((await read(`${head}\r\nhello`)).mail.text.trim(), 'hello');
 });
 
-test('what is counted before is refused: tags, parts, lines of the header', async (t) => {
+test('tags, parts and header lines are counted before parsing, and too many are refused', async (t) => {
   const read = reading(t);
   await t.throwsAsync(read(`${html}${'<p>a'.repeat(250_000)}`), { message: /more than 50000 tags/ });
   const parts = `${head}Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(3_000)}`;
@@ -57,13 +57,13 @@ test('what is counted before is refused: tags, parts, lines of the header', asyn
   await t.throwsAsync(read(`X-A: ${'b'.repeat(300_000)}\r\n\r\n`), { message: /header has more than/ });
 });
 
-test('a long thread that quotes many addresses is no nest of tags', async (t) => {
+test('a long thread that quotes many addresses does not count as nested tags', async (t) => {
   const quoted = '> On Monday Ada <ada@example.com> wrote:\r\n'.repeat(1_500);
   const { mail } = await reading(t)(`${head}\r\n${quoted}a room, please`);
   t.true(mail.text.trim().endsWith('a room, please'));
 });
 
-test('no field of a mail holds a NUL, which PostgreSQL refuses each time that the mail comes', async (t) => {
+test('no field of a mail contains a NUL, which PostgreSQL would refuse on every delivery', async (t) => {
   const read = reading(t);
   const { mail } = await read(
     'From: "A\0da" <ada@example.com>\r\nSubject: a\0b\r\nMessage-ID: <a\0b@c>\r\nReferences: <d\0e@f>\r\n\r\nx\0y',
@@ -72,7 +72,7 @@ test('no field of a mail holds a NUL, which PostgreSQL refuses each time that th
   t.like(mail, { id: 'ab@c', sender: 'ada@example.com', references: ['de@f'] });
 });
 
-test('a mail that takes long to read holds up nothing else in the node', async (t) => {
+test('a mail that takes long to read delays nothing else in the node', async (t) => {
   const read = reading(t);
   await read(`${head}\r\nhello`);
   const paragraphs = Buffer.from('<p>a'.repeat(240_000)).toString('base64');

@@ -97,7 +97,7 @@ function serving({ greeting, answers }: Server): (socket: Socket) => void {
   };
 }
 
-test.serial('a mailbox’s server can answer anything: a look ends, with mails or with an error', async (t) => {
+test.serial('a mailbox server may answer anything: a poll ends with mails or an error', async (t) => {
   const numRuns = fuzzRuns(20);
   t.timeout(fuzzTimeoutMs(numRuns));
   let current: (socket: Socket) => void = (socket) => socket.end();
@@ -233,7 +233,7 @@ const mailText = fc
     return `${lines}\r\n\r\n${parts.join('').repeat(times)}`;
   });
 
-test.serial('a mail can say anything: it is read within its bounds, or refused', async (t) => {
+test.serial('a mail may contain anything: it is read within its bounds, or refused', async (t) => {
   const numRuns = fuzzRuns(60);
   t.timeout(fuzzTimeoutMs(numRuns));
   await fc.assert(

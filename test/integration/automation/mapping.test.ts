@@ -59,7 +59,7 @@ test('no text whatever makes the reader of paths throw or wait', (t) => {
   t.pass();
 });
 
-test('a mapping copies scalars, writes objects as JSON, cuts long values and leaves out what is not there', (t) => {
+test('a mapping copies scalars, writes objects as JSON, cuts long values and omits missing ones', (t) => {
   const context = mappedContext(
     {
       name: '$.customer.name',
@@ -86,7 +86,7 @@ test('a mapping copies scalars, writes objects as JSON, cuts long values and lea
   });
 });
 
-test('JSON is written as far as it is read, and no further', (t) => {
+test('JSON is written only as far as it is read', (t) => {
   const values = [
     null,
     true,
@@ -130,7 +130,7 @@ test('the query is taken in each of the four modes', async (t) => {
   t.is(await query({ mode: 'full_body' }, 'plain text'), 'plain text');
 });
 
-test('an empty query, and an expression that runs away, are refused', async (t) => {
+test('an empty query and a runaway expression are refused', async (t) => {
   const expressions = createExpressions(startSandbox(t));
   const refused = async (extraction: Parameters<typeof queryOf>[1]) => {
     const error = await t.throwsAsync(async () => queryOf(oneTenant, extraction, payload, expressions));
@@ -155,7 +155,7 @@ test('bodies are read by their content type', (t) => {
   }
 });
 
-test('bodies that are not what their content type says are refused', (t) => {
+test('bodies that do not match their content type are refused', (t) => {
   const codeOf = (type: string, body: Uint8Array): unknown => {
     const error = t.throws(() => payloadOf(type, body));
     return error !== undefined && 'code' in error ? error.code : undefined;

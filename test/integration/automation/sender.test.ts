@@ -176,7 +176,7 @@ test('each chunk more costs a row more where they follow at once', async (t) => 
   t.deepEqual(rows, [finishing, sendingOn, sendingOn, sendingOn]);
 });
 
-test('chunks with a pause between them wait for it here', async (t) => {
+test('chunks with a pause between them wait for it on this process', async (t) => {
   const { sent, end } = sending(t, { delayMs: 500 });
   const one = await messages.message(await messages.tenant());
   await end(one, 2);
@@ -205,7 +205,7 @@ test('answers of one session follow one another, whichever turn ends first', asy
   );
 });
 
-test('an answer whose session has one under way is sent after that one', async (t) => {
+test('an answer waits for the one that its session is sending', async (t) => {
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => void (release = resolve));
   const { sent, end } = sending(t, { answer: () => released.then(() => 200) });
@@ -221,7 +221,7 @@ test('an answer whose session has one under way is sent after that one', async (
   t.deepEqual(await messages.attempts(one), ['1.1 200']);
 });
 
-test('an answer that finds no place waits without an attempt that would run out of time', async (t) => {
+test('an answer without a free place waits without an attempt that would expire', async (t) => {
   const releases: (() => void)[] = [];
   const { sent, end } = sending(t, {
     answer: () => new Promise((resolve) => void releases.push(() => resolve(200))),
@@ -292,7 +292,7 @@ async function halfSent(t: ExecutionContext) {
   return { id, sent, put, look, goOn, delayMs };
 }
 
-test('a message of a person is kept from its session’s line between two chunks, which goes on behind it', async (t) => {
+test("a manual message stays claimed between two chunks, and the session's queue continues after it", async (t) => {
   const { id, sent, put, look, goOn, delayMs } = await halfSent(t);
   await eventually(async () => {
     const { rows } = await messages.owner.query(
@@ -312,7 +312,7 @@ test('a message of a person is kept from its session’s line between two chunks
   t.deepEqual(sent, [`${id}:1`, `${id}:2`, `${behind}:1`]);
 });
 
-test('a message of a person that the line took up meanwhile is left to it', async (t) => {
+test('a manual message that the queue claimed meanwhile is left to it', async (t) => {
   const { id, sent, look, goOn } = await halfSent(t);
   await messages.owner.query('update deliveries set due_at = now() where id = $1', [id]);
   t.like((await look()).first, { id, chunk: 2, attempts: 1 });

@@ -241,7 +241,7 @@ const tls = {
 
 for (const encrypts of [false, true]) {
   test.serial(
-    `no sender gets beyond his own connection${encrypts ? ', where he may encrypt' : ''}`,
+    `no sender leaves its own connection${encrypts ? ', where it may encrypt' : ''}`,
     async (t) => {
       const numRuns = fuzzRuns(30);
       t.timeout(fuzzTimeoutMs(numRuns));
@@ -268,7 +268,7 @@ for (const encrypts of [false, true]) {
 }
 
 test.serial(
-  'a mail without an end, a flood of commands and a search for recipients are hung up on',
+  'a mail without an end, a flood of commands and a search for recipients are disconnected',
   async (t) => {
     const { port } = await started(t, undefined);
     const opening = 'EHLO a\r\nMAIL FROM:<ada@example.com>\r\n';
@@ -302,7 +302,7 @@ test.serial(
   },
 );
 
-test.serial('commands sent in the clear behind STARTTLS are not part of the encrypted session', async (t) => {
+test.serial('commands sent in the clear after STARTTLS are not part of the encrypted session', async (t) => {
   const { port } = await started(t, tls);
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'data');

@@ -30,7 +30,7 @@ function keptPools(t: ExecutionContext): { pools: VendorPools } {
 }
 
 test.serial(
-  'no first signal in time is tried again once on the same model, and never on another',
+  'a missing first signal is retried once on the same model, and never on another',
   async (t) => {
     const server = await started(t, new OpenAiServer());
     const other = await started(t, new AnthropicServer());
@@ -48,7 +48,7 @@ test.serial(
   },
 );
 
-test.serial('a role, a message start and pings are no first signal', async (t) => {
+test.serial('a role, a message start and pings are not a first signal', async (t) => {
   for (const server of [new OpenAiServer(), new AnthropicServer()]) {
     await started(t, server);
     server.script({ hangAfter: 0, pingsWhileHanging: true }, { pieces: ['late'] });
@@ -60,7 +60,7 @@ test.serial('a role, a message start and pings are no first signal', async (t) =
   }
 });
 
-test.serial('silence in the middle of an answer ends the call by the idle clock, pings or not', async (t) => {
+test.serial('silence during an answer ends the call by the idle clock, also with pings', async (t) => {
   const server = await started(t, new AnthropicServer());
   server.script({ pieces: ['one', 'two'], hangAfter: 1, pingsWhileHanging: true });
   const done = await call([target(claude, server), target(claude, server, { id: 'other' })], {
@@ -148,7 +148,7 @@ async function leave(
 
 for (const [vendor, model, server] of leavers) {
   test.serial(
-    `${vendor}: a caller who leaves closes the vendor's socket within 100 ms, also while it is silent, and what was used is booked`,
+    `${vendor}: a leaving caller closes the vendor's socket within 100 ms, also while it is silent, and the usage is recorded`,
     async (t) => {
       await started(t, server);
       for (const [how, more] of [
@@ -170,7 +170,7 @@ for (const [vendor, model, server] of leavers) {
 }
 
 test.serial(
-  'a caller who leaves during a wait or before the first piece is booked once and gets nothing more',
+  'a caller who leaves during a wait or before the first piece is recorded once and gets nothing more',
   async (t) => {
     const server = await started(t, new OpenAiServer());
     server.script({ status: 429, headers: { 'retry-after': '15' } });
@@ -191,7 +191,7 @@ test.serial(
 );
 
 test.serial(
-  'a slow reader holds up the vendor, not the memory, and does not run into the idle clock',
+  'a slow reader slows the vendor, fills no memory, and does not trigger the idle clock',
   async (t) => {
     const server = await started(t, new OpenAiServer());
     const piece = 'x'.repeat(4096);
@@ -212,14 +212,14 @@ test.serial(
   },
 );
 
-test.serial('pieces of one socket read come together', async (t) => {
+test.serial('pieces of one socket read arrive together', async (t) => {
   const server = await started(t, new OpenAiServer());
   server.script({ pieces: Array.from({ length: 400 }, (_, index) => ` ${index}`) });
   const done = await call([target(openai, server)]);
   t.true(done.batches.length < 100, `${done.batches.length} batches for 400 pieces`);
 });
 
-test.serial('the built-in vendor keeps to the clocks and to leaving like any other', async (t) => {
+test.serial('the sim vendor follows the clocks and leaving callers like any other', async (t) => {
   const slow = await call([simTarget('sim.lorem-3-400')], { limits: limits({ idleMs: 100 }) });
   t.is(slow.outcome.error?.clock, 'idle');
   const leaving = new AbortController();

@@ -10,7 +10,7 @@ test('The shared Redis answers and keeps a key', async (t) => {
   t.is(await redis.get(key), 'kept');
 });
 
-test('A private Redis without persistence forgets all when it is killed and started again', async (t) => {
+test('A private Redis without persistence loses all data after a kill and restart', async (t) => {
   const server = await PrivateRedis.start();
   t.teardown(() => server.stop());
   await server.command((redis) => redis.set('a', '1'));
@@ -20,7 +20,7 @@ test('A private Redis without persistence forgets all when it is killed and star
   t.is(await server.command((redis) => redis.get('a')), null);
 });
 
-test('A private Redis with persistence knows its keys after kill -9, and forgets them when flushed', async (t) => {
+test('A private Redis with persistence keeps its keys after kill -9, and loses them when flushed', async (t) => {
   const server = await PrivateRedis.start({ persist: true });
   t.teardown(() => server.stop());
   await server.command((redis) => redis.set('a', '1'));
@@ -30,7 +30,7 @@ test('A private Redis with persistence knows its keys after kill -9, and forgets
   t.is(await server.command((redis) => redis.get('a')), null);
 });
 
-test('A frozen Redis answers only after it was thawed', async (t) => {
+test('A frozen Redis answers only after it thaws', async (t) => {
   const server = await PrivateRedis.start();
   t.teardown(() => server.stop());
   const redis = new Redis(server.url);

@@ -5,7 +5,7 @@ import { withContextDefaults } from '../../../src/agents/tools/context-defaults.
 const put = (args: Record<string, unknown>, path: string, value: unknown) =>
   withContextDefaults(args, { [path]: 'name' }, { name: value }).args;
 
-test('a value of the context takes its place, whatever the model put there', (t) => {
+test('a context value replaces whatever the model gave', (t) => {
   t.deepEqual(put({ id: 'forged', other: 1 }, 'id', 'real'), { id: 'real', other: 1 });
   t.deepEqual(put({}, 'id', 5), { id: 5 });
   t.deepEqual(put({ a: { b: { c: 'forged', d: 1 } } }, 'a.b.c', 'real'), { a: { b: { c: 'real', d: 1 } } });
@@ -13,7 +13,7 @@ test('a value of the context takes its place, whatever the model put there', (t)
   t.deepEqual(put({ a: 'not an object' }, 'a.b', 'real'), { a: { b: 'real' } });
 });
 
-test('in lists it takes its place in every item, also where the model gave one object instead of a list', (t) => {
+test('in lists it replaces the value in every item, also if the model gave one object instead of a list', (t) => {
   t.deepEqual(put({ body: [{ id: 'forged' }, {}, 'text'] }, 'body[].id', 'real'), {
     body: [{ id: 'real' }, { id: 'real' }, 'text'],
   });
@@ -27,7 +27,7 @@ test('in lists it takes its place in every item, also where the model gave one o
   t.deepEqual(put({}, 'ids[]', 'real'), { ids: ['real'] });
 });
 
-test('what the context does not hold is told, and leaves the arguments alone', (t) => {
+test('missing context is reported and leaves the arguments unchanged', (t) => {
   const args = { id: 'said by the model' };
   const defaults = { id: 'user', team: 'toString' };
   t.deepEqual(withContextDefaults(args, defaults, {}), { args, missing: ['user', 'toString'] });
@@ -36,7 +36,7 @@ test('what the context does not hold is told, and leaves the arguments alone', (
   t.deepEqual(args, { id: 'said by the model' }, 'the given arguments are not changed');
 });
 
-test('texts that are no path are refused', (t) => {
+test('texts that are not paths are refused', (t) => {
   for (const text of [
     '',
     '.',

@@ -6,7 +6,7 @@ import { Triggers, type TriggersParts } from '../../../src/automation/management
 import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
 import { userOf } from '../../support/builders/callers.js';
 
-test('a trigger that was changed is looked at once the change is committed and in force here', async (t) => {
+test('a changed trigger is polled once the change is committed and in force here', async (t) => {
   const told: string[] = [];
   const at = new Date();
   const row: TriggerRow = {

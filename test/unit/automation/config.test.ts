@@ -45,7 +45,7 @@ test('an empty configuration of a webhook has the documented defaults', (t) => {
   });
 });
 
-test('defaults that hang on other fields are filled in', (t) => {
+test('defaults that depend on other fields are filled in', (t) => {
   t.like(parseTriggerConfig('webhook', { channel: { type: 'twilio' } }).config, {
     session_strategy: { mode: 'derive' },
     response_adapter: { format: 'twiml' },
@@ -71,7 +71,7 @@ test('defaults that hang on other fields are filled in', (t) => {
   });
 });
 
-test('every bound of the tables holds, and the refusal names the field', (t) => {
+test('every bound of the tables is enforced, and the refusal names the field', (t) => {
   const within = (path: string, value: unknown): Given =>
     path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Given;
   const bounds: [string, number, number][] = [
@@ -90,7 +90,7 @@ test('every bound of the tables holds, and the refusal names the field', (t) => 
   }
 });
 
-test('what does not mean anything is refused by field', (t) => {
+test('invalid values are refused by field', (t) => {
   const cases: [Given, string][] = [
     [{ auth: { type: 'hmac' } }, 'auth.type'],
     [{ query_extraction: { mode: 'xpath' } }, 'query_extraction.mode'],
@@ -154,7 +154,7 @@ test('a buffer needs async mode, derived sessions and a way to answer', (t) => {
   t.is(refused({ channel: { type: 'twilio' }, execution: { mode: 'async', message_buffer } }), undefined);
 });
 
-test('times that are no numbers are no errors, wherever they stand', (t) => {
+test('invalid numbers for times cause no exception in any field', (t) => {
   for (const timeout_ms of ['soon', 5, -1, 1e12, {}])
     t.is(fieldRefused('webhook', { timeout_ms, execution: { timeout_ms } }), undefined);
 });
@@ -183,7 +183,7 @@ test('callbacks to forbidden addresses are refused', async (t) => {
   );
 });
 
-test('every secret of a configuration is known with the place that it goes to', (t) => {
+test('every secret of a configuration is listed with its destination', (t) => {
   const config = parseTriggerConfig('webhook', {
     channel: { type: 'twilio', auth: { type: 'basic', secret_ref: 'twilio' } },
     execution: {
@@ -247,7 +247,7 @@ test('schedules, mail and database events have their shapes and defaults', (t) =
   t.is(fieldRefused('db_event', { ...event, poll_ms: 1 }), 'trigger_config.poll_ms');
 });
 
-test('what another mode or credential left behind in a configuration is kept, and means nothing', (t) => {
+test('leftover fields of another mode or credential are kept and ignored', (t) => {
   const query_extraction = { mode: 'jmespath', expression: 'a.b', field: 'message', template: '{{ a }}' };
   t.is(fieldRefused('webhook', { query_extraction }), undefined);
   const callback = {
@@ -261,7 +261,7 @@ test('what another mode or credential left behind in a configuration is kept, an
   );
 });
 
-test('null leaves a setting out, and stays in bodies that are sent as they stand', (t) => {
+test('null omits a setting, and stays in bodies that are sent unchanged', (t) => {
   t.deepEqual(
     withoutNulls({
       channel: null,

@@ -10,7 +10,7 @@ function schedule(cron: string, timezone = 'UTC'): Schedule {
   return read;
 }
 
-test('what is noticed in time runs, also several at once', (t) => {
+test('firings noticed in time run, also several at once', (t) => {
   const nine = schedule('0 9 * * *');
   const due = (handled: string, now: string, missed: 'skip' | 'run_once' = 'skip') =>
     firingsDue(nine, { missed }, at(handled), at(now));
@@ -23,7 +23,7 @@ test('what is noticed in time runs, also several at once', (t) => {
   );
 });
 
-test('what was missed is skipped or made up for once, looking back a day', (t) => {
+test('missed firings are skipped or made up once, up to a day back', (t) => {
   const hourly = schedule('0 * * * *');
   const due = (handled: string, missed: 'skip' | 'run_once') =>
     firingsDue(hourly, { missed }, at(handled), at('2026-03-05T09:30:00Z'));
@@ -36,7 +36,7 @@ test('what was missed is skipped or made up for once, looking back a day', (t) =
   );
 });
 
-test('over both changes of summer time each day has its one run', (t) => {
+test('each day has one run over both changes of summer time', (t) => {
   for (const [zone, from, days] of [
     ['Europe/Berlin', '2026-03-27T00:00:00Z', 4],
     ['Europe/Berlin', '2026-10-23T00:00:00Z', 4],

@@ -51,7 +51,7 @@ async function started(t: ExecutionContext, ...how: Parameters<typeof startImapS
   return server;
 }
 
-test('a mailbox is signed into over TLS where its certificate is believed', async (t) => {
+test('a mailbox is signed into over TLS if its certificate is trusted', async (t) => {
   const server = await started(t, own);
   const client = await connect(server, { tls: true, authorities: [authority] });
   t.teardown(() => client.close());
@@ -61,7 +61,7 @@ test('a mailbox is signed into over TLS where its certificate is believed', asyn
   t.is(exists, 0);
 });
 
-test('no password is sent to a server whose certificate nobody signed, or that is another host’s', async (t) => {
+test('no password is sent to a server with an untrusted certificate or one of another host', async (t) => {
   const unknown = await started(t, own);
   await t.throwsAsync(connect(unknown, { tls: true }), { instanceOf: MailboxError });
   const another = await started(t, ofAnother);
@@ -71,13 +71,13 @@ test('no password is sent to a server whose certificate nobody signed, or that i
   t.deepEqual([unknown.signIns, another.signIns], [0, 0]);
 });
 
-test('no password is sent in the clear to a server that was expected to speak TLS', async (t) => {
+test('no password is sent in the clear to a server that should use TLS', async (t) => {
   const plain = await started(t);
   await t.throwsAsync(connect(plain, { tls: true, authorities: [authority] }), { instanceOf: MailboxError });
   t.is(plain.signIns, 0);
 });
 
-test('a mailbox elsewhere whose server begins in the clear is signed into by STARTTLS', async (t) => {
+test('a remote mailbox whose server starts in the clear is signed into by STARTTLS', async (t) => {
   const server = await started(t, own, 'by STARTTLS');
   const client = await connect(server, { ...elsewhere, tls: false, authorities: [authority] });
   t.teardown(() => client.close());
@@ -85,7 +85,7 @@ test('a mailbox elsewhere whose server begins in the clear is signed into by STA
   t.is(server.signIns, 1);
 });
 
-test('no password is sent elsewhere where STARTTLS is not offered, or its certificate is not believed', async (t) => {
+test('no password is sent to a remote server without STARTTLS or with an untrusted certificate', async (t) => {
   const plain = await started(t);
   const wish = { ...elsewhere, tls: false, authorities: [authority] };
   await t.throwsAsync(connect(plain, wish), { instanceOf: MailboxError });

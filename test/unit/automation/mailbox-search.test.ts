@@ -22,7 +22,7 @@ function mailbox(uids: readonly number[], asked: string[] = []): Searching {
   };
 }
 
-test('mails after the last one are found in one question, and nothing where there are none', async (t) => {
+test('one query finds the mails after the last one, and nothing if there are none', async (t) => {
   const asked: string[] = [];
   const search = mailbox([3, 7, 8, 9], asked);
   t.deepEqual(await mailsAfter(search, 7), { uids: [8, 9], lookedUpTo: 7, more: false });
@@ -31,7 +31,7 @@ test('mails after the last one are found in one question, and nothing where ther
   t.is(asked.length, 2);
 });
 
-test('no answer is longer than a window, however many mails there are', async (t) => {
+test('no answer is longer than a window, however many mails exist', async (t) => {
   const many = Array.from({ length: 100_000 }, (_, index) => index + 1);
   let longest = 0;
   const inner = mailbox(many);
@@ -47,7 +47,7 @@ test('no answer is longer than a window, however many mails there are', async (t
   t.true(longest < 60_000, `${longest} characters`);
 });
 
-test('gaps in the numbers are crossed, and a very large one over several looks', async (t) => {
+test('gaps in the numbers are crossed, a very large one over several polls', async (t) => {
   const near = mailbox([5, 90_000]);
   t.deepEqual((await mailsAfter(near, 5)).uids, [90_000]);
   const far = mailbox([5, 10_000_000]);

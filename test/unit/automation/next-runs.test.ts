@@ -5,7 +5,7 @@ import type { TriggerRow } from '../../../src/automation/triggers/triggers.store
 
 const config = { cron: '0 9 * * *', timezone: 'Europe/Berlin', message: 'x' };
 
-test('next runs stay right while time goes on', (t) => {
+test('next runs stay correct while time passes', (t) => {
   const runs = (at: string) => nextRunsOf(config, Date.parse(at));
   const first = ['2026-03-28T08:00:00.000Z', '2026-03-29T07:00:00.000Z', '2026-03-30T07:00:00.000Z'];
   t.deepEqual(runs('2026-03-27T12:00:00Z'), first);
@@ -13,7 +13,7 @@ test('next runs stay right while time goes on', (t) => {
   t.deepEqual(runs('2026-03-28T08:00:00Z'), [...first.slice(1), '2026-03-31T07:00:00.000Z']);
 });
 
-test('a long list of schedules lets others in between, and has all in their order', async (t) => {
+test('a long list of schedules yields to other work and returns all in order', async (t) => {
   const at = new Date();
   const rows = Array.from({ length: 200 }, (_, index) => {
     const row: Partial<TriggerRow> = {

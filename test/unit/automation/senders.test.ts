@@ -73,14 +73,14 @@ test('messages of both channels are read alike', (t) => {
   t.deepEqual(messagesOf('whatsapp_cloud', both[1]?.payload), [both[1]], 'each has a payload of its own');
 });
 
-test('notices of a channel that hold no message are none', (t) => {
+test('channel notices without a message yield no message', (t) => {
   t.deepEqual(messagesOf('twilio', { MessageStatus: 'delivered' }), []);
   t.deepEqual(messagesOf('whatsapp_cloud', { entry: [{ changes: [{ value: { statuses: [{}] } }] }] }), []);
   for (const odd of [null, 'text', [], { entry: 'x' }, { entry: [null, { changes: [7] }] }])
     t.deepEqual(messagesOf('whatsapp_cloud', odd), []);
 });
 
-test('the consumer is the identity field, else the sender of the channel, else nobody', (t) => {
+test("the consumer is the identity field, else the channel's sender, else nobody", (t) => {
   const channel = config({ channel: { type: 'twilio' } });
   const [message] = messagesOf('twilio', twilioPayload);
   t.is(consumerKeyOf(channel, { context: {}, payload: twilioPayload, message }), '+4917155501');
@@ -115,14 +115,14 @@ test('sessions are derived from the mapped context first, then from the payload'
   t.is(error !== undefined && 'code' in error ? error.code : '', 'validation_error');
 });
 
-test('a channel derives the session from its sender, as a stream with the same number does', (t) => {
+test('a channel derives the session from its sender, like a declared phone number', (t) => {
   const channel = config({ channel: { type: 'whatsapp_cloud' } });
   const [message] = messagesOf('whatsapp_cloud', whatsappPayload);
   const id = sessionOf(agent, channel, { context: {}, payload: whatsappPayload, message });
   t.is(id, derivedSessionId(agent, [{ name: 'phoneNumber', value: '+49 171 55501' }]));
 });
 
-test('senders are judged by the mode, with phone numbers in one spelling', async (t) => {
+test('senders are checked by mode, with phone numbers in one spelling', async (t) => {
   const asked: string[] = [];
   const team = (column: string, value: string): Promise<{ userId: string } | undefined> => {
     asked.push(`${column} ${value}`);

@@ -23,7 +23,7 @@ function check(signature: string | undefined, timestamp?: string, requireTimesta
   return isSigned({ body, signature, timestamp }, secrets, { requireTimestamp, nowMs });
 }
 
-test('a signature of the raw body is accepted, with either algorithm and either valid secret', (t) => {
+test('a signature of the raw body is accepted with either algorithm and either valid secret', (t) => {
   for (const algorithm of ['sha256', 'sha512']) {
     for (const secret of ['new secret', 'old secret']) t.true(check(signed(algorithm, secret)));
     t.false(check(signed(algorithm, 'another secret')));
@@ -31,7 +31,7 @@ test('a signature of the raw body is accepted, with either algorithm and either 
   t.true(check(signed('sha256', 'new secret').toUpperCase().replace('SHA256', 'sha256')));
 });
 
-test('a signature that is missing, cut, or of another form is refused', (t) => {
+test('a missing, cut or malformed signature is refused', (t) => {
   const good = signed('sha256', 'new secret');
   for (const wrong of [
     undefined,
@@ -53,7 +53,7 @@ test('a signature that is missing, cut, or of another form is refused', (t) => {
   );
 });
 
-test('a timestamp is part of what is signed, and at most five minutes away', (t) => {
+test('a signature covers its timestamp, which is at most five minutes away', (t) => {
   const at = (offsetSeconds: number): string => String(nowMs / 1_000 + offsetSeconds);
   for (const offset of [0, -299, 299]) t.true(check(signed('sha256', 'new secret', at(offset)), at(offset)));
   for (const offset of [-301, 301]) t.false(check(signed('sha256', 'new secret', at(offset)), at(offset)));
@@ -69,7 +69,7 @@ function joined(timestamp: string, rest: string | Uint8Array, secret = 'new secr
   return { body: whole, signature, timestamp: undefined };
 }
 
-test('what was signed with a timestamp cannot be sent again as a body without one', (t) => {
+test('a body signed with a timestamp cannot be sent again without one', (t) => {
   const options = { requireTimestamp: false, nowMs };
   for (const offset of [0, -299, 299, -86_400, 86_400 * 365]) {
     const request = joined(String(nowMs / 1_000 + offset), body);
@@ -81,14 +81,14 @@ test('what was signed with a timestamp cannot be sent again as a body without on
   }
 });
 
-test('a timestamp has ten digits, so that no other form of it is taken apart from the body', (t) => {
+test('a timestamp has exactly ten digits, so that body and timestamp cannot be split differently', (t) => {
   const now = String(nowMs / 1_000);
   for (const odd of [`0${now}`, `00${now}`, `+${now}`, `${now}.0`, ` ${now}`]) {
     t.false(check(signed('sha256', 'new secret', odd), odd), odd);
   }
 });
 
-test('bodies that begin with other numbers are taken without a timestamp', (t) => {
+test('bodies that begin with other numbers are accepted without a timestamp', (t) => {
   const options = { requireTimestamp: false, nowMs };
   for (const [number, rest] of [
     ['3', '14'],
@@ -110,7 +110,7 @@ test('bodies that begin with other numbers are taken without a timestamp', (t) =
   }
 });
 
-test('such a body may be sent with the timestamp of its own', (t) => {
+test('a body that begins like a timestamp is accepted with its own timestamp', (t) => {
   const whole = Buffer.from('1700000000.5');
   const timestamp = String(nowMs / 1_000);
   const { signature } = joined(timestamp, whole);
@@ -119,7 +119,7 @@ test('such a body may be sent with the timestamp of its own', (t) => {
   t.false(isTimestampInBody({ body: whole, signature, timestamp }));
 });
 
-test('a trigger can insist on the timestamp', (t) => {
+test('a trigger can require the timestamp', (t) => {
   const now = String(nowMs / 1_000);
   t.false(check(signed('sha256', 'new secret'), undefined, true));
   t.true(check(signed('sha256', 'new secret', now), now, true));
@@ -145,7 +145,7 @@ test("Twilio's published signature is accepted, and nothing that differs from it
   t.false(isTwilioSigned([address], form, '', '12345'));
 });
 
-test("no fields are cut anew out of Twilio's signature to hide the id that a message is known by", (t) => {
+test("fields of Twilio's signature cannot be split differently to hide the message id", (t) => {
   const address = 'https://mycompany.com/hook';
   const sid = `SM${'0123456789abcdef'.repeat(2)}`;
   const fields = { Body: 'hi', From: '+4917', MessageSid: sid, NumMedia: '0', SmsSid: sid };
@@ -165,7 +165,7 @@ test("no fields are cut anew out of Twilio's signature to hide the id that a mes
   for (const forged of forgeries) t.false(isTaken(forged), JSON.stringify(forged));
 });
 
-test('the published signature of a hub is accepted, and nothing that differs from it', (t) => {
+test('the published hub signature is accepted, and nothing that differs from it', (t) => {
   const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
   const secret = "It's a Secret to Everybody";
   t.true(isHubSigned(Buffer.from('Hello, World!'), signature, secret));
@@ -189,7 +189,7 @@ test('callbacks carry the published signature of Standard Webhooks', (t) => {
   });
 });
 
-test('while a secret is rotated, whoever knows either of the two can verify a callback', (t) => {
+test('during a rotation a callback can be verified with either secret', (t) => {
   const both = [
     `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
     `whsec_${Buffer.alloc(32, 2).toString('base64')}`,

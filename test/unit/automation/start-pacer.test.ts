@@ -34,7 +34,7 @@ function beginnings() {
   return { made, begun, fire, ask, isTimed: () => due !== undefined };
 }
 
-test('a burst of one tenant begins by and by, and the first few of another at once', (t) => {
+test('a burst of one tenant starts gradually, and the first few of another at once', (t) => {
   const { begun, fire, ask } = beginnings();
   ask('hot', 100);
   t.is(begun.length, 8);
@@ -44,7 +44,7 @@ test('a burst of one tenant begins by and by, and the first few of another at on
   t.deepEqual(begun.slice(16), ['calm 0', 'calm 1', 'calm 2']);
 });
 
-test('who has fewer inside than the others on average begins at once, whatever the pace', (t) => {
+test('tenants below the mean start at once, at any pace', (t) => {
   const { begun, fire, ask } = beginnings();
   ask('hot', 100);
   fire(0);
@@ -57,7 +57,7 @@ test('who has fewer inside than the others on average begins at once, whatever t
   t.is(begun.length - before, before, 'as many as the other has');
 });
 
-test('while the event loop is late fewer begin each time, down to ten a second', (t) => {
+test('while the event loop is late fewer turns start each time, down to ten a second', (t) => {
   const { begun, fire, ask } = beginnings();
   ask('hot', 200);
   const each: number[] = [];
@@ -72,7 +72,7 @@ test('while the event loop is late fewer begin each time, down to ten a second',
   t.is(begun.length - before, 10, 'ten in fifty times of 20 ms');
 });
 
-test('more begin again, step by step, once the event loop is on time', (t) => {
+test('more turns start again, step by step, once the event loop is on time', (t) => {
   const { begun, fire, ask } = beginnings();
   ask('hot', 500);
   for (let round = 0; round < 20; round += 1) fire(15);
@@ -85,7 +85,7 @@ test('more begin again, step by step, once the event loop is on time', (t) => {
   t.is(begun.length - before, 9, 'as many as at first, and growing');
 });
 
-test('an end makes room, and no more begin for it than the pace lets in', (t) => {
+test('an ending turn frees its place, and the pace still limits the next starts', (t) => {
   const { made, begun, fire, ask } = beginnings();
   ask('hot', 100);
   for (let ended = 0; ended < 8; ended += 1) made.leave('hot');
@@ -94,7 +94,7 @@ test('an end makes room, and no more begin for it than the pace lets in', (t) =>
   t.is(begun.length, 16);
 });
 
-test('everything that was asked for begins once, though no timer ever fires on time', (t) => {
+test('every request starts once although no timer fires on time', (t) => {
   const { made, begun, fire, ask, isTimed } = beginnings();
   ask('hot', 300);
   ask('calm', 10);

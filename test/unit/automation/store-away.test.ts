@@ -84,7 +84,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
   return { made, fire, asked };
 }
 
-test('a message that the store had no place for stays here, and is begun again in a moment', async (t) => {
+test('a message that finds the store full stays queued and starts again shortly', async (t) => {
   const orders: TurnOrder[] = [];
   const { made, fire, asked } = runner(t, async (order) => {
     orders.push(order);

@@ -257,7 +257,7 @@ test('the checks of webhooks and dry runs are one list, in the order of the spec
   t.deepEqual([...request.names, ...message.names], Object.keys(stops));
 });
 
-test('each check decides alike for the webhook and for the dry run', async (t) => {
+test('each check decides the same for the webhook and for the dry run', async (t) => {
   t.deepEqual(await bothIn(fine), { dry: { runs: true }, webhook: { runs: true } });
   for (const [name, fault] of Object.entries(stops)) {
     if (fault === undefined) continue;
@@ -268,7 +268,7 @@ test('each check decides alike for the webhook and for the dry run', async (t) =
   }
 });
 
-test('whatever is wrong at once, the webhook and the dry run decide alike', async (t) => {
+test('for every combination of faults the webhook and the dry run decide the same', async (t) => {
   const flag = fc.boolean();
   const often = fc.constantFrom(false, false, false, true);
   const worlds: fc.Arbitrary<World> = fc.record({

@@ -3,7 +3,7 @@ import { askedBack, closestName, closestNames, didYouMean } from '../../../src/k
 
 const known = ['TROUPE_HTTP_PORT', 'TROUPE_GRPC_PORT', 'TROUPE_SEED'];
 
-test('a name with a letter missing, added, changed or swapped means the closest known name', (t) => {
+test('a name with a letter missing, added, changed or swapped suggests the closest known name', (t) => {
   for (const given of [
     'TROUPE_HTP_PORT',
     'TROUPE_HTTPS_PORT',
@@ -15,7 +15,7 @@ test('a name with a letter missing, added, changed or swapped means the closest 
   }
 });
 
-test('a name that is not near any known one has no suggestion', (t) => {
+test('a name far from every known one has no suggestion', (t) => {
   for (const given of ['', 'x', 'TROUPE_PORT_8080_TCP_ADDR', 'model'])
     t.is(closestName(given, known), undefined, given);
   t.is(didYouMean('other', known), '');

@@ -28,7 +28,7 @@ function clocks(limits: Partial<ClockLimits> = {}) {
   };
 }
 
-test('the first signal has thirty seconds, and what is no signal gives it no more', async (t) => {
+test('the first signal has thirty seconds, and other data does not extend it', async (t) => {
   const { running, expired, pass } = clocks();
   await pass(20_000);
   running.progress(false);
@@ -40,7 +40,7 @@ test('the first signal has thirty seconds, and what is no signal gives it no mor
   t.deepEqual(expired, ['first_signal'], 'it fires once');
 });
 
-test('after the first signal each piece starts the idle clock anew', async (t) => {
+test('after the first signal each piece restarts the idle clock', async (t) => {
   const { running, expired, pass } = clocks();
   await pass(29_000);
   running.progress(true);
@@ -64,7 +64,7 @@ test('an idle limit shorter than the rest of the first signal’s time is kept',
   t.deepEqual(expired, ['idle']);
 });
 
-test('while our own reader holds the vendor up only the call clock runs', async (t) => {
+test('while the reader delays the vendor only the call clock runs', async (t) => {
   const { running, expired, pass } = clocks();
   running.progress(true);
   running.hold();
@@ -85,7 +85,7 @@ test('an attempt without a first-signal clock has only the call clock', async (t
   t.deepEqual(expired, ['call']);
 });
 
-test('a stopped clock is silent', async (t) => {
+test('a stopped clock does nothing', async (t) => {
   const { running, expired, pass } = clocks();
   running.stop();
   running.progress(true);
@@ -93,7 +93,7 @@ test('a stopped clock is silent', async (t) => {
   t.deepEqual(expired, []);
 });
 
-test('what came while the loop was held up is heard before a clock ends the attempt', async (t) => {
+test('data that arrived while the loop was blocked counts before a time-out', async (t) => {
   const late = clocks({ idleMs: 1_000 });
   await late.pass(45_000, () => late.running.progress(true));
   t.deepEqual(late.expired, [], 'the first signal was there');

@@ -26,7 +26,7 @@ const outcomes: readonly Script[] = [
   { garbage: 'data: <html>\n\n' },
 ];
 
-test('four hundred calls with retries, fallbacks and refusals are booked to the token, each attempt once', async (t) => {
+test('four hundred calls with retries, fallbacks and refusals are recorded to the token, each attempt once', async (t) => {
   const servers = [
     ['openai.gpt-4.1-mini', new OpenAiServer()],
     ['anthropic.claude-haiku-4-5', new AnthropicServer()],

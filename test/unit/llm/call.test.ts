@@ -81,7 +81,7 @@ for (const [vendor, model, make] of vendors) {
     }
   });
 
-  test(`${vendor}: a refused key is no retry, and its text does not come back`, async (t) => {
+  test(`${vendor}: a refused key is not retried, and its text is not returned`, async (t) => {
     const server = await started(t, make());
     server.keys.add('another key');
     const done = await call([target(model, server)]);
@@ -91,7 +91,7 @@ for (const [vendor, model, make] of vendors) {
     t.deepEqual(billOf(done.reports), { input: 0, output: 0 });
   });
 
-  test(`${vendor}: trouble of the vendor is tried again once, and the switch is invisible`, async (t) => {
+  test(`${vendor}: a vendor failure is retried once, and the caller sees no switch`, async (t) => {
     const server = await started(t, make());
     server.script({ status: 500 });
     const done = await call([target(model, server)]);
@@ -138,7 +138,7 @@ for (const [vendor, model, make] of vendors) {
     t.is(again.reports.length, 2);
   });
 
-  test(`${vendor}: nonsense with a good status is a typed error, and is tried again once`, async (t) => {
+  test(`${vendor}: nonsense with a good status is a typed error and retried once`, async (t) => {
     const server = await started(t, make());
     const garbage = 'data: {"this is": not json\n\ndata: 42\n\n<html>';
     server.script({ garbage }, { garbage }, { garbage }, { garbage });
@@ -172,7 +172,7 @@ test('an answer whose connection stays open after the last event ends at once', 
   }
 });
 
-test('a secret of any shape that a vendor sends back is in no error and no report', async (t) => {
+test('no error or report contains a secret of any shape that a vendor returns', async (t) => {
   const server = await started(t, new OpenAiServer());
   const secret = 'no key would look like this';
   server.keys.add('another');
@@ -183,7 +183,7 @@ test('a secret of any shape that a vendor sends back is in no error and no repor
   t.false(seen.includes(secret), seen);
 });
 
-test('a key that is refused gives way to the next one of the same model, never to another model', async (t) => {
+test('a refused key is replaced by the next one of the same model, never by another model', async (t) => {
   const server = await started(t, new OpenAiServer());
   server.keys.add('good');
   const bad = target('openai.gpt-4.1', server, { id: 'own', payer: 'tenant', reveal: () => 'bad' });
@@ -203,7 +203,7 @@ test('a key that is refused gives way to the next one of the same model, never t
   t.is(failureOf(refused), 'credential');
 });
 
-test('an account that is used up is never a reason for another model', async (t) => {
+test('a used-up account never switches the model', async (t) => {
   const server = await started(t, new OpenAiServer());
   const other = await started(t, new AnthropicServer());
   const error = {
@@ -221,7 +221,7 @@ test('an account that is used up is never a reason for another model', async (t)
   t.is(other.requests.length, 0);
 });
 
-test('too many requests lead to the next model of a chain, or to a wait of the length that was asked', async (t) => {
+test('too many requests switch to the next model of a chain, or wait as long as requested', async (t) => {
   const server = await started(t, new OpenAiServer());
   const other = await started(t, new AnthropicServer());
   server.script({ status: 429, headers: { 'retry-after': '30' } });
@@ -241,7 +241,7 @@ test('too many requests lead to the next model of a chain, or to a wait of the l
   t.is(hopeless.outcome.error?.retryAfterMs, 3_600_000);
 });
 
-test('a refusal of the platform before an attempt ends the call and reaches no vendor', async (t) => {
+test('a refusal by the platform before an attempt ends the call without a vendor request', async (t) => {
   const server = await started(t, new OpenAiServer());
   const refusal = new Error('quota');
   await t.throwsAsync(
@@ -253,7 +253,7 @@ test('a refusal of the platform before an attempt ends the call and reaches no v
   t.is(server.requests.length, 0);
 });
 
-test('nothing that says "complete" leaves before the attempt is booked', async (t) => {
+test('no completion is sent before the attempt is recorded', async (t) => {
   const server = await started(t, new OpenAiServer());
   const order: string[] = [];
   await call([target('openai.gpt-4.1', server)], {
@@ -270,7 +270,7 @@ test('nothing that says "complete" leaves before the attempt is booked', async (
   t.deepEqual(order, ['booked', 'usage', 'stop']);
 });
 
-test('a vendor that keeps failing is passed over while another target stands, and still asked when none does', async (t) => {
+test('a repeatedly failing vendor is skipped while another target exists, and asked if none does', async (t) => {
   const broken = await started(t, new OpenAiServer());
   const sound = await started(t, new AnthropicServer());
   broken.byDefault({ status: 500 });

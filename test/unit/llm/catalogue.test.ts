@@ -12,7 +12,7 @@ import {
 } from '../../../src/llm/index.js';
 import { catalogue } from '../../support/servers/vendors/call-harness.js';
 
-test('the catalogue holds models of every vendor and tier, with prices that make sense', (t) => {
+test('the catalogue has models of every vendor and tier, with plausible prices', (t) => {
   for (const vendor of builtInVendors) {
     const models = catalogue.all.filter((model) => model.vendor === vendor);
     t.true(models.length >= 5, vendor);
@@ -42,7 +42,7 @@ test('a model is found by its id, or by its name and the provider', (t) => {
   t.deepEqual(catalogue.resolve('__proto__'), { problem: 'invalid_model' });
 });
 
-test('models of the built-in vendor are made from their names', (t) => {
+test('models of the sim vendor are made from their names', (t) => {
   t.is(catalogue.byId('sim.lorem-37')?.name, 'lorem-37');
   t.is(catalogue.byId('sim.lorem-37-5')?.price.output_per_mtok, 0);
   t.is(catalogue.byId('sim.lorem-'), undefined);
@@ -60,7 +60,7 @@ const entry = {
   capabilities: ['text'],
 };
 
-test('an operator’s file adds models and replaces built-in ones', (t) => {
+test("an operator's file adds models and replaces built-in ones", (t) => {
   const cheaper = { ...entry, id: 'openai.gpt-4.1', vendor_model: 'gpt-4.1-2025-04-14' };
   const file = parseModels('models.json', JSON.stringify({ models: [entry, cheaper] }));
   const extended = new Catalogue(builtInModels(), file);
@@ -69,7 +69,7 @@ test('an operator’s file adds models and replaces built-in ones', (t) => {
   t.is(extended.all.length, catalogue.all.length + 1);
 });
 
-test('a file that cannot be used says where and why', (t) => {
+test('an unusable file is reported with place and reason', (t) => {
   const refused = (text: string, message: RegExp): void => {
     t.throws(() => parseModels('models.json', text), { instanceOf: CatalogueError, message });
   };
@@ -79,7 +79,7 @@ test('a file that cannot be used says where and why', (t) => {
   refused(JSON.stringify([{ ...entry, price: { input_per_mtok: -1, output_per_mtok: 2 } }]), /models\.json/);
 });
 
-test('compatible vendors bring their models by name or in full, and hide no built-in one', (t) => {
+test('compatible vendors add models by short or full name, and hide no built-in one', (t) => {
   const text = JSON.stringify([
     {
       name: 'ollama',
@@ -120,7 +120,7 @@ test('compatible vendors bring their models by name or in full, and hide no buil
   t.throws(() => parseCompatibleVendors('[{"name":"a","base_url":"ftp://x","models":["m"]}]'));
 });
 
-test('keys are found by vendor: the operator’s, a compatible server’s, and a tenant’s own', (t) => {
+test("keys are found by vendor: the operator's, a compatible server's, and a tenant's own", (t) => {
   const compatible = parseCompatibleVendors(
     '[{"name":"ollama","base_url":"http://127.0.0.1:1/v1","models":["m"]}]',
   );

@@ -39,7 +39,7 @@ const toolCalls = [
   { id: 'call_b', name: 'time', args: ['{"zone":', '"UTC"}'] },
 ];
 
-test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that it asked for', async (t) => {
+test("OpenAI's client gets a whole answer, a stream, and its requested usage chunk", async (t) => {
   const client = openai(await serve(t));
   const messages = [{ role: 'user' as const, content: 'Grüße aus Köln' }];
   const whole = await client.chat.completions.create({ model: 'sim.echo', messages });
@@ -70,7 +70,7 @@ test('OpenAI’s client gets a whole answer, a stream, and the usage chunk that 
   t.is(usage, 7);
 });
 
-test('OpenAI’s client gets tool calls of another vendor, and brings their results back', async (t) => {
+test("OpenAI's client gets tool calls of another vendor, and sends their results back", async (t) => {
   const vendor = new AnthropicServer();
   const server = await serve(t, vendor, 'anthropic.claude-haiku-4-5');
   const client = openai(server);
@@ -141,7 +141,7 @@ test('Anthropic’s client gets a whole answer, a stream, thoughts and interleav
   t.is(final.usage.output_tokens, 8);
 });
 
-test('a signed thought survives the way out and back, bound to its maker', async (t) => {
+test('a signed thought survives the round trip, bound to its vendor', async (t) => {
   const vendor = new AnthropicServer();
   const server = await serve(t, vendor, 'anthropic.claude-sonnet-4-5');
   const client = anthropic(server);
@@ -165,7 +165,7 @@ test('a signed thought survives the way out and back, bound to its maker', async
   }
 });
 
-test('clients read the platform’s refusals as their own, before and inside a stream', async (t) => {
+test("clients read the platform's refusals as their own, before and inside a stream", async (t) => {
   const vendor = new OpenAiServer();
   const server = await serve(t, vendor, 'openai.gpt-4.1');
   const bad = await t.throwsAsync(
@@ -199,7 +199,7 @@ test('clients read the platform’s refusals as their own, before and inside a s
   );
 });
 
-test('requests of either form become the same request of the platform', (t) => {
+test('requests of either dialect become the same request of the platform', (t) => {
   const chat = fromChatRequest({
     model: 'gpt-4.1',
     messages: [
@@ -252,7 +252,7 @@ test('requests of either form become the same request of the platform', (t) => {
   });
 });
 
-test('what a door cannot do is refused by name', (t) => {
+test('an endpoint refuses its unsupported features by name', (t) => {
   const user = { role: 'user', content: 'x' };
   const refused = (read: () => unknown, field: string): void => {
     const error = t.throws(read, { message: new RegExp(`^${field}`) });
@@ -283,7 +283,7 @@ test('what a door cannot do is refused by name', (t) => {
   refused(() => fromChatRequest(null), 'body');
 });
 
-test('a vendor’s own model names are known at its door', (t) => {
+test("an endpoint accepts its vendor's own model names", (t) => {
   const named = (model: string, vendor: 'openai' | 'anthropic'): string => {
     const found = resolveVendorModel(catalogue, model, vendor);
     return 'model' in found ? found.model.id : found.problem;
@@ -294,7 +294,7 @@ test('a vendor’s own model names are known at its door', (t) => {
   t.is(named('gpt-99', 'openai'), 'invalid_model');
 });
 
-test('a signature that was not sealed here is nobody’s', (t) => {
+test('a signature that was not sealed here belongs to nobody', (t) => {
   const origin = { vendor: 'v', model: 'v.m', credentialId: 'k' };
   t.deepEqual(unpackSignature(packSignature('sig ✓', origin)), { signature: 'sig ✓', origin });
   for (const other of [
@@ -308,7 +308,7 @@ test('a signature that was not sealed here is nobody’s', (t) => {
   }
 });
 
-test('arguments of tool calls are counted together, since each is parsed for vendors that want objects', (t) => {
+test('arguments of tool calls have one total limit, because each is parsed for vendors that want objects', (t) => {
   const withCalls = (calls: number, keys: number): object => ({
     model: 'sim.echo',
     messages: Array.from({ length: calls }, (_, index) => ({

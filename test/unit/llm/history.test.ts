@@ -21,7 +21,7 @@ const result: Message = {
 };
 const question: Message = { role: 'user', content: [{ type: 'text', text: 'what time?' }] };
 
-test('signed parts go back verbatim to their maker, and stay behind everywhere else', (t) => {
+test('signed parts return verbatim to their vendor, and are omitted for all others', (t) => {
   t.deepEqual(historyFor([question, answer, result], maker), [question, answer, result]);
   const elsewhere: Message[] = [
     question,
@@ -43,7 +43,7 @@ test('signed parts go back verbatim to their maker, and stay behind everywhere e
   }
 });
 
-test('a call is pinned to the maker only while results are brought back to a signed thought', (t) => {
+test('a call is pinned to a vendor only while results answer its signed thought', (t) => {
   t.deepEqual(pinOf([question, answer, result]), maker);
   t.deepEqual(pinOf([question, answer, result, result]), maker);
   t.is(pinOf([question, answer]), undefined);
@@ -52,7 +52,7 @@ test('a call is pinned to the maker only while results are brought back to a sig
   t.is(pinOf([]), undefined);
 });
 
-test('an answer put together from events can be sent back, signatures and all', async (t) => {
+test('an answer assembled from events can be sent back with its signatures', async (t) => {
   const server = await new AnthropicServer().start();
   t.teardown(() => server.stop());
   server.script({ thinking: ['let me', ' see'], toolCalls: [{ id: 'toolu_1', name: 'now', args: ['{}'] }] });
@@ -69,7 +69,7 @@ test('an answer put together from events can be sent back, signatures and all', 
   t.false(JSON.stringify(server.requests[2]?.body).includes('signature'));
 });
 
-test('text, thoughts and interleaved calls are put together in order', (t) => {
+test('text, thoughts and interleaved calls are assembled in order', (t) => {
   const builder = new AnswerBuilder();
   builder.add({ type: 'thinking', text: 'a' });
   builder.add({ type: 'thinking_end', signature: undefined });

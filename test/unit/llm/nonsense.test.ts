@@ -101,7 +101,7 @@ test('an answer with more tool calls than any model makes is nonsense', async (t
   }
 });
 
-test('an event or a reply without an end is cut off at its bound', async (t) => {
+test('an endless event or reply is cut off at its limit', async (t) => {
   const server = await new AnthropicServer().start();
   t.teardown(() => server.stop());
   const endless = `data: ${'x'.repeat(9 * 1024 * 1024)}`;
@@ -115,7 +115,7 @@ test('an event or a reply without an end is cut off at its bound', async (t) => 
   t.is(whole.outcome.error?.failure, 'nonsense');
 });
 
-test('a vendor that answers a stream with JSON, or JSON with a stream, is understood all the same', async (t) => {
+test('JSON in answer to a stream, or a stream in answer to JSON, is still read', async (t) => {
   const server = await new OpenAiServer().start();
   t.teardown(() => server.stop());
   server.isStream = () => false;

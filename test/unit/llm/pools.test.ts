@@ -45,7 +45,7 @@ function get(pools: VendorPools, origin: string, credentialId: string): Promise<
   });
 }
 
-test('connections are kept and used again, and never shared between credentials', async (t) => {
+test('connections are reused, and never shared between credentials', async (t) => {
   const server = await listen(t);
   const pools = new VendorPools();
   t.teardown(() => pools.close());
@@ -58,7 +58,7 @@ test('connections are kept and used again, and never shared between credentials'
   t.is(pools.size, 2);
 });
 
-test('idle pools are closed from the one not used for longest', async (t) => {
+test('idle pools are closed, the least recently used first', async (t) => {
   const server = await listen(t);
   const pools = new VendorPools({ poolsMax: 2 });
   t.teardown(() => pools.close());

@@ -30,11 +30,11 @@ for (const vendor of readdirSync(root)) {
       readFileSync(new URL(name.replace('.sse', '.json'), folder), 'utf8'),
     );
 
-    test(`${vendor}/${name} is read as noted beside it`, (t) => {
+    test(`${vendor}/${name} gives the items recorded beside it`, (t) => {
       t.deepEqual(plain(replay(adapter, [bytes])), expected);
     });
 
-    test(`${vendor}/${name}: the parts of its usage make up the vendor's total`, (t) => {
+    test(`${vendor}/${name}: the parts of its usage add up to the vendor's total`, (t) => {
       for (const item of replay(adapter, [bytes])) {
         if (item.type !== 'usage') continue;
         const total = statedTotal(item.usage.raw);
@@ -43,7 +43,7 @@ for (const vendor of readdirSync(root)) {
       t.pass();
     });
 
-    test(`${vendor}/${name} is read the same wherever it is cut in two, and byte by byte`, (t) => {
+    test(`${vendor}/${name} gives the same wherever it is split in two, and byte by byte`, (t) => {
       const whole = JSON.stringify(plain(replay(adapter, [bytes])));
       for (let at = 1; at < bytes.length; at += 1) {
         const cut = plain(replay(adapter, [bytes.subarray(0, at), bytes.subarray(at)]));

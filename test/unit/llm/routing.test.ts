@@ -33,7 +33,7 @@ function model(id: string): CatalogueModel {
   return found;
 }
 
-test('kinds of task are told apart by their words', (t) => {
+test('the kind of a task is recognised by its words', (t) => {
   const kinds: readonly (readonly [string, TaskKind])[] = [
     ['Refactor this TypeScript function: ```ts\nconst a = 1;\n```', 'code'],
     ['Write a Python script that debugs my SQL', 'code'],
@@ -48,7 +48,7 @@ test('kinds of task are told apart by their words', (t) => {
   for (const [text, kind] of kinds) t.is(classifyTask(ask(text)).kind, kind, text);
 });
 
-test('auto routing stays within the tiers, explains itself, and spends more where the task asks for it', (t) => {
+test('auto routing stays within the tiers, explains itself, and spends more if the task requires it', (t) => {
   const economical = chooseModel(
     ask('Prove the theorem step by step'),
     catalogue.all,
@@ -97,7 +97,7 @@ test('auto routing looks at window, capabilities, keys, failures and speed', (t)
   t.is(chooseModel(ask('hi'), catalogue.all, anywhere({ isAvailable: () => false })), undefined);
 });
 
-test('the vendor for trials answers auto only where there is nobody else', (t) => {
+test('the sim vendor answers auto only if there is no other', (t) => {
   t.not(chooseModel(ask('hi'), catalogue.all, anywhere())?.chain[0]?.vendor, 'sim');
   const alone = anywhere({ isAvailable: ({ vendor }) => vendor === 'sim' });
   t.is(chooseModel(ask('hi'), catalogue.all, alone)?.chain[0]?.vendor, 'sim');
@@ -119,7 +119,7 @@ test('a decision takes less than a millisecond', (t) => {
   t.true((times[50] ?? 9) < 1, `median ${times[50]} ms`);
 });
 
-test('observations forget', (t) => {
+test('observations expire', (t) => {
   const seen = new Observations();
   for (let at = 0; at < 20; at += 1) seen.record('m', at, { failed: true, firstSignalMs: 100 });
   t.true(seen.of('m', 20).failureRate > 0.9);
@@ -128,7 +128,7 @@ test('observations forget', (t) => {
   t.deepEqual(seen.of('other', 0), unseen);
 });
 
-test('a breaker opens after failures in a row, per credential, lets one probe through, and closes by its success', (t) => {
+test('a breaker opens after consecutive failures, per credential, lets one probe through, and closes on its success', (t) => {
   const breakers = new CircuitBreakers();
   for (let at = 0; at < 4; at += 1) breakers.failed('v', 'a', at);
   t.true(breakers.admits('v', 'a', 4));
@@ -179,7 +179,7 @@ function decide(
   });
 }
 
-test('what follows a failure depends on its class', (t) => {
+test('the next step after a failure depends on its class', (t) => {
   const stop = { kind: 'stop' };
   t.deepEqual(decide('credential'), { kind: 'switch', index: 1 });
   t.deepEqual(decide('exhausted'), { kind: 'switch', index: 1 });
@@ -210,7 +210,7 @@ test('what follows a failure depends on its class', (t) => {
   t.deepEqual(decide('timeout', {}, { clock: 'call' }), stop);
 });
 
-test('nothing follows after content, after the deadline, after too many attempts, or after a wait beyond either', (t) => {
+test('no attempt follows content, the deadline, too many attempts, or a wait beyond either', (t) => {
   const stop = { kind: 'stop' };
   for (const failure of ['overload', 'credential', 'rate', 'transport'] as const) {
     t.deepEqual(decide(failure, { signalled: true }), stop);
@@ -221,7 +221,7 @@ test('nothing follows after content, after the deadline, after too many attempts
   t.deepEqual(decide('rate', { index: 2 }, { retryAfterMs: 3_600_000 }), stop);
 });
 
-test('the tenant’s own key comes first and is bound by no tier, the pool’s only where the plan allows', (t) => {
+test("the tenant's own key comes first without tier limits, the platform's only if the plan allows", (t) => {
   const own = credential('openai', 'http://x', { id: 'own', payer: 'tenant' });
   const keyring = {
     tenant: (vendor: string): Credential | undefined => (vendor === 'openai' ? own : undefined),

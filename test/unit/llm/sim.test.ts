@@ -3,7 +3,7 @@ import { inputTokens, outputTokens, type LlmRequest } from '../../../src/llm/ind
 import { wordPieces } from '../../../src/llm/sim/words.js';
 import { ask, call, simTarget } from '../../support/servers/vendors/call-harness.js';
 
-test('sim.echo repeats the last user message’s own text, word by word, without its context', async (t) => {
+test('sim.echo repeats the text of the last user message, word by word, without its context', async (t) => {
   const messages: LlmRequest['messages'] = [
     { role: 'system', content: 'ignored here' },
     { role: 'user', content: [{ type: 'text', text: 'earlier' }] },
@@ -29,7 +29,7 @@ test('sim.echo repeats the last user message’s own text, word by word, without
   t.is(inputTokens(report?.usage ?? t.fail()), 10);
 });
 
-test('sim.lorem answers with as many words as asked, delayed as asked', async (t) => {
+test('sim.lorem answers with the requested number of words and delay', async (t) => {
   const plain = await call([simTarget('sim.lorem-2000')], { request: ask('x') });
   t.is(plain.answer.text.split(' ').length, 2000);
   t.is(outputTokens(plain.reports[0]?.usage ?? t.fail()), 2000);
@@ -42,6 +42,6 @@ test('sim.lorem answers with as many words as asked, delayed as asked', async (t
   t.is(none.outcome.kind, 'completed');
 });
 
-test('words put together are the text', (t) => {
+test('the words joined are the text', (t) => {
   for (const text of ['', ' ', 'a', ' a  b ', 'a\n\nb\t', '日本 語']) t.is(wordPieces(text).join(''), text);
 });

@@ -57,7 +57,7 @@ test('a cut between CR and LF ends no line twice', (t) => {
   }
 });
 
-test('whatever the cuts, the events are the same', (t) => {
+test('the events do not depend on the cuts', (t) => {
   const field = fc.constantFrom('data: ', 'data:', 'event: ', ': ', 'id: ', '');
   const line = fc
     .tuple(field, fc.string({ unit: 'grapheme', maxLength: 12 }))
@@ -85,7 +85,7 @@ test('a last event without its blank line is delivered, also without a line end'
   ]);
 });
 
-test('an event beyond the bound is refused, in one line or in many', (t) => {
+test('an event beyond the limit is refused, in one line or in many', (t) => {
   const long = Buffer.from(`data: ${'x'.repeat(2000)}`);
   t.throws(() => parse([long], 1000), { instanceOf: EventTooLargeError });
   const many = Array.from({ length: 200 }, () => Buffer.from('data: 0123456789\n'));

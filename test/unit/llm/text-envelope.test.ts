@@ -31,7 +31,7 @@ test('a piece with the same surroundings gives its text, any other piece gives n
   }
 });
 
-test('surroundings are learned only where the text is told apart', (t) => {
+test('surroundings are learned only if the text is distinguishable', (t) => {
   const envelope = new TextEnvelope('content');
   const twice = '{"content":"a","choices":[{"delta":{"content":"a"}}]}';
   envelope.learn(twice, 'a');
@@ -42,7 +42,7 @@ test('surroundings are learned only where the text is told apart', (t) => {
   t.is(envelope.open('{"delta": {"content": "b c"}}'), 'b c');
 });
 
-test('read one after the other or each by itself, pieces give the same', (t) => {
+test('pieces give the same read one after the other or separately', (t) => {
   const openai = adaptersByVendor([]).get('openai');
   const makers: readonly (readonly [() => StreamReader, (text: string, odd: number) => string])[] = [
     [

@@ -49,7 +49,7 @@ const tools: LlmRequest['tools'] = [
   { name: 'weather', description: 'Weather of a city', parameters: { type: 'object', properties: {} } },
 ];
 
-test('the chat dialect takes the conversation as it is', (t) => {
+test('the chat dialect uses the conversation unchanged', (t) => {
   const { path, body } = sent('openai.gpt-4.1', { tools, toolChoice: { name: 'weather' } });
   t.is(path, '/chat/completions');
   t.is(body['model'], 'gpt-4.1');
@@ -94,7 +94,7 @@ test('each chat vendor gets the fields that it knows', (t) => {
   t.is(xai['reasoning_effort'], undefined, 'most of its models refuse the field');
 });
 
-test('what an aggregator signed goes back to it as it came', (t) => {
+test('parts signed by an aggregator return to it unchanged', (t) => {
   const detail = '{"type":"reasoning.text","signature":"EqRB","index":0}';
   const { body } = sent('openrouter.openai/gpt-5', {
     messages: [{ role: 'assistant', content: [{ type: 'thinking', text: '', signature: detail }] }],
@@ -104,7 +104,7 @@ test('what an aggregator signed goes back to it as it came', (t) => {
   ]);
 });
 
-test('Anthropic gets alternating roles, results as the user, signed thoughts, and a bound', (t) => {
+test('Anthropic gets alternating roles, results as the user, signed thoughts, and a token bound', (t) => {
   const { path, body } = sent('anthropic.claude-sonnet-4-5', { tools, temperature: 1.7, stop: ['END'] });
   t.is(path, '/v1/messages');
   t.is(body['system'], 'Be brief.');
@@ -144,7 +144,7 @@ test('Anthropic gets alternating roles, results as the user, signed thoughts, an
   ]);
 });
 
-test('Anthropic models think by budget, by effort or always, and are forced to a tool only where they allow it', (t) => {
+test('Anthropic models think by budget, by effort or always, and are forced to a tool only if they allow it', (t) => {
   const request = {
     maxTokens: 1000,
     temperature: 0.2,
@@ -166,7 +166,7 @@ test('Anthropic models think by budget, by effort or always, and are forced to a
   t.is(sent('anthropic.claude-opus-5-5', { reasoningEffort: 'none' }).body['thinking'], undefined);
 });
 
-test('Gemini gets contents, a signature for foreign calls where it insists, and results by name', (t) => {
+test('Gemini gets contents, a signature for foreign calls if it requires one, and results by name', (t) => {
   const { path, body } = sent('google.gemini-3.1-pro-preview', {
     tools,
     stream: true,
@@ -208,7 +208,7 @@ test('Gemini gets contents, a signature for foreign calls where it insists, and 
   t.false(JSON.stringify(sent('google.gemini-2.5-flash', {}).body).includes('skip_thought'));
 });
 
-test('a JSON answer is asked for in each vendor’s way', (t) => {
+test("a JSON answer is requested in each vendor's way", (t) => {
   const responseFormat = { type: 'json_schema' as const, name: 'city', schema: { type: 'object' } };
   t.deepEqual(sent('openai.gpt-4.1', { responseFormat }).body['response_format'], {
     type: 'json_schema',
@@ -223,7 +223,7 @@ test('a JSON answer is asked for in each vendor’s way', (t) => {
   });
 });
 
-test('a key travels in a header of the vendor’s own, never in an address', (t) => {
+test("a key is sent in the vendor's header, never in an address", (t) => {
   const header = (vendor: string): unknown => adapters.get(vendor)?.authorization('K');
   t.deepEqual(header('openai'), { authorization: 'Bearer K' });
   t.deepEqual(header('anthropic'), { 'anthropic-version': '2023-06-01', 'x-api-key': 'K' });

@@ -18,7 +18,7 @@ const anything = fc.oneof(
   fc.anything(),
 );
 
-test('parts sum to what each vendor bills, whatever is included in what', (t) => {
+test("usage parts add up to each vendor's bill, whichever parts include others", (t) => {
   fc.assert(
     fc.property(count, count, count, count, count, (prompt, cached, written, completion, reasoning) => {
       const raw = {
@@ -55,7 +55,7 @@ test('parts sum to what each vendor bills, whatever is included in what', (t) =>
   );
 });
 
-test('whatever a vendor sends in place of counts, usage is never negative, fractional or an exception', (t) => {
+test('invalid counts of a vendor never make usage negative or fractional, or throw', (t) => {
   const shape = fc.oneof(
     fc.anything(),
     fc.dictionary(
@@ -94,7 +94,7 @@ test('whatever a vendor sends in place of counts, usage is never negative, fract
   );
 });
 
-test('later totals of Anthropic replace earlier ones, and nulls leave them alone', (t) => {
+test('later totals of Anthropic replace earlier ones, and nulls keep them', (t) => {
   const first = mergeAnthropicUsage({}, { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 1 });
   const then = mergeAnthropicUsage(first, { input_tokens: null, output_tokens: 40 });
   const usage = anthropicUsage(mergeAnthropicUsage(then, { output_tokens: 42 }));
@@ -102,7 +102,7 @@ test('later totals of Anthropic replace earlier ones, and nulls leave them alone
   t.is(outputTokens(usage), 42);
 });
 
-test('a price follows each part, the length of the prompt, and the vendor where it names a cost', (t) => {
+test('a price depends on each part, the length of the prompt, and a cost named by the vendor', (t) => {
   const price = {
     input_per_mtok: 2,
     output_per_mtok: 10,
@@ -125,7 +125,7 @@ test('a price follows each part, the length of the prompt, and the vendor where 
   t.is(costOf(zeroUsage, price), 0);
 });
 
-test('what several attempts cost together shows no noise of adding doubles', (t) => {
+test('the total cost of several attempts shows no rounding noise', (t) => {
   t.is(sumOfCosts([0.1, 0.2, 0.0000003]), 0.3000003);
   t.is(sumOfCosts([]), 0);
 });

@@ -101,7 +101,7 @@ for (const [vendor, status, body, failure, headers] of cases) {
   });
 }
 
-test('a time to come back is read in every form', (t) => {
+test('a retry time is read in every form', (t) => {
   const body = chatError(null);
   t.is(mapped('openai', 429, body, { 'retry-after': '7' }).retryAfterMs, 7000);
   t.is(mapped('openai', 429, body, { 'retry-after': '0.5' }).retryAfterMs, 500);
@@ -112,13 +112,13 @@ test('a time to come back is read in every form', (t) => {
   t.is(mapped('google', 429, geminiError(429, 'RESOURCE_EXHAUSTED', 'x', delay)).retryAfterMs, 34_500);
 });
 
-test('a vendor that says a repeat is pointless is believed', (t) => {
+test("a vendor's statement that a retry is pointless is respected", (t) => {
   t.true(mapped('openai', 500, chatError(null), { 'x-should-retry': 'false' }).neverRetry);
   t.true(mapped('anthropic', 429, claudeError('rate_limit_error')).neverRetry);
   t.false(mapped('anthropic', 429, claudeError('rate_limit_error'), { 'retry-after': '1' }).neverRetry);
 });
 
-test('no shape of a key survives in an error, and a known secret in no encoding', (t) => {
+test('no error contains a key of any shape, or a known secret in any encoding', (t) => {
   const shapes = [
     'sk-proj-abcdefghij1234567890',
     'sk-ant-api03-abcdefghijk',
@@ -145,7 +145,7 @@ test('no shape of a key survives in an error, and a known secret in no encoding'
   t.is(clean.cause, undefined);
 });
 
-test('an error is bounded, and ordinary words in it are left alone', (t) => {
+test('an error is bounded, and its ordinary words stay', (t) => {
   const error = mapped('openai', 400, 'x'.repeat(100_000));
   t.true(error.message.length <= 500);
   const plain = mapped(

@@ -7,7 +7,7 @@ import { EmbeddedPostgresError } from '../../../../src/infra/storage/index.js';
 const failure = (code: string, path?: string): Error =>
   Object.assign(new Error(`${code}: it failed`), path === undefined ? { code } : { code, path });
 
-test('a full disk is told of wherever it shows: in a write, a quota, or the words of PostgreSQL', (t) => {
+test("a full disk is recognised in a write, a quota, and PostgreSQL's messages", (t) => {
   for (const error of [
     failure('ENOSPC'),
     new Error('the key was not written', { cause: failure('ENOSPC') }),
@@ -22,7 +22,7 @@ test('a full disk is told of wherever it shows: in a write, a quota, or the word
   t.regex(folderProblem('/data', failure('EDQUOT'))?.message ?? '', /disk quota is used up/);
 });
 
-test('a file elsewhere is no fault of the data folder', (t) => {
+test('an error of a file elsewhere is not reported as one of the data folder', (t) => {
   t.is(folderProblem('/data', failure('EACCES', '/etc/models.json')), undefined);
   t.is(folderProblem('/data', failure('ENOENT', '/database')), undefined);
   t.is(folderProblem('/data', new Error('something else')), undefined);
@@ -30,7 +30,7 @@ test('a file elsewhere is no fault of the data folder', (t) => {
   t.truthy(folderProblem('/data/deep', failure('EROFS', '/data')));
 });
 
-test('a service that refuses says why, where, and which setting, and never the password', (t) => {
+test('a refusing service is reported with reason, place and setting, and never the password', (t) => {
   const redis = { variable: 'REDIS_URL', url: 'redis://:planted@redis.internal:6379' };
   const postgres = { variable: 'DATABASE_URL', url: 'postgresql://a:planted@db.internal:5432/x' };
   for (const [place, error, words] of [

@@ -33,7 +33,7 @@ async function made(person: Person, fields: object = {}): Promise<string> {
   return String(body.data.id);
 }
 
-test('a configuration is made, read and listed in the forms of the specification, without its password', async (t) => {
+test('a configuration is created, read and listed in the specified forms, without its password', async (t) => {
   const person = await somebody();
   const created = await person.call('POST', path, {
     ...wish,
@@ -67,7 +67,7 @@ test('a configuration is made, read and listed in the forms of the specification
   for (const { text } of [created, read, listed]) t.false(text.includes('sesame'));
 });
 
-test('what was read can be sent back, and changes nothing', async (t) => {
+test('a configuration that was read can be sent back without a change', async (t) => {
   const person = await somebody();
   const id = await made(person, { settings: { allowed_tables: ['a.b'] } });
   const { updated_at: _, ...before } = (await person.call('GET', `${path}/${id}`)).body.data;
@@ -93,7 +93,7 @@ test('defaults are filled in: port 5432, no TLS, active, not primary, all tables
   });
 });
 
-test('a patch merges: a field that is left out stays, null takes one back to its default', async (t) => {
+test('a patch merges: an omitted field stays, null resets one to its default', async (t) => {
   const person = await somebody();
   const id = await made(person, { settings: { allowed_tables: ['a.b'] }, description: 'old' });
   const patch = async (body: object) => (await person.call('PATCH', `${path}/${id}`, body)).body.data;
@@ -111,7 +111,7 @@ test('a patch merges: a field that is left out stays, null takes one back to its
   t.deepEqual((await patch({ settings: { allowed_tables: null } })).settings, {});
 });
 
-test('what is wrong with a body is answered with its field', async (t) => {
+test('an invalid body is refused with its field', async (t) => {
   const person = await somebody();
   const config = (fields: object) => ({ ...wish, connection_config: { ...connection, ...fields } });
   const { password: _, ...withoutPassword } = connection;
@@ -152,7 +152,7 @@ test('what is wrong with a body is answered with its field', async (t) => {
   t.is((await person.call('GET', path)).body.count, 0, 'nothing of it was stored');
 });
 
-test('lists leave out what is deleted or not active when asked, and come in pages', async (t) => {
+test('lists omit deleted or inactive entries when asked, and come in pages', async (t) => {
   const person = await somebody();
   const [one, two, three] = [
     await made(person, { name: 'one' }),
@@ -177,7 +177,7 @@ test('lists leave out what is deleted or not active when asked, and come in page
   t.is((await person.call('GET', `${path}?includeDeleted=maybe`)).status, 400);
 });
 
-test('a new primary takes the place of the one before, also when many become it at once', async (t) => {
+test('a new primary replaces the previous one, also if many become it at once', async (t) => {
   const person = await somebody();
   const first = await made(person, { is_primary: true });
   const second = await made(person);
@@ -196,7 +196,7 @@ test('a new primary takes the place of the one before, also when many become it 
   t.is(data.filter((row: { is_primary: boolean }) => row.is_primary).length, 1);
 });
 
-test('a deleted configuration is found nowhere but in the list that asks for it, and its password is gone', async (t) => {
+test('only the list with deleted entries shows a deleted configuration, and its password is gone', async (t) => {
   const scope = await bench.newTenant();
   const person = bench.person(scope, 'owner');
   const id = await made(person, { is_primary: true });
@@ -228,7 +228,7 @@ test('a deleted configuration is found nowhere but in the list that asks for it,
   t.is(typeof row.deleted_at, 'string');
 });
 
-test('configurations of another tenant do not exist', async (t) => {
+test("another tenant's configurations do not exist", async (t) => {
   const id = await made(await somebody());
   const stranger = await somebody();
   t.is((await stranger.call('GET', `${path}/${id}`)).status, 404);
@@ -238,7 +238,7 @@ test('configurations of another tenant do not exist', async (t) => {
   t.is((await stranger.call('GET', path)).body.count, 0);
 });
 
-test('a password changes from an own one to a secret and back, and only what is used is kept', async (t) => {
+test('a password changes from a stored one to a secret and back, and unused ones are removed', async (t) => {
   const scope = await bench.newTenant();
   const person = bench.person(scope, 'owner');
   const secret = { name: 'shop-password', value: 'from the vault', kind: 'generic' };
@@ -269,7 +269,7 @@ test('a password changes from an own one to a secret and back, and only what is 
   t.is(refused.body.error, 'missing_required_field');
 });
 
-test('an editor names a secret only for hosts that its list allows, or that an owner approved here', async (t) => {
+test('an editor names a secret only for hosts in its list, or approved by an owner here', async (t) => {
   const scope = await bench.newTenant();
   const owner = bench.person(scope, 'owner');
   const editor = bench.person(scope, 'editor');
@@ -306,7 +306,7 @@ test('an editor names a secret only for hosts that its list allows, or that an o
   t.is((await patch({ host: 'db.example.com' })).status, 403, 'approved before, and no longer');
 });
 
-test('an editor who names another host gives the password anew', async (t) => {
+test('an editor who changes the host must give the password again', async (t) => {
   const editor = await somebody('editor');
   const id = await made(editor);
   const patch = (connection_config: object) => editor.call('PATCH', `${path}/${id}`, { connection_config });
@@ -320,7 +320,7 @@ test('an editor who names another host gives the password anew', async (t) => {
   t.is((await patch({ ssl: false, password: 'known to me' })).status, 200);
 });
 
-test('an editor turns off TLS for no secret that its list lets go there', async (t) => {
+test('an editor cannot turn off TLS for a secret unless its list allows it', async (t) => {
   const scope = await bench.newTenant();
   const owner = bench.person(scope, 'owner');
   const editor = bench.person(scope, 'editor');
@@ -349,7 +349,7 @@ test('an editor turns off TLS for no secret that its list lets go there', async 
   t.is((await patch({ username: 'other' })).status, 200);
 });
 
-test('what was approved before places were kept goes on, and an editor cannot move it', async (t) => {
+test('approvals from before destinations were stored stay valid, and an editor cannot move them', async (t) => {
   const scope = await bench.newTenant();
   const owner = bench.person(scope, 'owner');
   const editor = bench.person(scope, 'editor');
@@ -367,7 +367,7 @@ test('what was approved before places were kept goes on, and an editor cannot mo
   t.is((await patch({ ssl: false })).status, 403);
 });
 
-test('the id of a value that another configuration keeps for itself names no secret', async (t) => {
+test("the id of another configuration's private value names no secret", async (t) => {
   const scope = await bench.newTenant();
   const person = bench.person(scope, 'owner');
   await made(person);

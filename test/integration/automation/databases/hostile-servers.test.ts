@@ -166,7 +166,7 @@ const hostile: Readonly<Record<string, readonly [(socket: Socket) => void, RegEx
 };
 
 for (const [what, [talk, reason]] of Object.entries(hostile)) {
-  test.serial(`a server that ${what} is given up with a reason, and the node goes on`, async (t) => {
+  test.serial(`a server that ${what} is given up with a reason, and the node continues`, async (t) => {
     const { port } = await startTalker(t, talk);
     const person = bench.person(await bench.newTenant(), 'owner');
     const startedAt = performance.now();
@@ -182,7 +182,7 @@ for (const [what, [talk, reason]] of Object.entries(hostile)) {
   });
 }
 
-test.serial('a statement that takes too long is given up, and ended at the server', async (t) => {
+test.serial('a statement that takes too long is given up and ended at the server', async (t) => {
   const shop = await startShop(t);
   await shop.client.query('create view slow as select pg_sleep(60)::text as slept');
   const scope = await bench.newTenant();
@@ -197,7 +197,7 @@ test.serial('a statement that takes too long is given up, and ended at the serve
   await reader.closed;
 });
 
-test.serial('a tenant holds so many connections and no more, and gets them back', async (t) => {
+test.serial('a tenant holds a bounded number of connections and gets them back', async (t) => {
   const { port } = await startTalker(t, () => undefined);
   const person = bench.person(await bench.newTenant(), 'owner');
   const other = bench.person(await bench.newTenant(), 'owner');
@@ -227,7 +227,7 @@ async function startTls(t: ExecutionContext, target: number, granted = Buffer.fr
   });
 }
 
-test.serial('with ssl the connection is under TLS, with a certificate for the host', async (t) => {
+test.serial('with ssl the connection uses TLS with a certificate for the host', async (t) => {
   const { place: shop } = await startShop(t);
   const person = bench.person(await bench.newTenant(), 'owner');
   const { port } = await startTls(t, shop.port);
@@ -245,7 +245,7 @@ test.serial('with ssl the connection is under TLS, with a certificate for the ho
   t.regex(smuggled.reason, /does not offer TLS/);
 });
 
-test.serial('a server that grants TLS and then falls silent is given up', async (t) => {
+test.serial('a server that accepts TLS and then falls silent is given up', async (t) => {
   const { port } = await startTalker(t, (socket) => {
     socket.once('data', () => socket.write('S'));
   });
@@ -256,7 +256,7 @@ test.serial('a server that grants TLS and then falls silent is given up', async 
 });
 
 test.serial(
-  'a name that leads to a forbidden address is not connected to, and the address is not told',
+  'a name that resolves to a forbidden address is not connected to, and the address is not shown',
   async (t) => {
     const reached: unknown[] = [];
     const { server } = await startTalker(t, () => undefined);
@@ -272,7 +272,7 @@ test.serial(
   },
 );
 
-test.serial('a node that stops ends what it is reading', async (t) => {
+test.serial('a stopping node ends its running reads', async (t) => {
   const own = await startDatabases(database);
   const { port, server } = await startTalker(t, () => undefined);
   const person = own.person(await own.newTenant(), 'owner');

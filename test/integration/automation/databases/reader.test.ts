@@ -26,7 +26,7 @@ async function shopReader(t: { teardown(fn: () => Promise<void>): void }, fields
   return { ...shop, scope, person, id, reader };
 }
 
-test('rows are read as PostgreSQL writes them, up to as many as were asked for', async (t) => {
+test('rows are read as PostgreSQL writes them, up to the requested number', async (t) => {
   const { reader } = await shopReader(t);
   const text = 'select id, placed_at, note from public.orders where id > $1 order by id';
   const first = await reader.select(text, ['247'], { rowsMax: 2 });
@@ -48,7 +48,7 @@ test('rows are read as PostgreSQL writes them, up to as many as were asked for',
   t.deepEqual(cursor.rows, [{ n: '0' }], 'a value that was read can be sent back without loss');
 });
 
-test('several questions at once are answered one after the other', async (t) => {
+test('concurrent queries are answered one after the other', async (t) => {
   const { reader } = await shopReader(t);
   const answers = await Promise.all(
     [1, 2, 3, 4].map((n) => reader.select('select $1::int as n', [String(n)], { rowsMax: 1 })),
@@ -59,7 +59,7 @@ test('several questions at once are answered one after the other', async (t) => 
   );
 });
 
-test('nothing can be written, not by a function either', async (t) => {
+test('nothing can be written, also not by a function', async (t) => {
   const { reader, client } = await shopReader(t);
   await client.query(`
     create function sneak() returns int language sql volatile as 'insert into stock.items values (''x'', 1) returning 1';
@@ -77,7 +77,7 @@ test('nothing can be written, not by a function either', async (t) => {
   t.deepEqual(rows, [{ n: '2' }], 'and a question that failed does not spoil the next one');
 });
 
-test('a statement that brings more than may be read at once ends the connection, and says so', async (t) => {
+test('a statement with too large a result ends the connection and reports it', async (t) => {
   const { reader } = await shopReader(t);
   const text = "select repeat('x', 100000) as x from generate_series(1, 100)";
   await t.throwsAsync(reader.select(text, [], { rowsMax: 100 }), {
@@ -88,7 +88,7 @@ test('a statement that brings more than may be read at once ends the connection,
   await t.throwsAsync(reader.select('select 1 as n', [], { rowsMax: 1 }), { name: 'DatabaseError' });
 });
 
-test('the allowed tables are known, and the system’s are never among them', async (t) => {
+test("the allowed tables are listed, and the system's never", async (t) => {
   const { reader } = await shopReader(t, {
     settings: { allowed_tables: ['public.orders', 'pg_catalog.pg_class'] },
   });
@@ -101,7 +101,7 @@ test('the allowed tables are known, and the system’s are never among them', as
   t.false(open.reader.allows({ schema: 'information_schema', name: 'tables' }));
 });
 
-test('a channel is heard on a connection of its own, until it is closed', async (t) => {
+test('a channel is listened to on a separate connection until it is closed', async (t) => {
   const { reader, client } = await shopReader(t);
   const heard: string[] = [];
   let ended = 0;
@@ -117,7 +117,7 @@ test('a channel is heard on a connection of its own, until it is closed', async 
   t.deepEqual(rows, [{ n: '1' }]);
 });
 
-test('a lost connection is told of, and closing leaves none behind', async (t) => {
+test('a lost connection is reported, and closing leaves none behind', async (t) => {
   const { reader, client, scope, id } = await shopReader(t);
   // Not the workers that the server sends round by itself.
   const others = async () =>
@@ -145,7 +145,7 @@ test('a lost connection is told of, and closing leaves none behind', async (t) =
   t.pass();
 });
 
-test('a configuration that is not active, or another tenant’s, is not connected to', async (t) => {
+test('an inactive or foreign configuration is not connected to', async (t) => {
   const { scope, person, id } = await shopReader(t);
   await t.throwsAsync(bench.databases.connect(await bench.newTenant(), id), { code: 'not_found' });
   await person.call('PATCH', `/api/database-configs/${id}`, { is_active: false });

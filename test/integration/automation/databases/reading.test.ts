@@ -33,7 +33,7 @@ async function configured(place: object, settings: object = {}) {
   };
 }
 
-test('a refresh reads tables, views and columns with their types, and keeps them', async (t) => {
+test('a refresh reads tables, views and columns with their types, and stores them', async (t) => {
   const { place } = await startShop(t);
   const { at, person, refresh } = await configured(place);
   const { status, body, text } = await refresh();
@@ -61,7 +61,7 @@ test('a refresh reads tables, views and columns with their types, and keeps them
   t.is(data.last_refresh, body.refreshed_at);
 });
 
-test('a refresh shows the allowed tables alone, and none where none is allowed', async (t) => {
+test('a refresh shows only the allowed tables, and none if none is allowed', async (t) => {
   const { place } = await startShop(t);
   const { at, person, refresh } = await configured(place, {
     allowed_tables: ['stock.items', 'public.missing', 'pg_catalog.pg_authid'],
@@ -72,7 +72,7 @@ test('a refresh shows the allowed tables alone, and none where none is allowed',
   t.deepEqual(await names(), []);
 });
 
-test('a schema is fresh for 24 hours, and never where it was never read or is of another database', async (t) => {
+test('a schema is fresh for 24 hours, and never if unread or from another database', async (t) => {
   const { place } = await startShop(t);
   const { at, person, refresh, freshness } = await configured(place);
   t.deepEqual(await freshness(), { success: true, needs_refresh: true, last_refresh: null, age_hours: null });
@@ -92,7 +92,7 @@ test('a schema is fresh for 24 hours, and never where it was never read or is of
   t.like(await freshness(), { needs_refresh: true, last_refresh: null });
 });
 
-test('the password that was given last is the one that signs in, and one that was left out stays', async (t) => {
+test('the last given password signs in, and an omitted one stays', async (t) => {
   const shop = await startShop(t);
   const role = `troupe_test_reader_${process.pid}_${Date.now()}`;
   await shop.client.query(`create role ${role} login password 'first'`);
@@ -124,7 +124,7 @@ test('the password that was given last is the one that signs in, and one that wa
   t.like((await trial()).body, { tested_table: 'stock.items', tested_table_accessible: true });
 });
 
-test('a trial connects, times itself and tries the first allowed table', async (t) => {
+test('a test connects, measures the time and reads the first allowed table', async (t) => {
   const { place } = await startShop(t);
   const person = bench.person(await bench.newTenant(), 'editor');
   const trial = async (fields: object) => {
@@ -151,7 +151,7 @@ test('a trial connects, times itself and tries the first allowed table', async (
   t.deepEqual(await trial({ allowed_tables: null }), ['public.open_orders', true]);
 });
 
-test('discovery lists schemas, tables with what is remembered of their rows, and views, and reads no table', async (t) => {
+test('discovery lists schemas, tables with stored row counts, and views, and reads no table', async (t) => {
   const { place, client } = await startShop(t);
   const person = bench.person(await bench.newTenant(), 'editor');
   const discover = (fields: object = {}) =>
@@ -187,7 +187,7 @@ test('discovery lists schemas, tables with what is remembered of their rows, and
   await client.query('rollback');
 });
 
-test('a database that nobody answers for is a provider_error with the reason', async (t) => {
+test('an unreachable database is a provider_error with the reason', async (t) => {
   const { place } = await startShop(t);
   const person = bench.person(await bench.newTenant(), 'owner');
   const cases: [object, RegExp][] = [
@@ -208,7 +208,7 @@ test('a database that nobody answers for is a provider_error with the reason', a
   }
 });
 
-test('what is wrong with a question is answered with its field', async (t) => {
+test('an invalid query is refused with its field', async (t) => {
   const person = bench.person(await bench.newTenant(), 'owner');
   const place = placeOf(database.url);
   const { password: _, ...withoutPassword } = place;
@@ -228,7 +228,7 @@ test('what is wrong with a question is answered with its field', async (t) => {
   }
 });
 
-test('an editor tries a secret only at hosts in its list', async (t) => {
+test('an editor tests a secret only at hosts in its list', async (t) => {
   const { place } = await startShop(t);
   const scope = await bench.newTenant();
   const owner = bench.person(scope, 'owner');
@@ -247,7 +247,7 @@ test('an editor tries a secret only at hosts in its list', async (t) => {
   t.is((await trial(owner, 'unlisted')).status, 200);
 });
 
-test('a list of hosts that was narrowed since counts when the database is read', async (t) => {
+test('a narrowed list of hosts applies when the database is read', async (t) => {
   const { place } = await startShop(t);
   const scope = await bench.newTenant();
   const owner = bench.person(scope, 'owner');

@@ -109,7 +109,7 @@ async function cutsOff(t: ExecutionContext, messages: readonly Uint8Array[], tag
   t.is(await ask(caller, server.member), 'server');
 }
 
-test('a stranger sends a million empty frames in one message, and ends its own stream alone', async (t) => {
+test('a stranger sends a million empty frames in one message, and ends only its own stream', async (t) => {
   const server = await startNode(t, 'server');
   const caller = await startNode(t, 'caller');
   const stream = new RawPeer(t, server.member.address).stream();
@@ -141,7 +141,7 @@ test('a stranger sends a greeting without a proof, and frames behind it', async 
   t.true(server.troubles.some(({ error }) => error.tag === 'wrong_secret'));
 });
 
-test('what a listener throws closes its pipe, is told, and goes no further', async (t) => {
+test('an error in a listener closes its pipe, is reported, and goes no further', async (t) => {
   const troubles: LinkTrouble[] = [];
   const peers = new GrpcPeers(
     {
@@ -174,7 +174,7 @@ test('what a listener throws closes its pipe, is told, and goes no further', asy
   );
 });
 
-test('a call that its receiver fails on ends its link alone', async (t) => {
+test('a call that makes its receiver throw ends only its link', async (t) => {
   const server = await startNode(t, 'server', {
     receive: () => {
       throw new RangeError('a defect');
@@ -189,7 +189,7 @@ test('a call that its receiver fails on ends its link alone', async (t) => {
   t.is(await ask(server, caller.member), 'caller');
 });
 
-test('who does not prove itself in time is cut off, whatever it has said until then', async (t) => {
+test('a peer that does not authenticate in time is disconnected, whatever it has sent', async (t) => {
   // Long enough for the peer below, also on a machine that does other work.
   const server = await startNode(t, 'server', { config: { greetingMs: 2_500 } });
   const silent = open(t, server.member);
@@ -204,14 +204,14 @@ test('who does not prove itself in time is cut off, whatever it has said until t
   t.is(caller.links.open, 1, 'a peer that proved itself stays');
 });
 
-test('with TLS, who never begins its handshake is cut off as well', async (t) => {
+test('with TLS, a peer that never starts its handshake is disconnected too', async (t) => {
   const server = await startNode(t, 'server', { tls, config: { greetingMs: 300 } });
   const silent = open(t, server.member);
   await eventually(() => silent.destroyed, { what: 'it is cut off' });
   t.pass();
 });
 
-test('strangers are few at a time, and a flood of them keeps no peer out', async (t) => {
+test('unauthenticated connections are few at a time, and a flood of them keeps no peer out', async (t) => {
   const server = await startNode(t, 'server', { config: { strangersMax: 8, greetingMs: 60_000 } });
   const flood = Array.from({ length: 40 }, () => open(t, server.member));
   await eventually(() => flood.filter(({ destroyed }) => destroyed).length >= 32, {
@@ -233,7 +233,7 @@ test('one connection carries few streams', async (t) => {
   t.true(first.isOpen);
 });
 
-test('a greeting that is passed on by another address is refused, for calls and for probes', async (t) => {
+test('a greeting relayed by another address is refused, for calls and for probes', async (t) => {
   const server = await startNode(t, 'server');
   const caller = await startNode(t, 'caller');
   const proxy = await TcpProxy.before(`tcp://${server.member.address}`);
@@ -247,7 +247,7 @@ test('a greeting that is passed on by another address is refused, for calls and 
   t.is((await probe(another, server.member)).outcome, 'replied');
 });
 
-test('with TLS, a greeting that is passed on by who holds the same certificate is refused', async (t) => {
+test('with TLS, a greeting relayed by a holder of the same certificate is refused', async (t) => {
   const server = await startNode(t, 'server', { tls });
   const caller = await startNode(t, 'caller', { tls });
   const relayed: Member = { ...server.member, address: await relayOverTls(t, server.member) };
@@ -259,7 +259,7 @@ test('with TLS, a greeting that is passed on by who holds the same certificate i
   t.is((await probe(another, server.member)).outcome, 'replied');
 });
 
-test('without TLS a node listens and dials on the loopback alone, unless it is told otherwise', async (t) => {
+test('without TLS a node listens and dials only on the loopback by default', async (t) => {
   const settings = { self: processId('server'), cluster: 'test', secret: 'secret', port: 0 };
   const peers = (host: string, plaintext?: 'anywhere') =>
     new GrpcPeers(

@@ -34,7 +34,7 @@ function touch(
 
 const pathOf = (key: string): string => `/api/v1/consumers/${encodeURIComponent(key)}`;
 
-test('a consumer is known from their first turn, with channels and times of all of them', async (t) => {
+test('a consumer is known from the first turn, with channels and times of all turns', async (t) => {
   const scope = await bench.newTenant();
   const owner = bench.as(scope, 'owner');
   const key = 'ada/+49 171?#%';
@@ -57,7 +57,7 @@ test('a consumer is known from their first turn, with channels and times of all 
   });
 });
 
-test('sessions and turns are counted from the sessions of this key alone', async (t) => {
+test("sessions and turns are counted only from the consumer key's sessions", async (t) => {
   const scope = await bench.newTenant();
   await touch(scope, 'c', 0);
   await touch(scope, 'other', 0);
@@ -81,7 +81,7 @@ test('sessions and turns are counted from the sessions of this key alone', async
   t.is((await owner.get(`${pathOf('nobody')}/sessions`)).status, 404);
 });
 
-test('a declared name replaces any, an inferred one only fills', async (t) => {
+test('a declared name replaces any, an inferred one only fills an empty name', async (t) => {
   const scope = await bench.newTenant();
   const name = async () => (await bench.as(scope, 'owner').get(pathOf('c'))).at('data.display_name');
   await touch(scope, 'c', 0, { name: 'wa-ada', source: 'inferred' });
@@ -97,7 +97,7 @@ test('a declared name replaces any, an inferred one only fills', async (t) => {
   t.is(await name(), 'Ada L.');
 });
 
-test('turns of many tenants tell in one statement whom they met, and telling twice changes nothing', async (t) => {
+test("one statement records the consumers of many tenants' turns, and repeating it changes nothing", async (t) => {
   const scopes = [await bench.newTenant(), await bench.newTenant()];
   const rows = scopes.flatMap(({ tenantId: tenant_id }) => [
     { tenant_id, consumer_key: 'c', display_name: 'wa', declared: false, channel: 'webhook', at: at(0) },
@@ -129,7 +129,7 @@ test('turns of many tenants tell in one statement whom they met, and telling twi
   }
 });
 
-test('the list shows who came last first, a page at a time, and finds by key and name', async (t) => {
+test('the list shows the latest first, in pages, and searches by key and name', async (t) => {
   const scope = await bench.newTenant();
   const owner = bench.as(scope, 'owner');
   for (let index = 0; index < 5; index += 1)
@@ -169,7 +169,7 @@ test('the list shows who came last first, a page at a time, and finds by key and
   t.is((await owner.get('/api/v1/consumers?limit=0')).status, 400);
 });
 
-test('consumers of another tenant are not there', async (t) => {
+test("another tenant's consumers are not found", async (t) => {
   const [mine, theirs] = [await bench.newTenant(), await bench.newTenant()];
   await touch(theirs, 'c', 0);
   await insertSession(bench.store, theirs, { consumerKey: 'c', turns: 1, at: at(0) });
@@ -183,7 +183,7 @@ test('consumers of another tenant are not there', async (t) => {
   t.is(await bench.subject.isDenied(mine, 'c'), true);
 });
 
-test('consumers are read by owner, admin and editor, not by members', async (t) => {
+test('owner, admin and editor read consumers, members do not', async (t) => {
   const scope = await bench.newTenant();
   for (const role of ['owner', 'admin', 'editor'] as const)
     for (const kind of ['user', 'key'] as const)

@@ -25,7 +25,7 @@ const events = (scope: TenantScope) =>
     ),
   );
 
-test('denying and allowing answer with the consumer, also for a key never seen', async (t) => {
+test('denying and allowing return the consumer, also for an unknown key', async (t) => {
   const scope = await bench.newTenant();
   const admin = bench.as(scope, 'admin');
   const denied = await admin.deny('+49 171/x', { reason: 'spam' });
@@ -51,7 +51,7 @@ test('denying and allowing answer with the consumer, also for a key never seen',
   t.is((await admin.allow('nobody')).status, 200);
 });
 
-test('somebody who came stays known when they are allowed again', async (t) => {
+test('a consumer with turns stays known when allowed again', async (t) => {
   const scope = await bench.newTenant();
   const admin = bench.as(scope, 'admin');
   const at = new Date();
@@ -63,7 +63,7 @@ test('somebody who came stays known when they are allowed again', async (t) => {
   t.is((await admin.get('/api/v1/consumers/c')).status, 200);
 });
 
-test('a turn of somebody denied before they came leaves them denied', async (t) => {
+test('a turn of a consumer denied in advance leaves them denied', async (t) => {
   const scope = await bench.newTenant();
   const admin = bench.as(scope, 'admin');
   await admin.deny('c');
@@ -74,7 +74,7 @@ test('a turn of somebody denied before they came leaves them denied', async (t) 
   t.is(await bench.subject.isDenied(scope, 'c'), true);
 });
 
-test('each change is reported once, with who made it; repeating one reports nothing', async (t) => {
+test('each change is reported once with its author; repeating one reports nothing', async (t) => {
   const scope = await bench.newTenant();
   const admin = bench.as(scope, 'admin');
   await admin.deny('c', { reason: 'first' });
@@ -98,7 +98,7 @@ test('each change is reported once, with who made it; repeating one reports noth
   t.regex(String(data[0]?.['by']), /^user:/);
 });
 
-test('editors see that somebody is blocked, but not why, and change nothing', async (t) => {
+test('editors see that a consumer is blocked, but not why, and change nothing', async (t) => {
   const scope = await bench.newTenant();
   await bench.as(scope, 'owner').deny('c', { reason: 'private' });
   const editor = bench.as(scope, 'editor');
@@ -116,7 +116,7 @@ test('editors see that somebody is blocked, but not why, and change nothing', as
   t.is(await bench.subject.isDenied(scope, 'd'), false);
 });
 
-test('the denylist tells who was denied, by whom, when and why', async (t) => {
+test('the denylist shows the person, the author, the time and the reason', async (t) => {
   const scope = await bench.newTenant();
   const owner = bench.as(scope, 'owner');
   await owner.deny('c', { reason: 'spam' });
@@ -127,14 +127,14 @@ test('the denylist tells who was denied, by whom, when and why', async (t) => {
   t.regex(answer.textAt('data.0.blocked_at'), /Z$/);
 });
 
-test('wrong input is refused', async (t) => {
+test('invalid input is refused', async (t) => {
   const admin = bench.as(await bench.newTenant(), 'admin');
   t.is((await admin.deny('c', { reason: 7 })).status, 400);
   t.is((await admin.deny('c', { reason: 'x'.repeat(1_001) })).status, 400);
   t.is((await admin.deny('x'.repeat(256))).status, 404);
 });
 
-test('whoever got the answer finds the change in force, and other nodes follow within a second', async (t) => {
+test('a change is in force when its answer arrives, and on other nodes within a second', async (t) => {
   const scope = await bench.newTenant();
   const admin = bench.as(scope, 'admin');
   for (let round = 0; round < 3; round += 1) {
@@ -150,7 +150,7 @@ test('whoever got the answer finds the change in force, and other nodes follow w
   }
 });
 
-test.serial('a list in memory answers for everybody without a query', async (t) => {
+test.serial('a list in memory answers without a query', async (t) => {
   const scope = await bench.newTenant();
   await bench.as(scope, 'admin').deny('c');
   t.is(await bench.subject.isDenied(scope, 'a'), false);

@@ -32,7 +32,7 @@ test.serial.before(async () => {
 
 const numberOf = (event: Envelope): number => Number(event.data['message_id']);
 
-test('events that are handed out while somebody catches up reach them too, before they join', async (t) => {
+test('events published while a reader catches up reach it before it joins', async (t) => {
   const scope = await insertTenant(store);
   const leave = [hub.enter(scope), hub.enter(scope)];
   t.teardown(() => leave.forEach((end) => end()));
@@ -58,7 +58,7 @@ test('events that are handed out while somebody catches up reach them too, befor
   t.deepEqual(told, [1, 2, 3, 4, 0]);
 });
 
-test('a reader who is ahead of what was handed out moves it up first, so that nothing comes twice', async (t) => {
+test('a reader ahead of the published events advances them first, so that nothing repeats', async (t) => {
   const scope = await insertTenant(store);
   const leave = [hub.enter(scope), hub.enter(scope)];
   t.teardown(() => leave.forEach((end) => end()));
@@ -79,7 +79,7 @@ test('a reader who is ahead of what was handed out moves it up first, so that no
   t.is(heard.length, 20);
 });
 
-test('whoever is gone while they catch up does not join', async (t) => {
+test('a reader that leaves while catching up does not join', async (t) => {
   const scope = await insertTenant(store);
   t.teardown(hub.enter(scope));
   await report(store, scope, 1);

@@ -55,7 +55,7 @@ test('an event reaches sockets and streams on every node, in the envelope', asyn
     t.deepEqual(events(), [`id: ${String(told['id'])}\nevent: turn_cancelled\ndata: ${text}`]);
 });
 
-test('an event of a transaction that does not commit is never told', async (t) => {
+test('an event of a transaction without a commit is never sent', async (t) => {
   const scope = await bench.newTenant();
   const socket = await bench.socket(scope);
   await t.throwsAsync(
@@ -69,7 +69,7 @@ test('an event of a transaction that does not commit is never told', async (t) =
   t.deepEqual(numbersOf(socket.messages), [2]);
 });
 
-test('nobody hears of another tenant, whatever id they name', async (t) => {
+test("no caller receives another tenant's events, whatever id they name", async (t) => {
   const [mine, theirs] = [await bench.newTenant(), await bench.newTenant()];
   await report(bench.store, theirs, 1);
   const socket = await bench.socket(mine, '0');
@@ -84,7 +84,7 @@ test('nobody hears of another tenant, whatever id they name', async (t) => {
   t.true([...socket.messages, ...stream.events()].every((text) => !text.includes(theirs.tenantId)));
 });
 
-test('a client that returns with its last id, to any node, gets what it missed, each event once', async (t) => {
+test('a client that returns to any node with its last id gets each missed event once', async (t) => {
   const scope = await bench.newTenant();
   const first = await bench.socket(scope);
   for (const number of upTo(3)) await report(bench.store, scope, number);
@@ -108,7 +108,7 @@ test('a client that returns with its last id, to any node, gets what it missed, 
   }
 });
 
-test('a browser that reconnects by itself goes on from the header, not from its address', async (t) => {
+test('a browser that reconnects uses the header, not its address', async (t) => {
   const scope = await bench.newTenant();
   for (const number of upTo(3)) await report(bench.store, scope, number);
   const all = await bench.stream(scope, '0');
@@ -123,7 +123,7 @@ test('a browser that reconnects by itself goes on from the header, not from its 
   t.deepEqual(numbersOf(dataOf(again.events())), [3]);
 });
 
-test('what is no id gets all that is kept; a client without an id begins with what comes', async (t) => {
+test('an invalid id starts with the oldest event; a client without an id starts with the next one', async (t) => {
   const scope = await bench.newTenant();
   const witness = await bench.socket(scope);
   await report(bench.store, scope, 1);
@@ -137,7 +137,7 @@ test('what is no id gets all that is kept; a client without an id begins with wh
   t.deepEqual(numbersOf(fresh.messages), [2]);
 });
 
-test('an id of the future waits for nothing and loses nothing', async (t) => {
+test('an id from the future waits for nothing and loses nothing', async (t) => {
   const scope = await bench.newTenant();
   const socket = await bench.socket(scope, '999999999999');
   // It joins after a bounded while; from then on it hears.
@@ -157,7 +157,7 @@ test('an id of the future waits for nothing and loses nothing', async (t) => {
   );
 });
 
-test('events that come while many join and return are told to each of them once, in order', async (t) => {
+test('events during many joins and returns reach each reader once, in order', async (t) => {
   t.timeout(300_000);
   const scope = await bench.newTenant();
   const total = 400;
@@ -209,7 +209,7 @@ test('actors report for many tenants in one statement, and a repeated write repo
   for (const { messages } of sockets) t.deepEqual(numbersOf(messages), [1, 2, 3]);
 });
 
-test.serial('events older than ten minutes are neither told nor kept', async (t) => {
+test.serial('events older than ten minutes are neither sent nor kept', async (t) => {
   const scope = await bench.newTenant();
   for (const number of upTo(3)) await report(bench.store, scope, number);
   const owner = new pg.Client({ connectionString: database.url });
@@ -235,7 +235,7 @@ test.serial('events older than ten minutes are neither told nor kept', async (t)
   t.deepEqual([...left], ['3']);
 });
 
-test('a node that leaves ends its streams and sockets at once', async (t) => {
+test('a stopping node ends its streams and sockets at once', async (t) => {
   const leaving = await startRealtime(database);
   const scope = await bench.newTenant();
   const [socket, stream] = [await leaving.socket(scope), await leaving.stream(scope)];

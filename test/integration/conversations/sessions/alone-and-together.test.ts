@@ -138,7 +138,7 @@ function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
   };
 }
 
-test('what goes alone is stored as what goes with others, and tells likewise that a turn had ended', async (t) => {
+test('a single write is stored like one of a batch, and also reports an ended turn', async (t) => {
   const bench = await startTurns(database);
   const view = await ownerView(database.url);
   t.teardown(() => view.end());

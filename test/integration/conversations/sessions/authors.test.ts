@@ -57,7 +57,7 @@ async function authorsOf(sessionId: string): Promise<unknown[]> {
 
 const refused = { code: 'not_found' };
 
-test('a turn that waits when its process ends keeps its author, and its session who began it', async (t) => {
+test('a queued turn keeps its author, and its session its starter, when its process ends', async (t) => {
   const sessionId = randomUUID();
   const [first, second]: Author[] = [
     { kind: 'user', id: randomUUID() },
@@ -81,7 +81,7 @@ test('a turn that waits when its process ends keeps its author, and its session 
   t.deepEqual(await authorsOf(sessionId), [first, second, first]);
 });
 
-test('a session of which nobody recorded who began it is nobody’s own', async (t) => {
+test('a session without a recorded starter belongs to nobody', async (t) => {
   const sessionId = randomUUID();
   const author: Author = { kind: 'key', id: randomUUID() };
   const node = await start(sessionId, 'unrecorded');
@@ -95,7 +95,7 @@ test('a session of which nobody recorded who began it is nobody’s own', async 
   t.deepEqual(await authorsOf(sessionId), [null, author]);
 });
 
-test('of a member’s turn and a customer’s that come together the member’s is judged by what the other made of the session', async (t) => {
+test("a member's turn that arrives with a customer's is checked against the session after the customer's", async (t) => {
   const sessionId = randomUUID();
   const member: Author = { kind: 'key', id: randomUUID() };
   const customer: Author = { kind: 'consumer', id: 'ada' };

@@ -62,7 +62,7 @@ async function storedOf(sessionId: string): Promise<object | undefined> {
   return rows[0];
 }
 
-test('a plain turn of a new session is accepted, claimed and begun in one commit and ended in another', async (t) => {
+test('a plain turn of a new session is accepted, claimed and started in one commit and ended in another', async (t) => {
   const sessionId = randomUUID();
   const node = await nodeWith('plain', sessionId);
   t.teardown(() => node.stop());
@@ -74,7 +74,7 @@ test('a plain turn of a new session is accepted, claimed and begun in one commit
   t.is(await commitsOf(sessionId), 4);
 });
 
-test("a turn in a session that is there writes the session's row once, with its end", async (t) => {
+test("a turn in an existing session writes the session's row once, with its end", async (t) => {
   const sessionId = randomUUID();
   await view.query(`create table session_writes (session_id uuid not null);
     grant insert on session_writes to troupe_writer;
@@ -92,7 +92,7 @@ test("a turn in a session that is there writes the session's row once, with its 
   t.like(await storedOf(sessionId), { last_message: '4', total_turns: '2' });
 });
 
-test('books that are opened with a step go in its commit, and those that come later have one of their own', async (t) => {
+test('a ledger row opened with a step shares its commit, and a later one has a separate commit', async (t) => {
   const sessionId = randomUUID();
   const executionId = randomUUID();
   const { tenantId } = bench.scope;
@@ -149,7 +149,7 @@ test('books that are opened with a step go in its commit, and those that come la
   t.is(rows[0]?.commit, rows[1]?.commit);
 });
 
-test('a turn that has ended and is handed in again costs no commit: its owner knows it', async (t) => {
+test('an ended turn that is submitted again costs no commit: its owner knows it', async (t) => {
   const sessionId = randomUUID();
   const executionId = randomUUID();
   const node = await nodeWith('repeated', sessionId);
@@ -159,7 +159,7 @@ test('a turn that has ended and is handed in again costs no commit: its owner kn
   t.is(await commitsOf(sessionId), 2);
 });
 
-test('a turn that ended under an earlier owner and is handed in again begins nothing', async (t) => {
+test('a turn that ended under an earlier owner and is submitted again starts nothing', async (t) => {
   const sessionId = randomUUID();
   const executionId = randomUUID();
   const first = await nodeWith('first', sessionId);

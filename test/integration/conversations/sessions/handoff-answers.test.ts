@@ -53,7 +53,7 @@ const turnHasEnded = (id: string) =>
 const isHandedOff = (id: string) =>
   isStored(`select control_mode = 'manual_handoff' as is from sessions`, id);
 
-test('a handoff is answered behind the text of a turn whose end is durable, also while its books are open', async (t) => {
+test('a handoff is answered after the text of a durable turn, also while its ledger row is open', async (t) => {
   const [sessionId, executionId] = [randomUUID(), randomUUID()];
   let closeBooks: () => void = () => undefined;
   const booksClosed = new Promise<void>((resolve) => (closeBooks = resolve));
@@ -92,7 +92,7 @@ test('a handoff is answered behind the text of a turn whose end is durable, also
   t.deepEqual(order, ['response', 'answered']);
 });
 
-test('a handoff is answered when those who read the end of a turn have handed it on', async (t) => {
+test("a handoff is answered when the readers of a turn's end have passed it on", async (t) => {
   const [sessionId, executionId] = [randomUUID(), randomUUID()];
   const node = await startSessionNode({
     databaseUrl: database.url,

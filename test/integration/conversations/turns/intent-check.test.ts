@@ -30,7 +30,7 @@ test.after.always(() => openai.stop());
 const agent = agentOf({ llm: { model: 'openai.gpt-4.1' }, metadata: { intent_check: 'model' } });
 
 test.serial(
-  'the cheapest model of the plan says what a message wants, as a step and a call of its own',
+  "the plan's cheapest model classifies a message, as a separate step and call",
   async (t) => {
     openai.script(saying('"Greeting"'), saying('Good day.'));
     const ports = new RecordingPorts();
@@ -73,7 +73,7 @@ test.serial(
   },
 );
 
-test.serial('an unusable or failing check takes the full path', async (t) => {
+test.serial('an unusable or failing classification takes the full path', async (t) => {
   for (const script of [
     saying('I would say it is a greeting.'),
     saying(''),
@@ -87,7 +87,7 @@ test.serial('an unusable or failing check takes the full path', async (t) => {
   t.deepEqual(bench.problems, []);
 });
 
-test.serial('a check that another process owns, or that was cancelled, ends the turn', async (t) => {
+test.serial('a classification that another process owns, or that was cancelled, ends the turn', async (t) => {
   const lost = new RecordingPorts().onRecord(() => Promise.reject(new Error('fenced')));
   await t.throwsAsync(bench.turns.run(bench.start(agent, 'Hello'), lost), { instanceOf: TurnLost });
   openai.script({ hangBeforeHeaders: true });

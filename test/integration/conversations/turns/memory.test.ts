@@ -37,7 +37,7 @@ test('the window holds the newest messages and begins with one of the user', (t)
   t.deepEqual(windowOf([], 5), []);
 });
 
-test('agents remember a window unless told not to, and sum up only where asked to', (t) => {
+test('agents remember a window by default, and summarise only if configured', (t) => {
   const of = (memory?: object) =>
     memorySettings(agentOf({ metadata: { ...(memory && { memory }) } }).snapshot);
   t.deepEqual(of(), { remembers: true, windowMessages: 20, summarizeAfter: undefined });
@@ -51,7 +51,7 @@ test('agents remember a window unless told not to, and sum up only where asked t
 });
 
 test.serial(
-  'a summary takes in the notes so far and what was said, and nothing of the context',
+  'a summary uses the notes so far and the messages, and nothing of the context',
   async (t) => {
     const secret = `sk-${'a1B2'.repeat(8)}`;
     const facts = ['Is called Ann.', `Has the key ${secret}`, 'x'.repeat(400), '', 'Is called Ann.'];
@@ -91,7 +91,7 @@ test.serial('an answer in another form is the summary, and the facts stay', asyn
   t.deepEqual(made?.facts, ['likes rum']);
 });
 
-test.serial('where no model could be asked the notes stay as they were', async (t) => {
+test.serial('the notes stay unchanged if no model can be asked', async (t) => {
   const start = bench.start(agentOf({ llm: { model: 'openai.gpt-4.1-mini' } }), 'now');
   const made = (ports = new RecordingPorts()) => bench.turns.summarise(start, [user('x')], ports);
   openai.script({ status: 400, message: 'no' }, saying(' '));

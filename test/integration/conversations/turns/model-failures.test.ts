@@ -95,7 +95,7 @@ test.serial('no model is asked while an earlier owner of the turn may still be a
 });
 
 test.serial(
-  'a failing model is stood in for by the next of its chain, until it has said something',
+  'the next model of the chain replaces a failing one until it has sent text',
   async (t) => {
     openai.byDefault({ status: 500, message: 'broken' });
     anthropic.script(saying('I stand in.'));
@@ -117,7 +117,7 @@ test.serial(
   },
 );
 
-test.serial('a clock of the model ends the turn and never leads to another model', async (t) => {
+test.serial('a time-out of the model ends the turn and never switches the model', async (t) => {
   const run = () => hasty.turns.run(hasty.start(agentOf(chain), 'x'), new RecordingPorts());
   const silent = { pieces: ['late'], hangBeforeHeaders: true };
   openai.script(silent, silent);
@@ -139,7 +139,7 @@ test.serial('a clock of the model ends the turn and never leads to another model
 });
 
 test.serial(
-  'a refusal of the plan or the quota ends the turn with its code, and nobody is asked',
+  'a refusal by the plan or the quota ends the turn with its code and without a vendor request',
   async (t) => {
     const run = (limits: ReturnType<typeof limitsOf>, model: string) =>
       counted(() =>
@@ -157,7 +157,7 @@ test.serial(
   },
 );
 
-test.serial('a turn that was let in is served whole, though its first round used up the month', async (t) => {
+test.serial('an admitted turn is served whole although its first round used up the month', async (t) => {
   const http = await startToolServer(t, (_, response) => answerJson(response, {}));
   const scope = await bench.agents.newTenant();
   const agent = agentOf({
@@ -172,7 +172,7 @@ test.serial('a turn that was let in is served whole, though its first round used
   t.like(next, { outcome: 'FAILED', error: { code: 'quota_exceeded' } });
 });
 
-test.serial('a signed thought goes back to its maker with the results of its tools', async (t) => {
+test.serial('a signed thought returns to its vendor with the results of its tools', async (t) => {
   const http = await startToolServer(t, (_, response) => answerJson(response, { ok: 1 }));
   anthropic.script({ ...calling(['look', {}]), thinking: ['I must look.'] }, saying('Seen.'));
   const agent = agentOf({

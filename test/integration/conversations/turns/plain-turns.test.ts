@@ -78,7 +78,7 @@ test.serial('a plain answer costs one record before the model is called and none
 });
 
 test.serial(
-  'a session that takes the opening of the books is given it, and one that is refused it has lost the turn',
+  'a session that accepts the ledger opening gets it, and a refused one has lost the turn',
   async (t) => {
     const rows: { readonly attempt_id: string; readonly execution_id: string | null }[] = [];
     const taking = Object.assign(new RecordingPorts(), {
@@ -122,7 +122,7 @@ test.serial('greetings, thanks and calls for help are answered without the tool 
 });
 
 test.serial(
-  'the model is told the prompt, the bio, the memory, the history, and the context beside the message',
+  'the model gets the prompt, the bio, the memory, the history, and the context beside the message',
   async (t) => {
     const agent = agentOf({
       llm: { ...gpt, system_prompt: 'Answer in rhyme.', temperature: 0.3, max_tokens: 77 },
@@ -166,7 +166,7 @@ test.serial(
 );
 
 test.serial(
-  'thoughts are told as thoughts, and what the readers put together is what is stored',
+  'thoughts are sent as thoughts, and the stored text equals the streamed one',
   async (t) => {
     anthropic.script({
       thinking: ['let me ', 'see'],
@@ -192,7 +192,7 @@ test.serial(
 );
 
 test.serial(
-  'a refused or failing model ends the turn as failed, with the code of the platform',
+  "a refused or failing model ends the turn as failed, with the platform's code",
   async (t) => {
     const unknown = await bench.turns.run(
       bench.start(agentOf({ llm: { model: 'nobody.knows' } }), 'x'),
@@ -213,7 +213,7 @@ test.serial(
 );
 
 test.serial(
-  'a cancel closes the connection to the vendor within a second and keeps what was said',
+  'a cancel closes the connection to the vendor within a second and keeps the text',
   async (t) => {
     for (const [by, outcome] of [
       ['cancelled', 'CANCELLED'],
@@ -237,7 +237,7 @@ test.serial(
   },
 );
 
-test.serial('a turn that another process owns is thrown away, wherever this one learns of it', async (t) => {
+test.serial('a turn owned by another process is dropped wherever this process learns of it', async (t) => {
   const executions = new Map<string, string>();
   const run = (ports: RecordingPorts, message: string) => {
     const start = bench.start(agentOf({ llm: gpt }), message);
@@ -273,7 +273,7 @@ test.serial('a turn that another process owns is thrown away, wherever this one 
 });
 
 test.serial(
-  'a turn whose beginning is refused while its tokens are still being reserved ends by itself, and nothing else does',
+  'a turn refused while its tokens are being reserved ends alone',
   async (t) => {
     // Nobody has asked for this tenant's month yet: its reservation waits for the table.
     const scope = await bench.agents.newTenant();
@@ -299,7 +299,7 @@ test.serial(
   },
 );
 
-test.serial('the clock of the turn ends it wherever it is, and says so', async (t) => {
+test.serial("the turn's deadline ends it at any point, and the answer says so", async (t) => {
   openai.script({ pieces: ['slow ', 'answer'], hangAfter: 1 });
   const start = bench.start(agentOf({ llm: gpt }), 'marker-clock', { deadlineMs: 2_000 });
   const end = await bench.turns.run(start, new RecordingPorts());
@@ -310,7 +310,7 @@ test.serial('the clock of the turn ends it wherever it is, and says so', async (
   await eventually(() => heard(openai, 'marker-clock').leftAtMs !== undefined);
 });
 
-test.serial('what was recorded is not asked again, what was only begun is', async (t) => {
+test.serial('a recorded step is not repeated, a started one is', async (t) => {
   const agent = agentOf({ llm: gpt });
   openai.script({ pieces: ['the ', 'answer'] });
   const first = new RecordingPorts();

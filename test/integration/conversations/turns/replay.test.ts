@@ -32,7 +32,7 @@ function api(name: string, url: string, more: object = {}) {
 }
 
 test.serial(
-  'a turn cut off at any record is finished by the next process, and nothing recorded is done twice',
+  'a turn cut off at any record is finished by the next process without repeating a recorded step',
   async (t) => {
     const http = await startToolServer(t, ({ path }, response) => answerJson(response, { path }));
     const server = await startMcpServer(t);
@@ -141,7 +141,7 @@ function finishedNames(steps: readonly RecordedStep[]): readonly string[] {
   return steps.flatMap(({ name, state }) => (state === 'started' ? [] : [name]));
 }
 
-test.serial('readers of a turn that is run again see its tools and thoughts rebuilt', async (t) => {
+test.serial('readers of a repeated turn see its tools and thoughts rebuilt', async (t) => {
   const http = await startToolServer(t, ({ path }, response) => answerJson(response, { path }));
   const agent = agentOf({ llm: { model }, schemas: [api('read', http.url)] });
   openai.script({ ...calling(['read', {}]), thinking: ['hm'], pieces: ['Wait.'] }, saying('Here.'));
@@ -165,7 +165,7 @@ test.serial('readers of a turn that is run again see its tools and thoughts rebu
   t.deepEqual(shape(again), shape(first));
 });
 
-test.serial('the time that earlier processes worked counts, the time between them does not', async (t) => {
+test.serial('the working time of earlier processes counts, the time between them does not', async (t) => {
   const start = bench.start(agentOf({ llm: { model } }), 'do it', { deadlineMs: 20_000 });
   const step = { number: 1, kind: 'model', name: 'agent.tool-loop', state: 'started', detail: null } as const;
   const recordedFor = (ms: number): RecordedStep[] => [
@@ -181,7 +181,7 @@ test.serial('the time that earlier processes worked counts, the time between the
   t.true(end.latencyMs < 15_000, `${end.latencyMs} ms`);
 });
 
-test.serial('a tool that was begun and may not be called again is told as unknown', async (t) => {
+test.serial('a started tool that may not be repeated is reported as unknown', async (t) => {
   const http = await startToolServer(t, (_, response) => answerJson(response, {}));
   const agent = agentOf({ llm: { model }, schemas: [api('write', http.url, { method: 'PATCH' })] });
   const start = bench.start(agent, 'do it');

@@ -117,7 +117,7 @@ test.serial(
   },
 );
 
-test.serial('a sub-agent that is too slow is told as such, and the turn goes on', async (t) => {
+test.serial('a slow sub-agent is reported to the model, and the turn continues', async (t) => {
   const child = await newAgent();
   openai.script(
     calling(['expert', { message: 'q' }]),
@@ -132,7 +132,7 @@ test.serial('a sub-agent that is too slow is told as such, and the turn goes on'
   t.is(ports.recorded().find(({ name }) => name === 'expert')?.state, 'timeout');
 });
 
-test.serial('agents go five deep and no deeper', async (t) => {
+test.serial('agents are nested five deep and no deeper', async (t) => {
   const child = await newAgent();
   openai.script(calling(['expert', { message: 'q' }]), saying('child'), saying('done'));
   const fourth = await bench.turns.run(bench.start(parentOf(child), 'x', { depth: 4 }), new RecordingPorts());
@@ -145,7 +145,7 @@ test.serial('agents go five deep and no deeper', async (t) => {
 });
 
 test.serial(
-  'a draft is asked only by a draft, an agent of another tenant or that is gone by nobody',
+  'only a draft may ask a draft, and nobody a deleted agent or one of another tenant',
   async (t) => {
     const draft = await newAgent([], { publish: false });
     const published = parentOf(draft);
@@ -166,7 +166,7 @@ test.serial(
   },
 );
 
-test.serial('a cancel reaches the model of a sub-agent, and a failing one is told', async (t) => {
+test.serial('a cancel reaches the model of a sub-agent, and a failing one is reported', async (t) => {
   const child = await newAgent();
   const begun = 'what the child began to say';
   openai.script(calling(['expert', { message: 'marker-child' }]), { pieces: [begun, 'b'], hangAfter: 1 });
@@ -194,7 +194,7 @@ test.serial('a cancel reaches the model of a sub-agent, and a failing one is tol
 });
 
 test.serial(
-  'a sub-agent that was cut off is asked again only where nothing that it can do is done twice',
+  'an interrupted sub-agent is asked again only if all its actions are safe to repeat',
   async (t) => {
     const http = await startToolServer(t, (_, response) => answerJson(response, {}));
     const tool = (name: string, method: string) => ({
@@ -232,7 +232,7 @@ test.serial(
 );
 
 test.serial(
-  'a sub-agent that names its parameters is sent them, one that names none a message',
+  'a sub-agent with named parameters receives them, one without receives a message',
   async (t) => {
     const child = await newAgent();
     const parameters = { type: 'object', properties: { city: { type: 'string' } } };

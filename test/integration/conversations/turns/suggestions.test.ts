@@ -39,7 +39,7 @@ function run(schemas: NonNullable<AgentWishes['schemas']>, more: Partial<TurnSta
   return bench.turns.run(start, new RecordingPorts());
 }
 
-test.serial('suggestions alone end the turn without a text; beside a text they come with it', async (t) => {
+test.serial('suggestions alone end the turn without a text; suggestions beside a text come with it', async (t) => {
   const http = await startToolServer(t, (_, response) => answerJson(response, {}));
   const labels = ['Yes', ' No ', 'x'.repeat(80), 'Yes', 'four', 'five', 7];
   const suggested = ['Yes', 'No', `${'x'.repeat(59)}…`, 'four'];
@@ -63,7 +63,7 @@ test.serial('suggestions alone end the turn without a text; beside a text they c
   t.deepEqual(lastResults(openai), ['labels must be a list of texts.']);
 });
 
-test.serial('a greeting is answered without the tools, and may suggest replies all the same', async (t) => {
+test.serial('a greeting is answered without the tools, and may still suggest replies', async (t) => {
   const agent = agentOf({
     llm: { model },
     schemas: [findAt('http://127.0.0.1:9')],
@@ -79,7 +79,7 @@ test.serial('a greeting is answered without the tools, and may suggest replies a
 });
 
 test.serial(
-  'nobody is offered suggestions who did not ask for them, or whose agent makes none',
+  'suggestions are offered only to clients that declare them and by agents that make them',
   async (t) => {
     openai.script(saying('a'), saying('b'));
     await run([]);

@@ -66,7 +66,7 @@ async function run(
 }
 
 test.serial(
-  'tools of one round run together, each a step, and their results go with the next start',
+  'tools of one round run together, each a step, and their results are recorded with the next start',
   async (t) => {
     const http = await startToolServer(t, (_, response) => answerJson(response, { degrees: 21 }));
     const server = await startMcpServer(t);
@@ -110,7 +110,7 @@ test.serial(
   },
 );
 
-test.serial('context takes the place of what the model said, and the model never sees it', async (t) => {
+test.serial("context replaces the model's value, and the model never sees it", async (t) => {
   const http = await startToolServer(t, (_, response) => answerJson(response, {}));
   const server = await startMcpServer(t);
   openai.script(
@@ -133,7 +133,7 @@ test.serial('context takes the place of what the model said, and the model never
 });
 
 test.serial(
-  'a tool without what it needs of the context is refused where that is switched on, else noted',
+  'a tool without its required context is refused if configured, otherwise noted',
   async (t) => {
     const http = await startToolServer(t, (_, response) => answerJson(response, { called: true }));
     const server = await startMcpServer(t);
@@ -165,7 +165,7 @@ test.serial(
 );
 
 test.serial(
-  'arguments that are no JSON object, and tools that do not exist, are told to the model',
+  'arguments that are not a JSON object, and unknown tools, are reported to the model',
   async (t) => {
     const http = await startToolServer(t, (_, response) => answerJson(response, {}));
     openai.script(
@@ -189,7 +189,7 @@ test.serial(
   },
 );
 
-test.serial('a slow tool does not end the turn: the model is told, and the others are heard', async (t) => {
+test.serial('a slow tool does not end the turn: the model is informed, and gets the other answers', async (t) => {
   const slow = await startToolServer(t, () => undefined);
   const quick = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
   openai.script(calling(['slow', {}], ['quick', {}], ['silent__echo', {}]), saying('so be it'));
@@ -208,7 +208,7 @@ test.serial('a slow tool does not end the turn: the model is told, and the other
   t.is(ports.events.filter((event) => event.type === 'tool' && event.state === 'timeout').length, 2);
 });
 
-test.serial('whatever tools answer, the model gets text of a bounded size', async (t) => {
+test.serial('the model gets text of a bounded size, whatever tools answer', async (t) => {
   const http = await startToolServer(t, async ({ path }, response) => {
     if (path === '/html') return void response.end('<html>hi</html>');
     if (path === '/nothing') return void response.writeHead(204).end();
@@ -240,7 +240,7 @@ test.serial('whatever tools answer, the model gets text of a bounded size', asyn
   t.regex(huge ?? '', /^The tool could not be used/);
 });
 
-test.serial('secrets are put in where the schema says, and taken out of what comes back', async (t) => {
+test.serial('secrets are inserted where the schema says, and removed from answers', async (t) => {
   const http = await startToolServer(t, ({ headers }, response) =>
     answerJson(response, { said: headers['authorization'] }),
   );
@@ -286,7 +286,7 @@ test.serial('after the last round with tools the model answers without them', as
 });
 
 test.serial(
-  'allowed_tools bound what an MCP server offers, and its names fit those of vendors',
+  "allowed_tools limit an MCP server's tools, and their names fit the vendors' rules",
   async (t) => {
     const server = await startMcpServer(t);
     openai.script(saying('a'));
@@ -298,7 +298,7 @@ test.serial(
   },
 );
 
-test.serial('a model that calls without end is bounded, in what runs at once and in all', async (t) => {
+test.serial('concurrent and total tool calls of a model are bounded', async (t) => {
   let running = 0;
   let most = 0;
   const http = await startToolServer(t, (_, response) => {
@@ -342,7 +342,7 @@ test.serial('a cancel closes the connection to the tool within a second', async 
   }
 });
 
-test.serial('the clock of the turn ends it in the middle of a tool', async (t) => {
+test.serial("the turn's deadline ends it during a tool call", async (t) => {
   const slow = await startToolServer(t, () => undefined);
   openai.script(calling(['slow', {}]));
   const { end } = await run([api('slow', slow.url)], { deadlineMs: 3_000 });
@@ -350,7 +350,7 @@ test.serial('the clock of the turn ends it in the middle of a tool', async (t) =
   t.like(end.steps.at(-1), { kind: 'tool', state: 'timeout' });
 });
 
-test.serial('none of this was news to the platform', (t) => {
+test.serial('none of these tests logged an unexpected error', (t) => {
   t.deepEqual(bench.problems, []);
   t.deepEqual(strict.problems, []);
 });

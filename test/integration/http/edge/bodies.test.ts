@@ -53,7 +53,7 @@ function head(length: number, more = ''): string {
   return `POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n`;
 }
 
-test.serial('what follows a refusal is dropped, and the connection closes', async (t) => {
+test.serial('the rest after a refusal is dropped, and the connection closes', async (t) => {
   t.timeout(60_000);
   const edge = await startUploads(t, { refuses: true });
   const before = process.memoryUsage();
@@ -77,7 +77,7 @@ test.serial('what follows a refusal is dropped, and the connection closes', asyn
   t.true(grown < 100);
 });
 
-test('a refused body that is short is let in, and its connection goes on', async (t) => {
+test('a short refused body is accepted, and its connection continues', async (t) => {
   const edge = await startUploads(t, { refuses: true });
   const connection = new RawConnection(t, edge.port).send(head(10));
   await connection.answered('the first request');
@@ -87,7 +87,7 @@ test('a refused body that is short is let in, and its connection goes on', async
   t.false(connection.closed);
 });
 
-test('the bodies of one address are bounded, and a further one is refused with 503 and Retry-After', async (t) => {
+test('the bodies of one address are bounded, and the next is refused with 503 and Retry-After', async (t) => {
   const edge = await startUploads(t, { bounds: { bodyBytesPerAddress: 3 * megabyte } });
   const held = [1, 2].map(() => {
     const connection = new RawConnection(t, edge.port).send(head(2 * megabyte));
@@ -112,7 +112,7 @@ test('the bodies of one address are bounded, and a further one is refused with 5
   t.deepEqual(again.statuses, [200]);
 });
 
-test('when the node is full, a body of the client that holds most gives way', async (t) => {
+test('when the node is full, a body of the client that holds most is dropped', async (t) => {
   const edge = await startUploads(t, { proxied: true, bounds: { bodyBytes: 4 * megabyte } });
   const from = (address: string, length: number): RawConnection =>
     new RawConnection(t, edge.port).send(head(length, `X-Forwarded-For: ${address}\r\n`));
@@ -146,7 +146,7 @@ test('a million pieces of one byte cost little more than a megabyte', async (t) 
   t.deepEqual(connection.statuses, [200]);
 });
 
-test('a body of too many keys is refused before it has all arrived', async (t) => {
+test('a body with too many keys is refused before it has arrived completely', async (t) => {
   const edge = await startUploads(t);
   const keys = Array.from({ length: 60_000 }, (_, index) => `"k${index}":1`).join(',');
   const connection = new RawConnection(t, edge.port).send(head(18 * megabyte)).send(`{${keys}`);
@@ -155,7 +155,7 @@ test('a body of too many keys is refused before it has all arrived', async (t) =
   t.regex(connection.received, /validation_error.*50000 keys and list elements/s);
 });
 
-test('a 413 arrives through a balancer although the client still sends', async (t) => {
+test('a 413 arrives through a balancer while the client still sends', async (t) => {
   t.timeout(60_000);
   const edge = await startUploads(t);
   const proxy = await TcpProxy.before(edge.url);
@@ -176,7 +176,7 @@ test('a 413 arrives through a balancer although the client still sends', async (
   t.is((JSON.parse(body) as { error: string }).error, 'payload_too_large');
 });
 
-test('a client that sends without end after its 413 is cut off', async (t) => {
+test('a client that sends without end after its 413 is disconnected', async (t) => {
   t.timeout(60_000);
   const edge = await startUploads(t);
   const connection = new RawConnection(t, edge.port);

@@ -84,7 +84,7 @@ const refused: readonly (readonly [string, string])[] = [
 ];
 
 for (const [what, request] of refused) {
-  test(`${what}: refused or cut off, and served in no part`, async (t) => {
+  test(`${what}: refused or cut off, and never served`, async (t) => {
     const { edge, seen } = await served();
     t.teardown(edge.close);
     const connection = new RawConnection(t, edge.port).send(request);
@@ -115,7 +115,7 @@ const neverWhole: readonly (readonly [string, string])[] = [
   ['a chunk whose size is no number', `${post}Transfer-Encoding: chunked\r\n\r\ng\r\n{}\r\n0\r\n\r\n`],
 ];
 
-test('what the native parser takes for half a head is never served, and its connection is closed', async (t) => {
+test('an incomplete head of the native parser is never served, and its connection is closed', async (t) => {
   t.timeout(90_000);
   const { edge, seen } = await served();
   t.teardown(edge.close);
@@ -128,7 +128,7 @@ test('what the native parser takes for half a head is never served, and its conn
   t.deepEqual(seen, []);
 });
 
-test('a body in chunks is read, and its connection closes with the answer', async (t) => {
+test('a chunked body is read, and its connection closes with the answer', async (t) => {
   const { edge, seen } = await served();
   t.teardown(edge.close);
   const connection = new RawConnection(t, edge.port);

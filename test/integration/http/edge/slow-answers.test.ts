@@ -7,7 +7,7 @@ import { startEdge } from '../../../support/servers/edge.js';
 /** The native side cuts connections that are silent for ten seconds, by a clock of its own. */
 const longerThanIdleMs = 13_000;
 
-test('an answer that takes long arrives, also where the caller was looked up while the body came', async (t) => {
+test('a slow answer arrives, also if the caller was looked up while the body arrived', async (t) => {
   t.timeout(60_000);
   const slow = declare({
     name: 'slow.post',

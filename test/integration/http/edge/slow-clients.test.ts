@@ -80,7 +80,7 @@ async function startSlow() {
   ]);
 }
 
-test('clients who do not read or do not go on are gone within the idle time, and cost little until then', async (t) => {
+test('clients that do not read or do not send are disconnected within the idle time, and cost little until then', async (t) => {
   t.timeout(120_000);
   const edge = await startSlow();
   t.teardown(edge.close);

@@ -60,7 +60,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 const timeoutMs = 60_000;
 
-test('a request goes out as it was given and its answer comes back whole', async (t) => {
+test('a request is sent as given and its answer returned whole', async (t) => {
   const url = await serve(t, (request, response) => {
     void bodyOf(request).then((body) => {
       response.writeHead(201, { 'content-type': 'application/json', 'x-many': ['a', 'b'] });
@@ -85,7 +85,7 @@ test('a request goes out as it was given and its answer comes back whole', async
   });
 });
 
-test('redirects on the same host are followed, as browsers do', async (t) => {
+test('redirects on the same host are followed as browsers do', async (t) => {
   const seen: string[] = [];
   const url = await serve(t, (request, response) => {
     void bodyOf(request).then((body) => {
@@ -137,7 +137,7 @@ test('a redirect to another host, port or protocol, or to a forbidden address, i
   t.is(strangers, 0);
 });
 
-test('a redirect without an end is given up', async (t) => {
+test('an endless redirect is given up', async (t) => {
   let count = 0;
   const url = await serve(t, (_request, response) => {
     count += 1;
@@ -170,14 +170,14 @@ test('an answer of 100 MB is not read to its end', async (t) => {
   t.deepEqual([cut.body.length, cut.truncated], [100_000, true]);
 });
 
-test('an answer of exactly the bound is whole, one byte more is not', async (t) => {
+test('an answer of exactly the limit is whole, one byte more is not', async (t) => {
   const url = await serve(t, (_request, response) => void response.end('12345'));
   const whole = await egress.fetchGuarded({ url, bodyBytesMax: 5, timeoutMs });
   t.is(whole.body.toString(), '12345');
   await fails(t, egress.fetchGuarded({ url, bodyBytesMax: 4, timeoutMs }), 'too_large');
 });
 
-test('a small compressed answer that unpacks to 100 MB is refused, an honest one is unpacked', async (t) => {
+test('a small compressed answer that unpacks to 100 MB is refused, a normal one is unpacked', async (t) => {
   const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024));
   const bodies: Record<string, Buffer> = {
     '/bomb': bomb,
@@ -193,7 +193,7 @@ test('a small compressed answer that unpacks to 100 MB is refused, an honest one
   t.deepEqual([fine.body.toString(), fine.headers['content-encoding']], ['fine', undefined]);
 });
 
-test('an answer that never begins, never goes on or never ends is given up in time', async (t) => {
+test('an answer that never starts, stalls or never ends is given up in time', async (t) => {
   const silent = await serve(t, () => undefined);
   const stuck = await serve(t, (_request, response) => void response.write('a'));
   const trickling = await serve(t, (_request, response) => {
@@ -214,7 +214,7 @@ test('an answer that never begins, never goes on or never ends is given up in ti
   t.true(performance.now() - startedAt < 30_000);
 });
 
-test('what is not HTTP, breaks off or has endless headers is a failure with a name', async (t) => {
+test('a broken, endless or non-HTTP answer is a named failure', async (t) => {
   await fails(t, egress.fetchGuarded({ url: await say(t, 'SSH-2.0-x\r\n'), timeoutMs }), 'bad_answer');
   const short = await say(t, 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', (socket) => socket.end());
   const broken = await fails(t, egress.fetchGuarded({ url: short, timeoutMs }), 'connection_failed');
@@ -225,7 +225,7 @@ test('what is not HTTP, breaks off or has endless headers is a failure with a na
   await fails(t, egress.fetchGuarded({ url: closing, timeoutMs }), 'connection_failed');
 });
 
-test('a refused connection was never sent, and its message names no address', async (t) => {
+test('a refused connection counts as never sent, and its message names no address', async (t) => {
   const port = await freePort();
   const error = await fails(
     t,
@@ -236,7 +236,7 @@ test('a refused connection was never sent, and its message names no address', as
   t.like(error, { code: 'provider_error', retry: 'later', neverSent: true });
 });
 
-test('the caller can call it off at any moment, and the other side sees the connection close', async (t) => {
+test('the caller can cancel at any moment, and the other side sees the connection close', async (t) => {
   let arrived = 0;
   let closed = 0;
   const url = await serve(t, (request, response) => {
@@ -257,7 +257,7 @@ test('the caller can call it off at any moment, and the other side sees the conn
   await fails(t, gone, 'cancelled');
 });
 
-test('headers that could lead elsewhere are not sent', async (t) => {
+test('headers that could redirect the request are not sent', async (t) => {
   let requests = 0;
   const url = await serve(t, (_request, response) => {
     requests += 1;
@@ -276,7 +276,7 @@ test('headers that could lead elsewhere are not sent', async (t) => {
 const certificate = readFileSync('test/fixtures/tls/good.test.certificate.pem', 'utf8');
 const key = readFileSync('test/fixtures/tls/good.test.key.pem', 'utf8');
 
-test('a certificate must be signed by somebody known and made for the name', async (t) => {
+test('a certificate must have a trusted issuer and the right name', async (t) => {
   const port = await listen(
     t,
     createTlsServer({ cert: certificate, key }, (_request, response) => void response.end('safe')),
@@ -296,7 +296,7 @@ test('a certificate must be signed by somebody known and made for the name', asy
   await trusting.close();
 });
 
-test('a stream is handed on as it comes, and leaving it early ends the connection', async (t) => {
+test('a stream is passed on as it arrives, and leaving it early ends the connection', async (t) => {
   let closed = false;
   const url = await serve(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

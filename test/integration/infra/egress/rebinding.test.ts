@@ -47,7 +47,7 @@ async function listen(t: ExecutionContext, server: Server, host: string, port: n
 
 const forbidden = { instanceOf: EgressError, message: /may not be reached|private|loopback/ };
 
-test('a name that points to a forbidden address is refused when it is called, and when it is published', async (t) => {
+test('a name that points to a forbidden address is refused on call and on publishing', async (t) => {
   const { egress, port, reached } = await world(t, new Map([['inner.test', [[secret]]]]));
   const url = `http://inner.test:${port}/`;
   t.notThrows(() => egress.checkUrl(url, 'url'));
@@ -59,7 +59,7 @@ test('a name that points to a forbidden address is refused when it is called, an
   t.deepEqual(reached, []);
 });
 
-test('a name that changes its mind after it was judged does not get the connection', async (t) => {
+test('a name that changes its address after the check does not get the connection', async (t) => {
   // The first answer is the one that is judged and used; a second look-up would get the second.
   const zone: Zone = new Map([['rebind.test', [[open], [secret]]]]);
   const { egress, port, reached, asked } = await world(t, zone);
@@ -74,7 +74,7 @@ test('a name that changes its mind after it was judged does not get the connecti
   t.deepEqual(reached, []);
 });
 
-test('each new connection judges the name anew', async (t) => {
+test('each new connection checks the name again', async (t) => {
   const zone: Zone = new Map([['rebind.test', [[open], [secret]]]]);
   const { egress, port, reached } = await world(t, zone);
   const socket = await egress.connectGuarded('rebind.test', port, { timeoutMs: 60_000 });
@@ -88,7 +88,7 @@ test('each new connection judges the name anew', async (t) => {
   t.deepEqual(reached, []);
 });
 
-test('of several addresses of a name only those that are permitted are tried', async (t) => {
+test('only the permitted addresses of a name are tried', async (t) => {
   const zone: Zone = new Map([['mixed.test', [[secret, open]]]]);
   const { egress, port, reached } = await world(t, zone);
   for (let round = 0; round < 5; round += 1) {
@@ -100,14 +100,14 @@ test('of several addresses of a name only those that are permitted are tried', a
   t.deepEqual(reached, []);
 });
 
-test('localhost is this machine, and nobody is asked', async (t) => {
+test('localhost is this machine without a DNS query', async (t) => {
   const { egress, port, asked } = await world(t, new Map());
   const answer = await egress.fetchGuarded({ url: `http://localhost:${port}/`, timeoutMs: 60_000 });
   t.is(answer.body.toString(), open);
   t.deepEqual(asked, []);
 });
 
-test('a name server that never answers costs its own call alone', async (t) => {
+test('a name server that never answers delays only its own call', async (t) => {
   const { egress, port } = await world(t, new Map([['quick.test', [[open]]]]));
   const startedAt = performance.now();
   const slow = Array.from({ length: 20 }, (_, index) =>
@@ -127,7 +127,7 @@ test('a name server that never answers costs its own call alone', async (t) => {
   t.true(performance.now() - startedAt < 30_000);
 });
 
-test('a connection can be waited for only so long, and be called off', async (t) => {
+test('waiting for a connection is bounded and can be cancelled', async (t) => {
   const never = createEgress({ allow: [], lookup: () => new Promise(() => undefined) });
   const late = never.connectGuarded('slow.test', 5432, { timeoutMs: 50 });
   t.like(await t.throwsAsync(late, { instanceOf: EgressError }), {
@@ -140,7 +140,7 @@ test('a connection can be waited for only so long, and be called off', async (t)
   t.like(await t.throwsAsync(aborted, { instanceOf: EgressError }), { failure: 'cancelled' });
 });
 
-test('a plain connection carries bytes, and one that is refused says so without naming the address', async (t) => {
+test('a plain connection carries bytes, and a refused one reports it without naming the address', async (t) => {
   const echo = createTcpServer((socket) => socket.pipe(socket));
   echo.listen(0, open);
   await once(echo, 'listening');

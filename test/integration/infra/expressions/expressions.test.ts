@@ -23,7 +23,7 @@ function expressionsOf(t: ExecutionContext, options: ExpressionsOptions = {}): E
   return createExpressions(startSandbox(t), options);
 }
 
-test('an expression picks from a document', async (t) => {
+test('an expression selects from a document', async (t) => {
   const expressions = expressionsOf(t);
   t.deepEqual(await expressions.evaluate(oneTenant, 'items[?price > `4`].name', document), ['b']);
   t.is(await expressions.evaluate(oneTenant, 'items[0].name', document), 'a');
@@ -32,7 +32,7 @@ test('an expression picks from a document', async (t) => {
   t.is(await expressions.evaluate(oneTenant, '@', undefined), null);
 });
 
-test('a text that is no expression is told apart', (t) => {
+test('a text that is not an expression is recognised', (t) => {
   t.is(faultOfExpression('a.b[*].c'), undefined);
   for (const text of ['', 'a[', 'a..b', '@@', 'x'.repeat(1_001)])
     t.not(faultOfExpression(text), undefined, text);
@@ -47,7 +47,7 @@ test('an expression that does not fit its document fails, and the next one is ev
   t.deepEqual(await expressions.evaluate(oneTenant, 'items[*].price', document), [3, 5]);
 });
 
-test('expressions that grow without end are stopped by the clock, by memory or by the size of their result', async (t) => {
+test('growing expressions are stopped by time, by memory or by the size of their result', async (t) => {
   const expressions = expressionsOf(t, { timeoutMs: 1_500, resultCharsMax: 1_000 });
   const failures: unknown[] = [];
   for (const expression of [
@@ -66,7 +66,7 @@ test('expressions that grow without end are stopped by the clock, by memory or b
   t.is(failures.at(-1), 'too-large', 'a result of 4,096 items');
 });
 
-test.serial('an outcome that came while the loop was held up is heard before the clock', async (t) => {
+test.serial('a result that arrived while the loop was blocked counts before the time-out', async (t) => {
   const expressions = expressionsOf(t, { timeoutMs: 500 });
   t.is(await expressions.evaluate(oneTenant, first, [1]), 1, 'the process stands');
   // At the end of a turn of the loop: the next one begins with its timers.
@@ -76,7 +76,7 @@ test.serial('an outcome that came while the loop was held up is heard before the
   t.is(await outcome, 2);
 });
 
-test('an expression that takes too long costs nobody else the event loop', async (t) => {
+test("an expression that takes too long blocks nobody's event loop", async (t) => {
   const expressions = expressionsOf(t, { timeoutMs: 2_000 });
   const large = Array.from({ length: 3_000 }, (_, index) => index);
   const slow = expressions.evaluate(oneTenant, 'map(&map(&to_string(@), $), @)|length(@)', large);
@@ -87,7 +87,7 @@ test('an expression that takes too long costs nobody else the event loop', async
   t.true(ticks > 20, `${ticks} ticks`);
 });
 
-test('of many at once each gets its own result, beyond the bound they are refused, and closing ends them', async (t) => {
+test('each of many concurrent evaluations gets its result, those beyond the limit are refused, and closing ends them', async (t) => {
   const sandbox = startSandbox(t);
   const expressions = createExpressions(sandbox);
   const results = await Promise.all(

@@ -22,7 +22,7 @@ const attacks = {
 } as const;
 
 for (const [title, expression] of Object.entries(attacks)) {
-  test.serial(`${title} ends alone`, async (t) => {
+  test.serial(`${title} ends only itself`, async (t) => {
     const expressions = createExpressions(startSandbox(t), { timeoutMs: 5_000 });
     const error = await t.throwsAsync(expressions.evaluate(oneTenant, expression, document), {
       instanceOf: ExpressionError,
@@ -32,7 +32,7 @@ for (const [title, expression] of Object.entries(attacks)) {
   });
 }
 
-test.serial('a document that is nested too deep is refused, by a path and by an evaluation', async (t) => {
+test.serial('a document that is nested too deeply is refused, by a path and by an evaluation', async (t) => {
   const expressions = createExpressions(startSandbox(t));
   const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   t.is(await expressions.evaluate(oneTenant, 'length(@)', nested(200)), 1);
@@ -48,7 +48,7 @@ test.serial('a document that is nested too deep is refused, by a path and by an 
 });
 
 test.serial(
-  'sixty slow evaluations of one tenant hold another up for no longer than a few of them',
+  'sixty slow evaluations of one tenant delay another no longer than a few of them',
   async (t) => {
     const expressions = createExpressions(startSandbox(t));
     const slow = `@${'|[@,@][]'.repeat(100)}`;

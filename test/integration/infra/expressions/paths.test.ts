@@ -8,7 +8,7 @@ import { oneTenant, startSandbox } from '../../../support/servers/sandbox.js';
 
 const noSandbox = { run: () => Promise.reject(new Error('a path needs no child process')) };
 
-test('a path is followed without a child process', async (t) => {
+test('a path is evaluated without a child process', async (t) => {
   const expressions = createExpressions(noSandbox);
   const message = { entry: [{ changes: [{ value: { text: { body: 'hi' } } }] }], 'odd name': [1, 2, 3] };
   for (const [path, value] of [
@@ -28,7 +28,7 @@ test('a path is followed without a child process', async (t) => {
   });
 });
 
-test('whatever a document holds, a path leads where the package leads', async (t) => {
+test('for every document a path returns what the package returns', async (t) => {
   const expressions = createExpressions(noSandbox);
   const name = fc.constantFrom('a', 'b', 'c');
   const step = fc.oneof(
@@ -55,7 +55,7 @@ test('whatever a document holds, a path leads where the package leads', async (t
   t.pass();
 });
 
-test('ordinary expressions give in a child process what the package gives', async (t) => {
+test('ordinary expressions return in a child process what the package returns', async (t) => {
   const expressions = createExpressions(startSandbox(t));
   const orders = {
     orders: [
@@ -95,7 +95,7 @@ test('ordinary expressions give in a child process what the package gives', asyn
   }
 });
 
-test('an expression that is nested too deep is refused when it is saved', (t) => {
+test('an expression that is nested too deeply is refused on saving', (t) => {
   t.is(faultOfExpression(`a${'.b'.repeat(100)}`), undefined);
   t.regex(faultOfExpression(`@${'|[@]'.repeat(200)}`) ?? '', /nested more than 128 levels deep/);
   t.is(

@@ -90,7 +90,7 @@ async function openServer(t: Teardown): Promise<MailServer> {
   return server;
 }
 
-test('without a mail server a mail becomes a file that only its owner reads, with its lines unbroken', async (t) => {
+test('without a mail server a mail becomes a file that only its owner reads, with unbroken lines', async (t) => {
   const post = await openPost(t);
   const folder = await createMailFolder();
   t.teardown(folder.remove);
@@ -113,7 +113,7 @@ test('without a mail server a mail becomes a file that only its owner reads, wit
   t.is((await stat(join(path, name))).mode & 0o777, 0o600);
 });
 
-test('a mail is handed to the mail server, and nothing of it stays readable', async (t) => {
+test('a mail is passed to the mail server, and nothing of it stays readable', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const mail = post.node({ smtpUrl: server.url });
   await post.queue(mail, { text: 'the secret link\n' });
@@ -127,7 +127,7 @@ test('a mail is handed to the mail server, and nothing of it stays readable', as
   t.like((await post.rows())[0], { attempts: 1, sealed_content: null, last_error: null });
 });
 
-test('a mail whose transaction was undone is never sent', async (t) => {
+test('a mail of a rolled back transaction is never sent', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const mail = post.node({ smtpUrl: server.url });
   mail.start();
@@ -142,7 +142,7 @@ test('a mail whose transaction was undone is never sent', async (t) => {
   t.is(server.taken.length, 1);
 });
 
-test('a mail that is put off is tried again later, each attempt counted, until it is taken', async (t) => {
+test('a deferred mail is retried until accepted, and each attempt counts', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const mail = post.node({ smtpUrl: server.url });
   server.refuseWith = 451;
@@ -165,7 +165,7 @@ test('a mail that is put off is tried again later, each attempt counted, until i
   t.is(server.taken.length, 1);
 });
 
-test('a mail that the server refuses for good is given up, and its content forgotten', async (t) => {
+test('a mail that the server refuses permanently is given up and its content removed', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const mail = post.node({ smtpUrl: server.url });
   server.refuseWith = 550;
@@ -177,7 +177,7 @@ test('a mail that the server refuses for good is given up, and its content forgo
   t.is(post.problems.length, 1);
 });
 
-test('a mail that nobody takes for days is given up', async (t) => {
+test('a mail that no server accepts for days is given up', async (t) => {
   const post = await openPost(t);
   const folder = await createMailFolder();
   t.teardown(folder.remove);
@@ -193,7 +193,7 @@ test('a mail that nobody takes for days is given up', async (t) => {
   t.truthy(await eventually(async () => (await post.rows()).find(({ given_up }) => given_up)));
 });
 
-test('a mail that was taken, but whose answer got lost, goes out again under the same Message-ID', async (t) => {
+test('an accepted mail whose answer was lost is sent again under the same Message-ID', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const proxy = await TcpProxy.before(server.url);
   t.teardown(() => proxy.close());
@@ -215,7 +215,7 @@ test('a mail that was taken, but whose answer got lost, goes out again under the
   for (const one of server.taken) t.true(one.includes(`Message-ID: <${id}@troupe.example.com>`));
 });
 
-test('a mail in the hands of a dead node is sent by another after a while', async (t) => {
+test('a mail claimed by a dead node is sent by another after the claim ends', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const dying = post.node({ smtpUrl: server.url });
   const id = await post.queue(dying);
@@ -236,7 +236,7 @@ test('a mail in the hands of a dead node is sent by another after a while', asyn
   t.is((await post.rows()).find((row) => row.id === id)?.attempts, 2);
 });
 
-test('many mails on two nodes go out once each', async (t) => {
+test('many mails on two nodes are sent once each', async (t) => {
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const nodes = [post.node({ smtpUrl: server.url }), post.node({ smtpUrl: server.url })];
   for (const node of nodes) node.start();

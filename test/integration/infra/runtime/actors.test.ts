@@ -49,12 +49,12 @@ function actorsOf(parts: Partial<Parameters<typeof createActors>[0]> = {}) {
   });
 }
 
-test("timings that are given take the place of the runtime's own, and are held to its rules", (t) => {
+test("given timings replace the runtime's defaults and must satisfy its rules", (t) => {
   t.throws(() => actorsOf({ cluster: { watchdogMs: 4_000 } }), { message: /watchdogMs < leaseActMs/ });
   t.notThrows(() => actorsOf({ cluster: { watchdogMs: 4_000, leaseActMs: 4_500 } }));
 });
 
-test('a reference made before the start is good after it, and fails in a way that a retry can mend before and later', async (t) => {
+test('a reference made before the start works after it, and fails with a retryable error before and after the run', async (t) => {
   const actors = actorsOf();
   actors.register(where);
   const reference = actors.references(where)('a-group', 'a-key');
@@ -79,7 +79,7 @@ test('a reference made before the start is good after it, and fails in a way tha
 });
 
 test.serial(
-  'nodes of one database share a name and a secret, which outlive the change of the master key',
+  'nodes of one database share a name and a secret, which survive a change of the master key',
   async (t) => {
     const shared = { store, random: systemRandom, givenSecret: undefined };
     const [one, other] = await Promise.all([
@@ -97,7 +97,7 @@ test.serial(
   },
 );
 
-test('failures of the runtime become refusals that say when to come again; those of actors are left to their subject', (t) => {
+test("runtime failures become retryable refusals; actors' failures are left to their subject", (t) => {
   const overloaded = toPlatformError(new ClusterError('overloaded', 'full', { retryAfterMs: 2_400 }));
   t.is(overloaded?.status, 503);
   t.is(overloaded?.retryAfterSeconds, 3);

@@ -36,7 +36,7 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
   }
 }
 
-test('a task that crashes, runs over its time or fills memory ends alone, and its process is replaced', async (t) => {
+test('a task that crashes, times out or fills memory ends alone, and its process is replaced', async (t) => {
   const sandbox = startSandbox(t, { processes: 1, residentBytesMax: 400 * 1024 * 1024 });
   t.is(await act(sandbox, 'a', answer), 'done');
   const [first] = sandbox.pids;
@@ -77,7 +77,7 @@ async function bothStarted(sandbox: Sandbox): Promise<void> {
   await Promise.all(['a', 'b'].map((tenant) => act(sandbox, tenant, { act: 'spin', ms: 20 })));
 }
 
-test('with one process only, a tenant with one task waits for two of sixty at most', async (t) => {
+test('with a single process, a tenant with one task waits for at most two of sixty', async (t) => {
   const sandbox = startSandbox(t, { processes: 1 });
   const order: string[] = [];
   const spun = (tenant: string) =>
@@ -88,7 +88,7 @@ test('with one process only, a tenant with one task waits for two of sixty at mo
   t.true(order.indexOf('other') <= 2, `${order.indexOf('other')} were before it`);
 });
 
-test('a tenant that used its processor time of a minute is refused until the minute moves on', async (t) => {
+test('a tenant that used its processor time of a minute is refused until the minute has moved on', async (t) => {
   let aheadMs = 0;
   const time = { ...systemTimeParts(), monotonicMs: () => systemTime.monotonicMs() + aheadMs };
   const sandbox = startSandbox(t, { cpuMsPerMinute: 20, time });
@@ -105,7 +105,7 @@ test('a tenant that used its processor time of a minute is refused until the min
   t.is(await act(sandbox, 'a', answer), 'done');
 });
 
-test('what waits behind slow tasks of its own tenant is refused once nothing is left', async (t) => {
+test('tasks behind slow ones of their tenant are refused once the budget is used up', async (t) => {
   const sandbox = startSandbox(t, { cpuMsPerMinute: 20 });
   const ends = await Promise.all(
     Array.from({ length: 20 }, () => failureOf(act(sandbox, 'a', { act: 'burn', ms: 10 }))),
@@ -114,7 +114,7 @@ test('what waits behind slow tasks of its own tenant is refused once nothing is 
   t.is(ends.at(-1), 'rate_limit_exceeded');
 });
 
-test('a tenant may have so many waiting, and a node so many of all', async (t) => {
+test('waiting tasks are bounded per tenant and per node', async (t) => {
   const sandbox = startSandbox(t);
   const tenants = Array.from({ length: 12 }, (_, index) => `tenant ${index}`);
   const ends = tenants.flatMap((tenant) =>
@@ -127,7 +127,7 @@ test('a tenant may have so many waiting, and a node so many of all', async (t) =
   t.true((counts.get('done') ?? 0) >= 2_048);
 });
 
-test('a child process knows nothing of the environment of the node', async (t) => {
+test("a child process has no access to the node's environment", async (t) => {
   const sandbox = startSandbox(t);
   const told = JSON.parse(await act(sandbox, 'a', { act: 'tell', ms: 0 })) as {
     environment: Record<string, string>;
@@ -138,7 +138,7 @@ test('a child process knows nothing of the environment of the node', async (t) =
   );
 });
 
-test('closing ends every child process, and whoever waited is told', async (t) => {
+test('closing ends every child process, and waiting callers get an error', async (t) => {
   const sandbox = startSandbox(t);
   const busy = ['a', 'b', 'a'].map((tenant) => failureOf(act(sandbox, tenant, { act: 'spin', ms: 60_000 })));
   await eventually(() => sandbox.pids.length === 2);

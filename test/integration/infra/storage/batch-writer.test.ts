@@ -90,7 +90,7 @@ function counting(
   };
 }
 
-test('a written row is committed when its promise resolves, and reads back as it was', async (t) => {
+test('a written row is committed when its promise resolves, and reads back unchanged', async (t) => {
   const tenant = randomUUID();
   const writer = openWriters(t).writer(notes);
   const bodies: unknown[] = [{ a: [1, { b: null }] }, ['x', 'y'], 'text', 7, null];
@@ -102,7 +102,7 @@ test('a written row is committed when its promise resolves, and reads back as it
   }
 });
 
-test('a lone row goes at once, and rows that come during a commit go together in the next', async (t) => {
+test('a single row is sent at once, and rows during a commit go together in the next', async (t) => {
   const tenant = randomUUID();
   const sizes: number[] = [];
   const writer = openWriters(t).writer(counting(notes, sizes), { rowsMax: 100 });
@@ -114,14 +114,14 @@ test('a lone row goes at once, and rows that come during a commit go together in
   t.is((await stored(tenant)).ids.length, 1_001);
 });
 
-test('rows of many tenants share a batch, and each tenant is counted by itself', async (t) => {
+test('rows of many tenants share a batch, and each tenant is counted separately', async (t) => {
   const tenants = [randomUUID(), randomUUID(), randomUUID()];
   const writer = openWriters(t).writer(notes);
   await Promise.all(tenants.flatMap((tenant) => [1, 2].map(() => writer.write(note(tenant)))));
   for (const tenant of tenants) t.is((await stored(tenant)).counted, 2);
 });
 
-test('a row that PostgreSQL refuses fails alone, its neighbours in the batch succeed', async (t) => {
+test('a row that PostgreSQL refuses fails alone, and the others in the batch succeed', async (t) => {
   const tenant = randomUUID();
   const writer = openWriters(t).writer(notes);
   const rows = Array.from({ length: 60 }, (_, index) => note(tenant, { score: index === 17 ? -1 : index }));
@@ -152,7 +152,7 @@ test('a row whose value cannot be sent at all fails alone', async (t) => {
   );
 });
 
-test('a row that is written twice is there once, counted once, and the second is told so', async (t) => {
+test('a row written twice is stored and counted once, and the second writer is informed', async (t) => {
   const tenant = randomUUID();
   const writer = openWriters(t).writer(notes);
   const row = note(tenant);
@@ -161,7 +161,7 @@ test('a row that is written twice is there once, counted once, and the second is
   t.deepEqual(await stored(tenant), { ids: [row.id], counted: 1 });
 });
 
-test('when the connection is lost after the commit and before its answer, the row is there once', async (t) => {
+test('if the connection is lost between commit and answer, the row is stored once', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   const tenant = randomUUID();
   const writer = openWriters(t, proxy.url).writer(notes);
@@ -176,7 +176,7 @@ test('when the connection is lost after the commit and before its answer, the ro
   t.is(counted, 3);
 });
 
-test('when the connection is lost before PostgreSQL heard of the row, it is written again', async (t) => {
+test('if the connection is lost before PostgreSQL received the row, it is written again', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   const tenant = randomUUID();
   const writer = openWriters(t, proxy.url).writer(notes);
@@ -188,7 +188,7 @@ test('when the connection is lost before PostgreSQL heard of the row, it is writ
   t.is((await stored(tenant)).counted, 2);
 });
 
-test('when PostgreSQL ends the connections of the writer, everything written before and after arrives', async (t) => {
+test("if PostgreSQL ends the writer's connections, everything written before and after arrives", async (t) => {
   const tenant = randomUUID();
   const url = new URL(database.url);
   url.searchParams.set('application_name', 'writer_under_fire'); // and not those of the other tests
@@ -205,7 +205,7 @@ test('when PostgreSQL ends the connections of the writer, everything written bef
   t.is(counted, 800);
 });
 
-test('a row whose commit nobody answers ends at its deadline as unknown, and the writer goes on', async (t) => {
+test('a row without an answer to its commit ends at its deadline as unknown, and the writer continues', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   const tenant = randomUUID();
   const writers = openWriters(t, proxy.url, 1_000);
@@ -227,7 +227,7 @@ test('a row whose commit nobody answers ends at its deadline as unknown, and the
   );
 });
 
-test('a row that could not even be sent by its deadline fails as unavailable, and may be tried again', async (t) => {
+test('a row not sent by its deadline fails as unavailable and may be retried', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   const writer = openWriters(t, proxy.url).writer(notes, { deadlineMs: 300 });
   t.teardown(() => proxy.close());
@@ -247,7 +247,7 @@ test('a full writer refuses the next row at once', async (t) => {
   t.is(writer.depth, 0);
 });
 
-test('large rows make small batches, and a writer that holds too many bytes refuses the next row', async (t) => {
+test('large rows make small batches, and a writer with too many bytes refuses the next row', async (t) => {
   const tenant = randomUUID();
   const sizes: number[] = [];
   const large = { ...counting(notes, sizes), bytesOf: (): number => 400_000 };
@@ -260,7 +260,7 @@ test('large rows make small batches, and a writer that holds too many bytes refu
   t.is(await openWriters(t).writer(large, { depthBytesMax: 1 }).write(note(tenant)), 'inserted');
 });
 
-test('a row that waits for a lock holds up neither its batch nor the rows behind it', async (t) => {
+test('a row that waits for a lock delays neither its batch nor later rows', async (t) => {
   const tenant = randomUUID();
   const contested = note(tenant);
   const other = await owner.connect();
@@ -282,7 +282,7 @@ test('a row that waits for a lock holds up neither its batch nor the rows behind
   }
 });
 
-test('the writer cannot write a table that gave it no leave', async (t) => {
+test('the writer cannot write a table without a grant', async (t) => {
   const writer = openWriters(t).writer(
     insertTarget<{ tenant_id: string; id: string }>({
       table: 'secrets_of_others',

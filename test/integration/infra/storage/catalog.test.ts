@@ -42,7 +42,7 @@ test('every tenant table has forced row-level security and tenant_id first in it
   t.deepEqual(await offenders(database.url), { unsecured: [], misordered: [] });
 });
 
-test('the rule for tenant tables finds those that break it', async (t: ExecutionContext) => {
+test('the check of tenant tables finds violations', async (t: ExecutionContext) => {
   const { url } = await createDatabase(t);
   await query(url, 'create table one (tenant_id uuid, id uuid, primary key (id, tenant_id))');
   await query(url, 'alter table one enable row level security'); // and not forced
@@ -60,7 +60,7 @@ test('the application role reaches no table without row-level security', async (
   t.deepEqual(open, []);
 });
 
-test('none of the roles that connections enter owns a table, goes round row security or inherits a role', async (t) => {
+test('no connection role owns a table, bypasses row security or inherits a role', async (t) => {
   const roles = await query(
     database.url,
     `select rolname, rolsuper, rolbypassrls, rolcreaterole, rolcanlogin,
@@ -102,7 +102,7 @@ test('a view applies the row-level security of its reader, not of its owner', as
   );
 });
 
-test('nobody writes through a view', async (t) => {
+test('no role writes through a view', async (t) => {
   const writable = await query(
     database.url,
     `select c.oid::regclass::text as name, role

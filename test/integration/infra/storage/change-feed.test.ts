@@ -49,7 +49,7 @@ function record(store: Store, subject: string, topic = 'key'): Promise<number> {
   return store.directory((tx) => recordChange(tx, { topic, tenantId: null, subject }));
 }
 
-test('a change is heard on every node, by those who asked for its topic alone', async (t) => {
+test('a change reaches every node, and only subscribers of its topic', async (t) => {
   const { database, store } = await platform(t);
   const tenantId = randomUUID();
   const nodes = [await node(t, database.url), await node(t, database.url)];
@@ -64,7 +64,7 @@ test('a change is heard on every node, by those who asked for its topic alone', 
   }
 });
 
-test('changes of many concurrent transactions are heard in the order of their numbers, none missing', async (t) => {
+test('changes of many concurrent transactions arrive in the order of their numbers, none missing', async (t) => {
   const { database, store } = await platform(t);
   const { feed, heard } = await node(t, database.url);
   const writes = Array.from({ length: 200 }, async (_, index) => {
@@ -89,7 +89,7 @@ test('changes of many concurrent transactions are heard in the order of their nu
   );
 });
 
-test('a change of a transaction that is undone is never heard', async (t) => {
+test('a change of a rolled back transaction is never sent', async (t) => {
   const { database, store } = await platform(t);
   const { feed, heard } = await node(t, database.url);
   await t.throwsAsync(
@@ -105,7 +105,7 @@ test('a change of a transaction that is undone is never heard', async (t) => {
   );
 });
 
-test('a node that cannot read is no longer fresh after two seconds, and catches up when it can', async (t) => {
+test('a node that cannot read is stale after two seconds, and catches up when it can', async (t) => {
   const { database, store } = await platform(t);
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
@@ -126,7 +126,7 @@ test('a node that cannot read is no longer fresh after two seconds, and catches 
   );
 });
 
-test('a connection that falls silent makes the node stale, though nothing was cut', async (t) => {
+test('a silent connection makes the node stale although it is not closed', async (t) => {
   const { database, store } = await platform(t);
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
@@ -139,7 +139,7 @@ test('a connection that falls silent makes the node stale, though nothing was cu
   t.true(await feed.reached(number, 20_000));
 });
 
-test('a node that was away for longer than changes are kept is told to drop everything', async (t) => {
+test('a node that was away longer than changes are kept must drop its caches', async (t) => {
   const { database, store } = await platform(t);
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
@@ -156,7 +156,7 @@ test('a node that was away for longer than changes are kept is told to drop ever
   t.like(heard, { changes: [{ subject: 'next' }], dropped: 1 });
 });
 
-test('a database that forgot the last changes and gave their numbers anew makes nodes drop everything', async (t) => {
+test('a database that lost the last changes and reissued their numbers makes nodes drop their caches', async (t) => {
   const { database, store } = await platform(t);
   const { feed, heard } = await node(t, database.url);
   t.true(await feed.reached(await record(store, 'forgotten'), 10_000));
@@ -171,7 +171,7 @@ test('a database that forgot the last changes and gave their numbers anew makes 
   t.is(feed.position, 0);
 });
 
-test('a subscriber that throws does not keep the change from the others', async (t) => {
+test('a throwing subscriber does not keep the change from the others', async (t) => {
   const { database, store } = await platform(t);
   const { feed, heard, problems } = await node(t, database.url);
   const unsubscribe = feed.subscribe('key', {
@@ -191,7 +191,7 @@ test('a subscriber that throws does not keep the change from the others', async 
   t.is(problems.length, 1);
 });
 
-test('waiting for a change that does not come ends with the time allowed', async (t) => {
+test('waiting for a missing change ends after the allowed time', async (t) => {
   const { database } = await platform(t);
   const { feed } = await node(t, database.url);
   t.false(await feed.reached(1, 50));

@@ -19,7 +19,7 @@ async function folder(t: ExecutionContext): Promise<string> {
   return made;
 }
 
-test('data that is not there yet lends nobody, and a path that cannot be looked at is told of', async (t) => {
+test('missing data needs no other account, and an unreadable path is reported', async (t) => {
   const directory = await folder(t);
   await chmod(directory, 0o755);
   const file = join(directory, 'a-file');
@@ -29,7 +29,7 @@ test('data that is not there yet lends nobody, and a path that cannot be looked 
   else t.is(await findAccount(file), undefined);
 });
 
-test('a folder that others may not pass keeps the account out, and so does a file that it may not read', async (t) => {
+test('a closed folder or an unreadable file keeps the account out', async (t) => {
   const directory = await folder(t);
   const file = join(directory, 'a-file');
   await writeFile(file, '', { mode: 0o600 });
@@ -50,7 +50,7 @@ async function rightsOf(pid: number): Promise<Record<string, string>> {
   return Object.fromEntries(lines.map(([name = '', value = '']) => [name, value.trim()]));
 }
 
-test('started by root, PostgreSQL and its keeper are another account with nothing of root’s, and only its own folder changes hands', async (t) => {
+test("started by root, PostgreSQL and its keeper run as another account without root's rights, and only its own folder changes owner", async (t) => {
   if (!isRoot || process.platform !== 'linux') {
     t.pass('only root has this to show');
     return;
@@ -90,7 +90,7 @@ test('started by root, PostgreSQL and its keeper are another account with nothin
   t.is((await stat(join(directory, 'data'))).uid, uid);
 });
 
-test('a folder that holds other things, or belongs to others, is not given away, also not through a link', async (t) => {
+test('a folder with other content or another owner keeps its owner, also through a link', async (t) => {
   if (!isRoot) {
     t.pass('only root has this to show');
     return;
@@ -112,7 +112,7 @@ test('a folder that holds other things, or belongs to others, is not given away,
   }
 });
 
-test('programs that the account cannot reach are copied once to where it can, and never from a folder that others may write', async (t) => {
+test("programs out of the account's reach are copied once to a reachable folder that others cannot write", async (t) => {
   if (!isRoot) {
     t.pass('only root has this to show');
     return;

@@ -81,7 +81,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('it starts under a directory that only root may pass, speaks PostgreSQL 18 and gives no rights beyond its database', async (t) => {
+test('it starts under a directory that only root may enter, runs PostgreSQL 18 and grants only its database', async (t) => {
   const postgres = await startEmbeddedPostgres({ directory: await dataDirectory(t), flush: false });
   try {
     const [row] = await query(
@@ -102,7 +102,7 @@ test('it starts under a directory that only root may pass, speaks PostgreSQL 18 
 });
 
 // Serial: it is timed, and the others make data directories.
-test.serial('a second start finds the data of the first, and takes less than three seconds', async (t) => {
+test.serial('a second start finds the data of the first in less than three seconds', async (t) => {
   const directory = await dataDirectory(t);
   const first = await startEmbeddedPostgres({ directory });
   await query(first.connectionString, 'create table kept as select 42 as answer');
@@ -115,7 +115,7 @@ test.serial('a second start finds the data of the first, and takes less than thr
   await t.throwsAsync(stat(join(directory, 'data', 'postmaster.pid')), { code: 'ENOENT' });
 });
 
-test('a node that is killed takes PostgreSQL with it, and the next one finds its data at once', async (t) => {
+test('a killed node takes PostgreSQL with it, and the next one finds its data at once', async (t) => {
   const directory = await dataDirectory(t);
   const node = await startNode(t, directory);
   await query(node.url, 'create table kept as select 42 as answer');
@@ -144,7 +144,7 @@ test('an interrupt of the whole process group leaves PostgreSQL to the node unti
   t.false(isAlive(pid));
 });
 
-test('when node and keeper are killed, the next start ends the orphan and goes on', async (t) => {
+test('if node and keeper are killed, the next start ends the orphan and continues', async (t) => {
   const directory = await dataDirectory(t);
   const node = await startNode(t, directory);
   await query(node.url, 'create table kept as select 42 as answer');
@@ -160,7 +160,7 @@ test('when node and keeper are killed, the next start ends the orphan and goes o
   t.deepEqual(await query(next.url, 'select answer from kept'), [{ answer: 42 }]);
 });
 
-test('a second node on the same directory is told that it is in use, and the first goes on', async (t) => {
+test('a second node on the same directory gets an error that it is in use, and the first continues', async (t) => {
   const directory = await dataDirectory(t);
   const [one, other] = await Promise.all([startNode(t, directory), startNode(t, directory)]);
   const [winner, loser] = one.error === undefined ? [one, other] : [other, one];
@@ -168,7 +168,7 @@ test('a second node on the same directory is told that it is in use, and the fir
   t.deepEqual(await query(winner.url, 'select 1 as one'), [{ one: 1 }]);
 });
 
-test('a postmaster.pid whose number belongs to another process now does not stop the start', async (t) => {
+test('a postmaster.pid with a number of another process does not prevent the start', async (t) => {
   const directory = await dataDirectory(t);
   await (await startEmbeddedPostgres({ directory, flush: false })).stop();
   const pidFile = join(directory, 'data', 'postmaster.pid');
@@ -178,7 +178,7 @@ test('a postmaster.pid whose number belongs to another process now does not stop
   await postgres.stop();
 });
 
-test('a directory that is left half-made by a killed start is made anew', async (t) => {
+test('a directory left half-made by a killed start is recreated', async (t) => {
   const directory = await dataDirectory(t);
   await mkdir(join(directory, 'data.abc.unfinished', 'base'), { recursive: true });
   const postgres = await startEmbeddedPostgres({ directory, flush: false });
@@ -186,7 +186,7 @@ test('a directory that is left half-made by a killed start is made anew', async 
   await postgres.stop();
 });
 
-test('data of another version of PostgreSQL is refused with the way out', async (t) => {
+test('data of another version of PostgreSQL is refused with instructions', async (t) => {
   const directory = await dataDirectory(t);
   await (await startEmbeddedPostgres({ directory, flush: false })).stop();
   await writeFile(join(directory, 'data', 'PG_VERSION'), '17\n');
@@ -196,7 +196,7 @@ test('data of another version of PostgreSQL is refused with the way out', async 
   t.is(error?.failure, 'wrong-version');
 });
 
-test('on a new server, databases that are migrated at once agree on the roles', async (t) => {
+test('databases migrated at once on a new server agree on the roles', async (t) => {
   const postgres = await startEmbeddedPostgres({ directory: await dataDirectory(t), flush: false });
   try {
     const urls = [1, 2, 3, 4].map((number) => {

@@ -14,7 +14,7 @@ import { countSentRows } from '../../../support/database/sent-rows.js';
 
 const database = databaseOfFile(test);
 
-test('those who stand in a line are taken in turn, each in its own order', (t) => {
+test('waiting groups are served in turn, each in its own order', (t) => {
   const line = new FairQueue<string>();
   for (let index = 1; index <= 3_000; index += 1) line.push('hot', `hot ${index}`);
   for (const thing of ['ada 1', 'ada 2']) line.push('ada', thing);
@@ -37,7 +37,7 @@ interface Row {
   readonly id: string;
 }
 
-test('a tenant that brings fifty times its share delays no row of another by more than the batches on their way', async (t) => {
+test("a tenant with fifty times its share delays another's row by at most the batches in flight", async (t) => {
   const owner = new pg.Client({ connectionString: database.url });
   await owner.connect();
   t.teardown(() => owner.end());

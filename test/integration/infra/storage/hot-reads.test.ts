@@ -50,7 +50,7 @@ const failing = {
   row: z.object({ never: z.number() }),
 };
 
-test('interleaved reads of many tenants on one connection each see their own tenant alone', async (t) => {
+test('interleaved reads of many tenants on one connection each see only their tenant', async (t) => {
   const hot = open(t, { connectionsMax: 1 });
   const order = Array.from({ length: 500 }, (_, index) => tenants[(index * 7 + (index >> 3)) % 10] ?? '');
   const answers = await Promise.all(order.map((tenant) => hot.inTenant(tenantScope(tenant), allFacts, [])));
@@ -59,7 +59,7 @@ test('interleaved reads of many tenants on one connection each see their own ten
   }
 });
 
-test('a read that fails among others on its connection fails alone', async (t) => {
+test('a failing read fails alone on its connection', async (t) => {
   const hot = open(t, { connectionsMax: 1 });
   const results = await Promise.allSettled(
     tenants.flatMap((tenant) => [
@@ -73,7 +73,7 @@ test('a read that fails among others on its connection fails alone', async (t) =
   }
 });
 
-test('the directory is read without a tenant, and does not reach the tables of tenants', async (t) => {
+test("the directory is read without a tenant and does not reach tenants' tables", async (t) => {
   const hot = open(t);
   const role = { name: 'role', text: 'select current_user as role', row: z.object({ role: z.string() }) };
   t.deepEqual(await hot.directory(role, []), [{ role: 'troupe_directory' }]);
@@ -81,7 +81,7 @@ test('the directory is read without a tenant, and does not reach the tables of t
   t.like(error, { failure: 'forbidden' });
 });
 
-test('a row of another shape than declared is refused, without its values in the message', async (t) => {
+test('a row of an undeclared shape is refused without its values in the message', async (t) => {
   const hot = open(t);
   const wrong = {
     name: 'wrong',
@@ -94,7 +94,7 @@ test('a row of another shape than declared is refused, without its values in the
   t.false(error.message.includes(tenant));
 });
 
-test('reads go on after their connections were ended, as if nothing had been', async (t) => {
+test('reads continue after their connections were ended', async (t) => {
   const url = new URL(database.url);
   url.searchParams.set('application_name', 'reader_under_fire');
   const hot = open(t, { databaseUrl: url.href, connectionsMax: 2 });
@@ -119,7 +119,7 @@ test('reads go on after their connections were ended, as if nothing had been', a
   t.is((await hot.inTenant(tenantScope(tenant), allFacts, [])).length, 1);
 });
 
-test('after the database ended all connections, the first read of each goes through', async (t) => {
+test('after the database ended all connections, the first read of each succeeds', async (t) => {
   const url = new URL(database.url);
   url.searchParams.set('application_name', 'reader_after_restart');
   const hot = open(t, { databaseUrl: url.href, connectionsMax: 4 });
@@ -138,7 +138,7 @@ test('after the database ended all connections, the first read of each goes thro
   t.is((await everywhere()).length, 20);
 });
 
-test('a plan that a migration made stale is made anew', async (t) => {
+test('a plan invalidated by a migration is made again', async (t) => {
   const hot = open(t, { connectionsMax: 1 });
   await owner.query('create table shapes (one int); grant select on shapes to troupe_directory');
   await owner.query('insert into shapes values (1)');
@@ -148,7 +148,7 @@ test('a plan that a migration made stale is made anew', async (t) => {
   t.deepEqual(await hot.directory(shapes, []), [{ one: 1, two: 2 }]);
 });
 
-test('a connection that falls silent ends the read as unavailable', async (t) => {
+test('a silent connection ends the read as unavailable', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const hot = open(t, { databaseUrl: proxy.url, statementTimeoutMs: 1_000, connectionsMax: 1 });
@@ -160,7 +160,7 @@ test('a connection that falls silent ends the read as unavailable', async (t) =>
   t.like(error, { failure: 'unavailable', retryable: true });
 });
 
-test('more reads than may wait are refused at once', async (t) => {
+test('reads beyond the waiting bound are refused at once', async (t) => {
   const hot = open(t, { connectionsMax: 1, inFlightMax: 5 });
   const [tenant = ''] = tenants;
   const results = await Promise.allSettled(
@@ -169,7 +169,7 @@ test('more reads than may wait are refused at once', async (t) => {
   t.is(results.filter(({ status }) => status === 'fulfilled').length, 5);
 });
 
-test('a plan that was made of an empty table is not kept while the table fills', async (t) => {
+test('a plan made for an empty table is not kept while the table fills', async (t) => {
   // So wide that PostgreSQL expects few of them: then each index looks as good as the key.
   const columns = Array.from({ length: 40 }, (_, index) => `column_${index} text`).join(', ');
   await owner.query(`

@@ -65,13 +65,13 @@ test('four processes that migrate one new database at once apply each file once,
   t.deepEqual(applied, files.toSorted());
 });
 
-test('databases of one server that are migrated at once do not disturb each other over the roles', async (t) => {
+test('databases of one server that are migrated at once do not conflict over the roles', async (t) => {
   const databases = await Promise.all([1, 2, 3, 4].map(() => createEmptyDatabase(t)));
   const results = await Promise.all(databases.map(({ url }) => migrate({ databaseUrl: url })));
   for (const { applied } of results) t.true(applied.length > 0);
 });
 
-test('files are applied in the order of their numbers, and only those that are new', async (t) => {
+test('new files are applied in numerical order', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, {
     '0010_second.sql': "insert into steps values ('second');",
@@ -91,7 +91,7 @@ test('files are applied in the order of their numbers, and only those that are n
   ]);
 });
 
-test('a file that fails leaves nothing behind, and those before it stay', async (t) => {
+test('a failing file leaves nothing behind, and earlier ones stay applied', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, {
     '0001_good.sql': 'create table good (id int);',
@@ -107,7 +107,7 @@ test('a file that fails leaves nothing behind, and those before it stay', async 
   t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['0002_bad.sql']);
 });
 
-test('a file that was changed after it had been applied is refused by name', async (t) => {
+test('a file changed after it was applied is refused by name', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, { '0001_one.sql': 'create table one (id int);' });
   await migrate({ databaseUrl: url, directory });
@@ -117,7 +117,7 @@ test('a file that was changed after it had been applied is refused by name', asy
   t.regex(error.message, /0001_one\.sql/);
 });
 
-test('other line ends are no change', async (t) => {
+test('different line ends are not a change', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, { '0001_one.sql': 'create table one\n(id int);\n' });
   await migrate({ databaseUrl: url, directory });
@@ -125,7 +125,7 @@ test('other line ends are no change', async (t) => {
   t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, []);
 });
 
-test('a database newer than the code is refused, unless an upgrade is rolling', async (t) => {
+test('a database newer than the code is refused, except during a rolling upgrade', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, { '0001_one.sql': 'select 1;', '0002_two.sql': 'select 2;' });
   await migrate({ databaseUrl: url, directory });
@@ -139,7 +139,7 @@ test('a database newer than the code is refused, unless an upgrade is rolling', 
 const answer = (value: number, comment = ''): string =>
   `${comment}create or replace function answer() returns int language sql as 'select ${value}';`;
 
-test('functions are applied after the numbered files, and again only when their text changed', async (t) => {
+test('functions are applied after the numbered files, and again only when their text changes', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, {
     '0010_tables.sql': 'create table things (id int);',
@@ -168,7 +168,7 @@ test('an older node does not restore the former text of a function', async (t) =
   t.deepEqual(await rowsOf(url, 'select answer()'), [{ answer: 42 }]);
 });
 
-test('a node that is older than the tables applies no functions', async (t) => {
+test('a node older than the tables applies no functions', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const newer = await folder(t, {
     '0010_one.sql': 'select 1;',
@@ -193,7 +193,7 @@ test('two nodes that apply a changed function at once apply it once', async (t) 
   );
 });
 
-test('a function that fails keeps its former text, and is applied once it is corrected', async (t) => {
+test('a failing function keeps its former text, and is applied once corrected', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const directory = await folder(t, { 'functions/answer.sql': answer(41) });
   await migrate({ databaseUrl: url, directory });
@@ -217,7 +217,7 @@ test('the functions of this version can be applied to a database that has them',
   );
 });
 
-test('a database that an unreleased version set up is refused by name, and nothing in it changes', async (t) => {
+test('a database of an unreleased version is refused by name and not changed', async (t) => {
   const { url, name } = await createEmptyDatabase(t);
   // The last file has a higher number than any of this version, and another the name of one of them.
   const before = await folder(t, {
@@ -235,7 +235,7 @@ test('a database that an unreleased version set up is refused by name, and nothi
   t.deepEqual(await rowsOf(url, 'select count(*)::int as files from schema_migrations'), [{ files: 3 }]);
 });
 
-test('files of one number, and names that are none, are refused', async (t) => {
+test('files with equal numbers or invalid names are refused', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const twice = await folder(t, { '0001_one.sql': 'select 1;', '0001_two.sql': 'select 2;' });
   t.is((await refusal(t, migrate({ databaseUrl: url, directory: twice }))).failure, 'bad-file');
@@ -243,7 +243,7 @@ test('files of one number, and names that are none, are refused', async (t) => {
   t.is((await refusal(t, migrate({ databaseUrl: url, directory: nameless }))).failure, 'bad-file');
 });
 
-test('a user who may not create what migrations need is told what to grant', async (t) => {
+test('a user without the rights for migrations is told which grants are missing', async (t) => {
   const { url, name } = await createEmptyDatabase(t);
   const user = `${name}_guest`;
   await rowsOf(url, `create role ${user} login password 'guest'`);
@@ -258,7 +258,7 @@ test('a user who may not create what migrations need is told what to grant', asy
   t.regex(error.message, new RegExp(`alter role "${user}" createrole`));
 });
 
-test('a database that cannot be reached is unavailable, and may be tried again', async (t) => {
+test('an unreachable database is unavailable and may be retried', async (t) => {
   const { url } = await createEmptyDatabase(t);
   const nowhere = new URL(url);
   nowhere.port = '1';

@@ -54,7 +54,7 @@ async function amounts(tenantId: string): Promise<number[]> {
   return rows.map(({ amount }) => amount);
 }
 
-test('a unique violation names its constraint and keeps the values to itself', async (t) => {
+test('a unique violation names its constraint and hides the values', async (t) => {
   const store = await open(t);
   const email = `${randomUUID()}@example.com`;
   await addUser(store, email);
@@ -77,7 +77,7 @@ test('a value that its column cannot hold is refused without being quoted', asyn
   t.false(inspect(error, { depth: null }).includes('a-secret-value'));
 });
 
-test('a row of another shape than declared is refused', async (t) => {
+test('a row of an undeclared shape is refused', async (t) => {
   const store = await open(t);
   const error = await failure(
     t,
@@ -86,7 +86,7 @@ test('a row of another shape than declared is refused', async (t) => {
   t.is(error.failure, 'unexpected-row');
 });
 
-test('counters, dates and times come as numbers, texts and dates', async (t) => {
+test('counters, dates and times are returned as numbers, texts and dates', async (t) => {
   const store = await open(t);
   const row = z.object({ big: z.number(), day: z.string(), at: z.date(), exact: z.string() });
   const found = await store.directory((tx) =>
@@ -100,7 +100,7 @@ test('counters, dates and times come as numbers, texts and dates', async (t) => 
   t.deepEqual(found, { big: 9_007_199_254_740_991, day: '2026-02-03', at, exact: '0.1' });
 });
 
-test('what a handler wrote before it threw is undone, and its own error comes out as it was', async (t) => {
+test('the writes of a throwing handler are rolled back, and its error is passed on unchanged', async (t) => {
   const store = await open(t);
   const tenant = randomUUID();
   const mine = Object.assign(new Error('not the store'), { code: 'ECONNREFUSED' });
@@ -114,7 +114,7 @@ test('what a handler wrote before it threw is undone, and its own error comes ou
   t.deepEqual(await amounts(tenant), []);
 });
 
-test('a savepoint undoes its part alone', async (t) => {
+test('a savepoint rolls back only its part', async (t) => {
   const store = await open(t);
   const tenant = randomUUID();
   const id = randomUUID();
@@ -132,7 +132,7 @@ test('a savepoint undoes its part alone', async (t) => {
   t.deepEqual(await amounts(tenant), [1, 4]);
 });
 
-test('a handler that swallows the failure of a query is not told that it committed', async (t) => {
+test("a handler that swallows a query's failure is not reported as committed", async (t) => {
   const store = await open(t);
   const tenant = randomUUID();
   const error = await failure(
@@ -147,7 +147,7 @@ test('a handler that swallows the failure of a query is not told that it committ
   t.deepEqual(await amounts(tenant), []);
 });
 
-test('transactions that lock each other out are repeated until both are done', async (t) => {
+test('deadlocked transactions are repeated until both are done', async (t) => {
   const store = await open(t);
   const tenant = randomUUID();
   const [one, other] = [randomUUID(), randomUUID()];
@@ -203,7 +203,7 @@ test("one connection that serves many tenants in turn keeps none of them, nor th
   }
 });
 
-test('a transaction switches no async hooks on, since they slow down every promise of a process', async (t) => {
+test('a transaction switches on no async hooks, because they slow down every promise of a process', async (t) => {
   const store = await open(t);
   await store.inTenant(tenantScope(randomUUID()), (tx) => tx.any(sql.unsafe`select 1`));
   await new Promise((resolve) => setImmediate(resolve));
@@ -223,7 +223,7 @@ test('a connection is used again after its transaction was refused', async (t) =
   t.deepEqual(await store.directory((tx) => tx.one(pid)), before);
 });
 
-test('a connection whose rollback was refused is closed: nobody else finds its transaction open', async (t) => {
+test('a connection whose rollback was refused is closed, so that nobody finds its transaction open', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const store = await open(t, { databaseUrl: proxy.url, directoryConnectionsMax: 1 });
@@ -243,7 +243,7 @@ test('a connection whose rollback was refused is closed: nobody else finds its t
   await addUser(store, email);
 });
 
-test('a statement that runs too long is ended, and may be tried again', async (t) => {
+test('a statement that runs too long is ended and may be retried', async (t) => {
   const store = await open(t, { statementTimeoutMs: 100 });
   const error = await failure(
     t,
@@ -252,7 +252,7 @@ test('a statement that runs too long is ended, and may be tried again', async (t
   t.like(error, { failure: 'timeout', retryable: true });
 });
 
-test('more transactions than may wait are refused at once', async (t) => {
+test('transactions beyond the waiting bound are refused at once', async (t) => {
   const store = await open(t, { directoryConnectionsMax: 1, waitingMax: 2 });
   const slow = Array.from({ length: 3 }, () =>
     store.directory((tx) => tx.any(sql.unsafe`select pg_sleep(0.2)`)),
@@ -265,7 +265,7 @@ test('more transactions than may wait are refused at once', async (t) => {
   await Promise.all(slow);
 });
 
-test('tenants wait for a connection in turn, and one of them is half of those who wait at the most', async (t) => {
+test('tenants wait for a connection in turn, and one has at most half of the waiting places', async (t) => {
   const store = await open(t, { connectionsMax: 1, waitingMax: 8 });
   const [hot, calm] = [tenantScope(randomUUID()), tenantScope(randomUUID())];
   const order: string[] = [];
@@ -285,7 +285,7 @@ test('tenants wait for a connection in turn, and one of them is half of those wh
   t.deepEqual(order, ['hot 1', 'calm', 'hot 2', 'hot 3', 'hot 4']);
 });
 
-test('a database that cannot be reached fails as unavailable, and the store works when it is back', async (t) => {
+test('an unreachable database fails as unavailable, and the store works when it is back', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const store = await open(t, { databaseUrl: proxy.url });
@@ -303,7 +303,7 @@ test('a database that cannot be reached fails as unavailable, and the store work
   );
 });
 
-test('a commit whose answer is lost has an unknown outcome, not a failure that may be repeated blindly', async (t) => {
+test('a commit with a lost answer has an unknown outcome, not a failure that may be repeated blindly', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const store = await open(t, { databaseUrl: proxy.url, connectionsMax: 1 });
@@ -320,7 +320,7 @@ test('a commit whose answer is lost has an unknown outcome, not a failure that m
   await eventually(async () => (await amounts(tenant)).length === 1, { what: 'it was written' });
 });
 
-test('the store comes back after it lost all its connections under running statements, again and again', async (t) => {
+test('the store recovers repeatedly after losing all connections during statements', async (t) => {
   const url = new URL(database.url);
   url.searchParams.set('application_name', 'store_under_fire');
   const store = await open(t, { databaseUrl: url.href, directoryConnectionsMax: 3 });

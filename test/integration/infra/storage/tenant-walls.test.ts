@@ -43,14 +43,14 @@ async function asApplication<Result>(
   }
 }
 
-test('a tenant transaction sees the rows of its own tenant alone, though the query names none', async (t) => {
+test('a tenant transaction sees only its own rows, although the query names no tenant', async (t) => {
   const rows = await store.inTenant(tenantScope(mine), (tx) =>
     tx.any(sql.type(z.object({ tenant_id: z.string() }))`select tenant_id from memberships`),
   );
   t.deepEqual(rows, [{ tenant_id: mine }]);
 });
 
-test('a tenant transaction sees nothing of another tenant, though the query asks for it', async (t) => {
+test("a tenant transaction sees no other tenant's rows, although the query asks for them", async (t) => {
   await store.inTenant(tenantScope(mine), async (tx) => {
     t.false(await tx.exists(sql.unsafe`select from tenants where id = ${theirs}`));
     t.false(await tx.exists(sql.unsafe`select from memberships where tenant_id = ${theirs}`));
@@ -80,7 +80,7 @@ test('the application role without a tenant sees no row of any tenant table', as
   });
 });
 
-test('the application role with another tenant sees that tenant alone', async (t) => {
+test('the application role with a tenant sees only that tenant', async (t) => {
   await asApplication(theirs, async (client) => {
     t.deepEqual((await client.query('select id from tenants')).rows, [{ id: theirs }]);
   });

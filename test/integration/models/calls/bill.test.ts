@@ -17,7 +17,7 @@ import { ownerView } from '../../../support/database/owner-view.js';
 const database = databaseOfFile(test);
 const count = Number(process.env['TROUPE_PROOF_CALLS'] ?? 2_000);
 
-test(`${count} calls of mixed outcomes are booked to the token of the vendors' bill, and told of once each`, async (t) => {
+test(`${count} calls of mixed outcomes equal the vendors' bill to the token and are reported once each`, async (t) => {
   t.timeout(1_800_000);
   const vendors = await startMixedVendors();
   t.teardown(() => stopMixedVendors(vendors));

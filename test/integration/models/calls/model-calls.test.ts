@@ -93,7 +93,7 @@ async function refusal(t: ExecutionContext, work: Promise<unknown>): Promise<Pla
   return error;
 }
 
-test.serial('a round with tools gives the message that the next round takes back', async (t) => {
+test.serial('a round with tools returns the message that the next round takes back', async (t) => {
   const scope = await insertTenant(rig.store);
   servers.openai.script({
     pieces: ['I look'],
@@ -123,7 +123,7 @@ test.serial('a round with tools gives the message that the next round takes back
 });
 
 test.serial(
-  'the next model of the chain answers where the first one fails, and not where a clock ran out',
+  'the next model of the chain answers after a failure, but not after a time-out',
   async (t) => {
     const scope = await insertTenant(rig.store);
     servers.openai.script({ status: 500 }, { status: 500 });
@@ -149,7 +149,7 @@ test.serial(
 );
 
 test.serial(
-  "the turn's deadline ends a call before the call's own, and no call begins after it",
+  "the turn's deadline ends a call before the call's own, and no call starts after it",
   async (t) => {
     const scope = await insertTenant(rig.store);
     servers.openai.script({ pieces: ['a', 'b'], hangAfter: 1 });
@@ -164,7 +164,7 @@ test.serial(
 );
 
 test.serial(
-  'ids fixed beforehand are those of the rows, and a signal ends the call with its row closed',
+  'preset ids are those of the rows, and an aborted call closes its row',
   async (t) => {
     const scope = await insertTenant(rig.store);
     const executionId = randomUUID();
@@ -191,7 +191,7 @@ test.serial(
 );
 
 test.serial(
-  'a used-up month refuses work before it begins, and not the rounds of what was let in',
+  'a used-up month refuses new work, but not the rounds of admitted work',
   async (t) => {
     const scope = await insertTenant(rig.store);
     const limits = limitsOf('free', { monthly_tokens: 0 });
@@ -207,7 +207,7 @@ test.serial(
 );
 
 test.serial(
-  'books opened in the commit that a call waits for: nobody is asked where it failed, and what it left is taken back',
+  'a failed commit of a ledger opening prevents the vendor request, and its reservation is returned',
   async (t) => {
     const scope = await insertTenant(rig.store);
     const request = { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] } as const;
@@ -236,7 +236,7 @@ test.serial(
   },
 );
 
-test.serial('each call that was let in leaves one row of its own, whatever became of it', async (t) => {
+test.serial('each admitted call leaves one row, whatever its outcome', async (t) => {
   const scope = await insertTenant(rig.store);
   const agentId = randomUUID();
   const sessionId = randomUUID();
@@ -284,7 +284,7 @@ test.serial('each call that was let in leaves one row of its own, whatever becam
   );
 });
 
-test.serial('what a row shows of a call is short, and nothing in it looks like a credential', async (t) => {
+test.serial('a row shows a short part of a call without anything like a credential', async (t) => {
   const scope = await insertTenant(rig.store);
   const key = 'sk-proj-abcdefghijklmnop';
   servers.openai.script({

@@ -8,7 +8,7 @@ import { noVendors } from '../../../support/builders/turns.js';
 
 const database = databaseOfFile(test);
 
-test('models are known or not, and refused for the key or the tier that is wanting', async (t) => {
+test('unknown models are refused, and known ones without a key or outside the tier', async (t) => {
   const vendors = { ...noVendors, openai: { apiKey: 'sk-test-0001', baseUrl: 'http://127.0.0.1:8/v1' } };
   const rig = await startCalls({ databaseUrl: database.url, vendors });
   database.atEnd(() => rig.close());

@@ -7,7 +7,7 @@ import test from 'ava';
 import { systemTime } from '../../../../cluster/index.js';
 import { enterProcesses } from '../../../../src/models/usage/index.js';
 
-test('of the processes that used a data directory those that surely ended are known to be gone', async (t) => {
+test('earlier processes of a data directory that surely ended are recognised as gone', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'troupe-processes-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const first = await enterProcesses(folder, 'first-of-this-process', systemTime);

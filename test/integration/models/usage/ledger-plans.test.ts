@@ -13,7 +13,7 @@ import { closed, opened } from '../../../support/database/usage-rows.js';
 
 const database = databaseOfFile(test);
 
-test('a row is closed by its key, beside hundreds that stay open, also where the first plan was made for empty tables', async (t) => {
+test('a row is closed by its key among hundreds of open ones, also with a plan made for empty tables', async (t) => {
   const databaseUrl = database.url;
   const store = await openStore({ databaseUrl });
   const { tenantId } = await insertTenant(store);
@@ -52,7 +52,7 @@ test('a row is closed by its key, beside hundreds that stay open, also where the
   t.true(read < 10 * ending, `${read} rows were read to close ${ending}`);
 });
 
-test('openings go without the parts that closings need, and one closing among them takes all', (t) => {
+test('openings omit the parts that closings need, and a batch with a closing includes them', (t) => {
   const row = opened(randomUUID());
   const closing = { ...closed(row), ...nothingRecorded };
   const short = ledgerTarget.shorter?.([row, row]);
@@ -61,7 +61,7 @@ test('openings go without the parts that closings need, and one closing among th
   t.is(ledgerTarget.shorter?.([row, closing]), undefined);
 });
 
-test('openings are committed without a flush, and with one closing among them all are flushed', async (t) => {
+test('openings are committed without a flush, and a batch with a closing is flushed', async (t) => {
   const owner = await ownerView(database.url);
   t.teardown(() => owner.end());
   const store = await openStore({ databaseUrl: database.url });

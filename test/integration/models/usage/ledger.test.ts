@@ -83,7 +83,7 @@ async function rowsOf(tenantId: string) {
   return rows;
 }
 
-test('rows of many tenants are booked together, each in the month of its opening, however often they are repeated', async (t) => {
+test('rows of many tenants are recorded together, in the month of their opening, however often repeated', async (t) => {
   const ledger = await ledgerOn(t);
   const tenants = await Promise.all([newTenant(), newTenant()]);
   const rows = Array.from({ length: 200 }, (_, at) => opened(tenants[at % 2] ?? ''));
@@ -94,7 +94,7 @@ test('rows of many tenants are booked together, each in the month of its opening
   for (const tenantId of tenants) t.deepEqual(await months(tenantId), { '2026-11-01': 100 * 15 });
 });
 
-test("what a tenant's own key paid for is booked and not counted", async (t) => {
+test("usage of a tenant's own key is recorded and not counted", async (t) => {
   const ledger = await ledgerOn(t);
   const tenantId = await newTenant();
   const row = opened(tenantId, { payer: 'tenant' });
@@ -104,7 +104,7 @@ test("what a tenant's own key paid for is booked and not counted", async (t) => 
   t.is((await rowsOf(tenantId))[0]?.input, 10);
 });
 
-test('a row that nobody closed gets its estimate after its deadline, once, and says so', async (t) => {
+test('an unclosed row gets its estimate once after its deadline, and says so', async (t) => {
   const ledger = await ledgerOn(t);
   const tenantId = await newTenant();
   const left = opened(tenantId, { deadline_at: '2026-11-01T00:00:00Z' });
@@ -123,7 +123,7 @@ test('a row that nobody closed gets its estimate after its deadline, once, and s
   );
 });
 
-test('a store that is away refuses the opening with 503, and takes the closing when it is back', async (t) => {
+test('an unavailable store refuses the opening with 503, and accepts the closing when it is back', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const ledger = await ledgerOn(t, proxy.url, fastTime);
@@ -141,7 +141,7 @@ test('a store that is away refuses the opening with 503, and takes the closing w
   t.is((await rowsOf(tenantId)).length, 1);
 });
 
-test('an answer of the store that was lost changes nothing in the sums', async (t) => {
+test('a lost answer of the store does not change the sums', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const ledger = await ledgerOn(t, proxy.url);
@@ -154,7 +154,7 @@ test('an answer of the store that was lost changes nothing in the sums', async (
   t.deepEqual(await months(tenantId), { '2026-11-01': 15 });
 });
 
-test('an attempt whose opening PostgreSQL has lost is booked whole by its closing, counted and told of once', async (t) => {
+test('an attempt whose opening PostgreSQL lost is recorded whole by its closing, counted and reported once', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const ledger = await ledgerOn(t);
@@ -189,7 +189,7 @@ test('an attempt whose opening PostgreSQL has lost is booked whole by its closin
   t.deepEqual(whole, [{ call_id: lost.call_id, month: lost.month, estimate: lost.input_estimate }]);
 });
 
-test('an attempt that nobody opened, or whose tenant is gone, is closed as nothing', async (t) => {
+test('an attempt without an opening or a tenant is closed without usage', async (t) => {
   const ledger = await ledgerOn(t);
   const [gone, there] = [await newTenant(), await newTenant()];
   const [left, never] = [opened(gone), opened(there)];
@@ -203,7 +203,7 @@ test('an attempt that nobody opened, or whose tenant is gone, is closed as nothi
   }
 });
 
-test('an attempt that is taken back before its opening comes to light is closed as one that was not made', async (t) => {
+test('an attempt withdrawn before its opening appears is closed as one that was not made', async (t) => {
   const ledger = await ledgerOn(t);
   const tenantId = await newTenant();
   const row = opened(tenantId);
@@ -216,7 +216,7 @@ test('an attempt that is taken back before its opening comes to light is closed 
   t.deepEqual(await months(tenantId), {});
 });
 
-test('calls are told of once, and their hours count each of them once, however often they are repeated', async (t) => {
+test('calls are recorded once, and their hours count each once, however often repeated', async (t) => {
   const ledger = await ledgerOn(t);
   const tenants = await Promise.all([newTenant(), newTenant()]);
   const rows = Array.from({ length: 300 }, (_, at) =>
@@ -239,7 +239,7 @@ test('calls are told of once, and their hours count each of them once, however o
   }
 });
 
-test('a call that its first attempt completed is told of with the closing, once, however often that is repeated', async (t) => {
+test('a call completed by its first attempt is recorded once with the closing, however often repeated', async (t) => {
   const ledger = await ledgerOn(t);
   const tenantId = await newTenant();
   const words = [
@@ -279,7 +279,7 @@ test('a call that its first attempt completed is told of with the closing, once,
   t.deepEqual(await months(tenantId), { '2026-11-01': 15 * words.length });
 });
 
-test('a call that the store does not take now is told of when the store is back, and refuses nobody', async (t) => {
+test('a call that the store cannot accept now is recorded later and refuses nobody', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const ledger = await ledgerOn(t, proxy.url, fastTime);
@@ -291,7 +291,7 @@ test('a call that the store does not take now is told of when the store is back,
   t.is((await toldOf(tenantId)).hours[0]?.calls, 1);
 });
 
-test('a call of a tenant that is gone meanwhile is given up, and holds up nobody', async (t) => {
+test('a call of a deleted tenant is dropped and delays nobody', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const ledger = await ledgerOn(t, proxy.url, fastTime);
@@ -306,7 +306,7 @@ test('a call of a tenant that is gone meanwhile is given up, and holds up nobody
   t.is((await toldOf(there)).hours[0]?.calls, 1);
 });
 
-test('what a process left open that is gone is closed before its deadline, and its call is told of whole', async (t) => {
+test('open rows of a gone process are closed before their deadline, and its call is recorded whole', async (t) => {
   const ledger = await ledgerOn(t, database.url, systemTime, (id) => id === 'the dead one');
   const tenantId = await newTenant();
   const session_id = randomUUID();
@@ -347,7 +347,7 @@ test('what a process left open that is gone is closed before its deadline, and i
 /** Deadlines pass ten times as fast, so that nobody waits for a store that is away. */
 const fastTime: Time = { ...systemTime, after: (delayMs, action) => systemTime.after(delayMs / 10, action) };
 
-test('a call whose process died between its last closing and telling of it is told of whole, once', async (t) => {
+test('a call whose process died between its last closing and its record is recorded whole once', async (t) => {
   const tenantId = await newTenant();
   const ledger = await ledgerOn(t);
   const past = { deadline_at: '2026-12-01T00:03:00Z' };

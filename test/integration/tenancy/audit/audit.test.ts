@@ -32,7 +32,7 @@ function entriesOf(tenantId: string) {
 
 const deed = { actor: 'user:1', action: 'secret.created', subject: 'secret:2' };
 
-test('an entry is there once its transaction has committed', async (t) => {
+test('an entry exists once its transaction has committed', async (t) => {
   const tenantId = randomUUID();
   await store.inTenant(tenantScope(tenantId), (tx) =>
     recordAudit(tx, { tenantId, ...deed, details: { name: 'mail', uses: 3 } }),
@@ -40,7 +40,7 @@ test('an entry is there once its transaction has committed', async (t) => {
   t.deepEqual(await entriesOf(tenantId), [{ ...deed, details: { name: 'mail', uses: 3 } }]);
 });
 
-test('an entry vanishes with the deed that failed', async (t) => {
+test('an entry is rolled back with its failed action', async (t) => {
   const tenantId = randomUUID();
   const failing = store.inTenant(tenantScope(tenantId), async (tx) => {
     await recordAudit(tx, { tenantId, ...deed });
@@ -50,7 +50,7 @@ test('an entry vanishes with the deed that failed', async (t) => {
   t.deepEqual(await entriesOf(tenantId), []);
 });
 
-test('details are redacted by name and by shape, and odd characters do not undo the deed', async (t) => {
+test('details are redacted by name and by shape, and odd characters do not undo the action', async (t) => {
   const tenantId = randomUUID();
   const key = `sk-${'a1'.repeat(12)}`;
   await store.inTenant(tenantScope(tenantId), (tx) =>
@@ -69,7 +69,7 @@ test('details are redacted by name and by shape, and odd characters do not undo 
   });
 });
 
-test('a tenant transaction cannot record for another tenant nor for the platform', async (t) => {
+test('a tenant transaction cannot record for another tenant or for the platform', async (t) => {
   const tenantId = randomUUID();
   for (const about of [randomUUID(), null]) {
     const forging = store.inTenant(tenantScope(tenantId), (tx) =>
@@ -79,7 +79,7 @@ test('a tenant transaction cannot record for another tenant nor for the platform
   }
 });
 
-test('a directory transaction records for a tenant and for the platform, and a tenant sees only its own', async (t) => {
+test('a directory transaction records for a tenant and for the platform, and a tenant sees only its own entries', async (t) => {
   const tenantId = randomUUID();
   await store.directory(async (tx) => {
     await recordAudit(tx, { tenantId, ...deed, actor: 'operator' });

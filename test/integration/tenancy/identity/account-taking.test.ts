@@ -102,7 +102,7 @@ const statusesOfKeys = async (token: string, tenantId: string): Promise<unknown>
   return (listed.at('data') as { status: string }[]).map(({ status }) => status);
 };
 
-test('the first sign-in of the owner of an address takes the unproved password and every session away, on all nodes', async (t) => {
+test("the first sign-in of an address's owner removes the unverified password and every session on all nodes", async (t) => {
   const attacker = await registerPerson(node.api);
   for (const at of [node, neighbour])
     t.is((await me(attacker.token, at)).at('data.user.email_verified'), false);
@@ -122,7 +122,7 @@ test('the first sign-in of the owner of an address takes the unproved password a
   t.is(tenant.at('data.role'), 'owner', 'the tenant stays with the account');
 });
 
-test('in the tenants that the account keeps no key, no invitation and no other member is left', async (t) => {
+test("in the account's tenants no key, invitation or other member remains", async (t) => {
   const attacker = await registerPerson(node.api);
   const accomplice = await joined(attacker, 'admin');
   const ended: string[] = [];
@@ -152,7 +152,7 @@ test('in the tenants that the account keeps no key, no invitation and no other m
   t.is((await me(accomplice.token)).status, 200, 'the account of whoever was removed is untouched');
 });
 
-test('a tenant that somebody else owns too is left to them', async (t) => {
+test('a tenant with another owner is left to that owner', async (t) => {
   const first = await registerPerson(node.api);
   const other = await joined(first, 'owner');
   const key = await createKey(first);
@@ -165,7 +165,7 @@ test('a tenant that somebody else owns too is left to them', async (t) => {
   t.deepEqual(await statusesOfKeys(other.token, first.tenantId), ['active']);
 });
 
-test('a person is known by subject, whatever their address has become since', async (t) => {
+test('a person is identified by subject, whatever their current address', async (t) => {
   const [account, other] = [await registerPerson(node.api), await registerPerson(node.api)];
   const subject = randomUUID();
   t.is((await me(await tokenOf(account.email, subject))).at('data.user.id'), account.id);
@@ -176,7 +176,7 @@ test('a person is known by subject, whatever their address has become since', as
   t.is((await me(await issuer.token({}, { subject }))).at('data.user.id'), account.id);
 });
 
-test('an address that the issuer gave to somebody else opens no account that its former owner signs in to', async (t) => {
+test('an address reassigned by the issuer opens no account of its former owner', async (t) => {
   const account = await registerPerson(node.api);
   t.is((await me(await tokenOf(account.email, randomUUID()))).status, 200);
   const successor = await me(await tokenOf(account.email, randomUUID()));
@@ -184,7 +184,7 @@ test('an address that the issuer gave to somebody else opens no account that its
   t.is(successor.at('error'), 'invalid_token');
 });
 
-test('an account whose address was proved by an invitation keeps its password, its sessions and its keys', async (t) => {
+test('an account verified by an invitation keeps its password, its sessions and its keys', async (t) => {
   const host = await registerPerson(node.api);
   const person = await joined(host, 'editor');
   t.is((await me(person.token)).at('data.user.email_verified'), true);
@@ -206,7 +206,7 @@ test('an account whose address was proved by an invitation keeps its password, i
   t.is((await node.api.post('/api/auth/login', newcomer)).status, 200);
 });
 
-test('the owner of an address joins by an invitation through the outside issuer, and whoever registered it before does not', async (t) => {
+test('only the owner of an address joins by an invitation through the outside issuer, not an earlier registrant', async (t) => {
   const [host, squatter] = [await registerPerson(node.api), await registerPerson(node.api)];
   const token = await invite(host, squatter.email, 'admin');
   const owner = await tokenOf(squatter.email);
@@ -219,7 +219,7 @@ test('the owner of an address joins by an invitation through the outside issuer,
   t.is((await login(squatter)).at('error'), 'invalid_credentials');
 });
 
-test('of many first sign-ins at once on two nodes all get in, and one links the account', async (t) => {
+test('many concurrent first sign-ins on two nodes all succeed, and one links the account', async (t) => {
   const account = await registerPerson(node.api);
   const token = await tokenOf(account.email);
   const rival = await tokenOf(account.email, randomUUID());
@@ -238,7 +238,7 @@ test('of many first sign-ins at once on two nodes all get in, and one links the 
   t.is(links.length, 1);
 });
 
-test('a sign-in by the unproved password at the moment of the taking leaves no session behind', async (t) => {
+test('a sign-in by the unverified password during the removal leaves no session', async (t) => {
   for (let round = 0; round < 5; round += 1) {
     const attacker = await registerPerson(node.api);
     const token = await tokenOf(attacker.email);
@@ -256,7 +256,7 @@ test('a sign-in by the unproved password at the moment of the taking leaves no s
 });
 
 test.serial(
-  'a key and an invitation that are being made at the moment of the taking do not outlive it',
+  'a key and an invitation created during the removal do not survive it',
   async (t) => {
     const attacker = await registerPerson(node.api);
     const token = await tokenOf(attacker.email);
@@ -297,7 +297,7 @@ function waiting(count: number): Promise<boolean> {
   });
 }
 
-test('what was taken away is on record, in the tenant and for the platform', async (t) => {
+test('the audit records what was removed, in the tenant and for the platform', async (t) => {
   const attacker = await registerPerson(node.api);
   const key = await createKey(attacker);
   await me(await tokenOf(attacker.email));

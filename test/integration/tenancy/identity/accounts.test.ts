@@ -27,7 +27,7 @@ const statusesOf = (answers: readonly ApiAnswer[]): readonly number[] =>
 const refusedBy = (one: IdentityNode, token: string): Promise<true> =>
   eventually(async () => (await one.api.get('/api/auth/me', { token })).status === 401);
 
-test('registering makes an account that owns a tenant on plan free, and signs it in', async (t) => {
+test('registering creates an account that owns a tenant on plan free, and signs it in', async (t) => {
   const email = freshEmail();
   const answer = await register(email, { name: 'Ada', tenant_name: 'Engines' });
   t.is(answer.status, 201);
@@ -47,7 +47,7 @@ test('registering makes an account that owns a tenant on plan free, and signs it
   });
 });
 
-test('an address that differs only in case has an account already: 409', async (t) => {
+test('an address that differs only in case gets 409', async (t) => {
   const email = freshEmail();
   await register(email);
   const answer = await register(email.toUpperCase());
@@ -55,7 +55,7 @@ test('an address that differs only in case has an account already: 409', async (
   t.is(answer.at('error'), 'conflict');
 });
 
-test('of registrations of one address at once exactly one succeeds, and one account is left', async (t) => {
+test('of concurrent registrations of one address exactly one succeeds, and one account remains', async (t) => {
   const email = freshEmail();
   const answers = await Promise.all([register(email), register(email), register(email), register(email)]);
   t.deepEqual(statusesOf(answers), [201, 409, 409, 409]);
@@ -64,7 +64,7 @@ test('of registrations of one address at once exactly one succeeds, and one acco
   t.is((login.at('data.tenants') as unknown[]).length, 1);
 });
 
-test('a registration that cannot be is refused with the field that is wrong', async (t) => {
+test('an invalid registration is refused with the field', async (t) => {
   const cases: [object, string, string][] = [
     [{ password }, 'missing_required_field', 'email'],
     [{ email: freshEmail() }, 'missing_required_field', 'password'],
@@ -91,7 +91,7 @@ test('signing in ignores the case of the address and answers like registering', 
   t.deepEqual(answer.at('data.tenants'), made.at('data.tenants'));
 });
 
-test('a wrong password and an unknown account are answered with the same words', async (t) => {
+test('a wrong password and an unknown account get the same answer', async (t) => {
   const email = freshEmail();
   await register(email);
   const wrong = await api.post('/api/auth/login', { email, password: 'not the password' });
@@ -119,7 +119,7 @@ test('the published keys verify an access token of another node', async (t) => {
   t.is(me.status, 200);
 });
 
-test('a refresh token gives a new pair once; seen again it ends the family on every node', async (t) => {
+test('a refresh token returns a new pair once; a second use ends the family on every node', async (t) => {
   const made = await register();
   const oldToken = made.textAt('data.refresh_token');
   const renewed = await api.post('/api/auth/refresh', { refresh_token: oldToken });
@@ -140,7 +140,7 @@ test('a refresh token gives a new pair once; seen again it ends the family on ev
   t.true(await refusedBy(node, token));
 });
 
-test('of many refreshes with one token at once one at most succeeds, and the family ends', async (t) => {
+test('of many concurrent refreshes with one token at most one succeeds, and the family ends', async (t) => {
   for (let round = 0; round < 4; round += 1) {
     const made = await register();
     const body = { refresh_token: made.textAt('data.refresh_token') };
@@ -158,7 +158,7 @@ test('of many refreshes with one token at once one at most succeeds, and the fam
   }
 });
 
-test('after signing out neither the access token nor the refresh token works, at once', async (t) => {
+test('signing out invalidates the access token and the refresh token at once', async (t) => {
   const made = await register();
   const token = made.textAt('data.access_token');
   const refreshToken = made.textAt('data.refresh_token');
@@ -173,7 +173,7 @@ test('after signing out neither the access token nor the refresh token works, at
   t.is((await api.post('/api/auth/logout', { refresh_token: 'never issued' })).status, 401);
 });
 
-test('signing out one family leaves the others of the user alive', async (t) => {
+test("signing out one family leaves the user's others alive", async (t) => {
   const email = freshEmail();
   const first = await register(email);
   const second = await api.post('/api/auth/login', { email, password });
@@ -181,7 +181,7 @@ test('signing out one family leaves the others of the user alive', async (t) => 
   t.is((await api.get('/api/auth/me', { token: second.textAt('data.access_token') })).status, 200);
 });
 
-test('a token that was tampered with, is unsigned, or is no token at all is refused', async (t) => {
+test('a changed, unsigned or invalid token is refused', async (t) => {
   const made = await register();
   const token = made.textAt('data.access_token');
   const [head = '', claims = '', signature = ''] = token.split('.');
@@ -203,7 +203,7 @@ test('a token that was tampered with, is unsigned, or is no token at all is refu
   t.is((await api.get('/api/auth/me')).at('error'), 'authentication_required');
 });
 
-test('a disabled user is shut out on every node, by token, by refresh and by password', async (t) => {
+test('a disabled user is refused on every node, by token, by refresh and by password', async (t) => {
   const email = freshEmail();
   const made = await register(email);
   const token = made.textAt('data.access_token');

@@ -24,7 +24,7 @@ function register(address: string, index = 0) {
 }
 
 test.serial(
-  'an address may register so often a day, counted once for all nodes and also at once',
+  'an address has a daily limit of registrations, counted for all nodes and also concurrently',
   async (t) => {
     const addresses = Array.from({ length: 12 }, (_, index) => `2001:db8:7:7::${index + 1}`);
     const results = await Promise.allSettled(addresses.map(register));
@@ -40,7 +40,7 @@ test.serial(
 );
 
 test.serial(
-  'a registration that fails takes nothing from the address, and leaves nothing behind',
+  'a failed registration does not count for the address and leaves nothing behind',
   async (t) => {
     const address = '192.0.2.77';
     const taken = account();
@@ -58,7 +58,7 @@ test.serial(
 );
 
 test.serial(
-  'over HTTP the refusal is 429 with its figures, for registrations and for further tenants alike',
+  'over HTTP the refusal is 429 with its figures, for registrations and for further tenants',
   async (t) => {
     const [node] = nodes;
     if (node === undefined) throw new Error('there are two nodes');

@@ -29,7 +29,7 @@ test.before(async () => {
 
 const me = (token: string) => node.api.get('/api/auth/me', { token });
 
-test.serial('a token of the outside issuer stands for the user of its verified address', async (t) => {
+test.serial('a token of the outside issuer identifies the user of its verified address', async (t) => {
   const person = await registerPerson(node.api);
   const token = await issuer.token({ email: person.email.toUpperCase(), email_verified: true });
   const answer = await me(token);
@@ -42,7 +42,7 @@ test.serial('a token of the outside issuer stands for the user of its verified a
 });
 
 test.serial(
-  'a token for others, expired, unverified, without an account or of another issuer is refused',
+  'a token for another audience, expired, unverified, without an account or of another issuer is refused',
   async (t) => {
     const { email } = await registerPerson(node.api);
     const claims = { email, email_verified: true };
@@ -72,7 +72,7 @@ test.serial(
   },
 );
 
-test.serial('a disabled user gets in by no outside token, also not by one that is in memory', async (t) => {
+test.serial('a disabled user is refused with any outside token, also a cached one', async (t) => {
   const person = await registerPerson(node.api);
   const token = await issuer.token({ email: person.email, email_verified: true });
   t.is((await me(token)).status, 200);
@@ -80,7 +80,7 @@ test.serial('a disabled user gets in by no outside token, also not by one that i
   t.is((await me(token)).status, 401);
 });
 
-test.serial('keys are fetched once, not by each token', async (t) => {
+test.serial('keys are fetched once, not per token', async (t) => {
   const { email } = await registerPerson(node.api);
   const before = issuer.keyFetches;
   for (let number = 0; number < 5; number += 1) {
@@ -90,7 +90,7 @@ test.serial('keys are fetched once, not by each token', async (t) => {
 });
 
 test.serial(
-  'an issuer that cannot be asked, or speaks for another, gives 503, and is asked again later',
+  'an unreachable or wrong issuer gives 503 and is asked again later',
   async (t) => {
     const fresh = await startOidcIssuer();
     const other = await startIdentityNode(database.url, {
@@ -133,7 +133,7 @@ test('an issuer without an audience, or an audience without an issuer, stops the
   t.is(outsideIssuerOf(readSettings({})), undefined);
 });
 
-test('an issuer keeps the slash at the end of its name, and is asked at its address all the same', async (t) => {
+test("an issuer's name keeps its final slash, and its address still works", async (t) => {
   const slashed = await startOidcIssuer();
   t.teardown(() => slashed.close());
   const issuer = `${slashed.issuer}/`;

@@ -25,7 +25,7 @@ test.beforeEach(() => {
 });
 
 test.serial(
-  'the eleventh attempt after ten failures of an account is refused with 429 on every node',
+  'the eleventh attempt after ten failures of an account gets 429 on every node',
   async (t) => {
     const email = freshEmail();
     await node.api.post('/api/auth/register', { email, password });
@@ -52,7 +52,7 @@ test.serial(
   },
 );
 
-test.serial('guesses sent at once are not told more often than the limit allows', async (t) => {
+test.serial('concurrent guesses get no more answers than the limit allows', async (t) => {
   const email = freshEmail();
   await node.api.post('/api/auth/register', { email, password });
   const answers = await Promise.all(
@@ -66,7 +66,7 @@ test.serial('guesses sent at once are not told more often than the limit allows'
 });
 
 test.serial(
-  'sixty failures from one address refuse the next sign-in from it, whichever the account',
+  'sixty failures from one address refuse its next sign-in to any account',
   async (t) => {
     const email = freshEmail();
     await node.api.post('/api/auth/register', { email, password });
@@ -82,7 +82,7 @@ test.serial(
   },
 );
 
-test.serial('sign-ins that succeed are not counted', async (t) => {
+test.serial('successful sign-ins are not counted', async (t) => {
   const email = freshEmail();
   await node.api.post('/api/auth/register', { email, password });
   const answers = await Promise.all(

@@ -42,7 +42,7 @@ test.serial('nodes that start at once on a new database share one signing key', 
 });
 
 test.serial(
-  'a new key is published on every node before it signs, and the old one stays until its tokens are gone',
+  'a new key is published on every node before it signs, and the old one stays until its tokens expire',
   async (t) => {
     const time = shiftedTime();
     const { nodes } = await startNodes(t, 2, time);
@@ -70,7 +70,7 @@ test.serial(
 );
 
 test.serial(
-  'a private key is stored sealed, and opens under a former master key until it was sealed anew',
+  'a private key is stored sealed, and opens under a former master key until it is sealed again',
   async (t) => {
     const { url, nodes } = await startNodes(t, 1);
     const [node] = nodes as [IdentityNode];

@@ -24,7 +24,7 @@ test.before(async () => {
 });
 
 test.serial(
-  'a node that no longer hears of changes asks the store, and lets nobody in who was shut out',
+  'a node without the change feed asks the store and refuses ended sign-ins',
   async (t) => {
     const owner = await registerPerson(node.api);
     const member = await addMember(node, owner.tenantId, 'member');
@@ -50,7 +50,7 @@ test.serial(
 );
 
 test.serial(
-  'an answer waits until its node acts on the change, also while the feed says nothing',
+  'an answer waits until its node has applied the change, also while the feed is silent',
   async (t) => {
     proxy.mode = 'open';
     const person = await registerPerson(node.api);
@@ -67,7 +67,7 @@ test.serial(
   },
 );
 
-test.serial('a node that hears of changes again refuses from memory what ended meanwhile', async (t) => {
+test.serial('a node with the change feed restored refuses from memory what ended meanwhile', async (t) => {
   proxy.mode = 'open';
   const person = await registerPerson(node.api);
   await eventually(() => cutOff.changes.isFresh());

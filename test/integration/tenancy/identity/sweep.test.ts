@@ -31,7 +31,7 @@ function familiesAt(nowMs: number) {
 }
 
 test.serial(
-  'families are kept while a token of theirs may be seen, and removed a day after that',
+  'families are kept while a token may be used, and removed a day after that',
   async (t) => {
     const now = Date.now();
     const person = await registerPerson(node.api);

@@ -23,7 +23,7 @@ const person = (): Promise<Person> => registerPerson(api);
 const changeRole = (by: Person, tenant: string, of: Person, role: string, at = api): Promise<ApiAnswer> =>
   at.patch(`/api/tenants/${tenant}/members/${of.id}`, { role }, { token: by.token });
 
-test('a new tenant belongs to its maker, on plan free, and is listed and read', async (t) => {
+test('a new tenant belongs to its creator, on plan free, and is listed and read', async (t) => {
   const owner = await person();
   const made = await api.post('/api/tenants', { name: '  Second  ' }, { token: owner.token });
   t.is(made.status, 201);
@@ -38,7 +38,7 @@ test('a new tenant belongs to its maker, on plan free, and is listed and read', 
   t.is((await api.patch(`/api/tenants/${made.textAt('data.id')}`, {}, owner)).at('data.name'), 'Third');
 });
 
-test('a tenant of others, an unknown one and a malformed id are refused alike', async (t) => {
+test('a foreign tenant, an unknown one and a malformed id get the same refusal', async (t) => {
   const [owner, stranger] = await Promise.all([person(), person()]);
   const answers = await Promise.all(
     [owner.tenantId, randomUUID(), 'not-an-id'].flatMap((id) => [
@@ -55,7 +55,7 @@ test('a tenant of others, an unknown one and a malformed id are refused alike', 
   }
 });
 
-test('the only tenant of a user needs no header; with two, or none, the header is asked for', async (t) => {
+test("a user's only tenant needs no header; with two, or none, the header is required", async (t) => {
   const owner = await person();
   const only = await node.identity.membershipOf(owner.id, undefined);
   t.is(only.scope.tenantId, owner.tenantId);
@@ -69,7 +69,7 @@ test('the only tenant of a user needs no header; with two, or none, the header i
   }
 });
 
-test('a membership and a token that are in memory are answered without a promise', async (t) => {
+test('a cached membership and token are returned without a promise', async (t) => {
   const owner = await person();
   const { membershipOf, verifyToken } = node.identity;
   // What other tests change meanwhile may keep an answer from being remembered at the first time.
@@ -82,7 +82,7 @@ test('a membership and a token that are in memory are answered without a promise
   t.true(await inMemory(() => verifyToken(owner.token)));
 });
 
-test('members are listed to owner and admin; editor and member are refused', async (t) => {
+test('owner and admin list members; editor and member are refused', async (t) => {
   const owner = await person();
   const admin = await addMember(node, owner.tenantId, 'admin');
   const editor = await addMember(node, owner.tenantId, 'editor');
@@ -106,7 +106,7 @@ test('members are listed to owner and admin; editor and member are refused', asy
   }
 });
 
-test('a member takes a new role, phone and external id; what is left out stays, null removes', async (t) => {
+test("a member's role, phone and external id change; omitted fields stay, null removes", async (t) => {
   const owner = await person();
   const member = await addMember(node, owner.tenantId, 'member');
   const path = `/api/tenants/${owner.tenantId}/members/${member.id}`;
@@ -124,7 +124,7 @@ test('a member takes a new role, phone and external id; what is left out stays, 
   t.is((await api.patch(path, { phone: 'call me' }, owner)).at('details.field'), 'phone');
 });
 
-test('nobody lifts anybody above themselves, nor touches a member who stands above them', async (t) => {
+test('nobody can raise a member above themselves or change a member above them', async (t) => {
   const owner = await person();
   const admin = await addMember(node, owner.tenantId, 'admin');
   const member = await addMember(node, owner.tenantId, 'member');
@@ -140,7 +140,7 @@ test('nobody lifts anybody above themselves, nor touches a member who stands abo
   }
 });
 
-test('the last owner is neither lowered nor removed', async (t) => {
+test('the last owner is neither demoted nor removed', async (t) => {
   const owner = await person();
   const lowered = await changeRole(owner, owner.tenantId, owner, 'admin');
   t.is(lowered.status, 409);
@@ -148,7 +148,7 @@ test('the last owner is neither lowered nor removed', async (t) => {
   t.is((await api.delete(`/api/tenants/${owner.tenantId}/members/${owner.id}`, owner)).status, 409);
 });
 
-test('of two last owners who lower or remove each other or themselves at once one stays owner', async (t) => {
+test('of two last owners who demote or remove each other or themselves at once one stays owner', async (t) => {
   const ways: ((a: Person, b: Person) => Promise<ApiAnswer>[])[] = [
     (a, b) => [changeRole(a, a.tenantId, b, 'member'), changeRole(b, a.tenantId, a, 'member', neighbour.api)],
     (a, b) => [changeRole(a, a.tenantId, a, 'member'), changeRole(b, a.tenantId, b, 'member', neighbour.api)],
@@ -170,7 +170,7 @@ test('of two last owners who lower or remove each other or themselves at once on
   }
 });
 
-test('a removed member is out at once where it was done, and a moment later on every node', async (t) => {
+test('a removed member is refused at once on that node, and a moment later on every node', async (t) => {
   const owner = await person();
   const member = await addMember(node, owner.tenantId, 'member');
   for (const one of [node, neighbour]) {
@@ -188,7 +188,7 @@ test('a removed member is out at once where it was done, and a moment later on e
   t.is(again.at('error'), 'not_found');
 });
 
-test('the operator changes a plan and figures of its own, in force at once', async (t) => {
+test('the operator changes a plan and its figures, in force at once', async (t) => {
   const owner = await person();
   const path = `/api/tenants/${owner.tenantId}/plan`;
   await node.identity.membershipOf(owner.id, owner.tenantId);
@@ -212,7 +212,7 @@ test('the operator changes a plan and figures of its own, in force at once', asy
   t.is((await api.get('/api/auth/me', owner)).at('data.tenants.0.plan'), 'pro');
 });
 
-test('only the operator changes plans, and only to what exists', async (t) => {
+test('only the operator changes plans, and only to existing ones', async (t) => {
   const owner = await person();
   const path = `/api/tenants/${owner.tenantId}/plan`;
   t.is((await api.patch(path, { plan: 'enterprise' }, owner)).status, 401);
@@ -224,7 +224,7 @@ test('only the operator changes plans, and only to what exists', async (t) => {
   }
 });
 
-test('a user has twenty tenants at most, the one of the registration among them, also asked for at once', async (t) => {
+test('a user has at most twenty tenants, including the one of the registration, also concurrently', async (t) => {
   const owner = await person();
   const make = async () => (await api.post('/api/tenants', { name: 'One more' }, owner)).status;
   const made = await Promise.all(Array.from({ length: 25 }, make));
@@ -235,7 +235,7 @@ test('a user has twenty tenants at most, the one of the registration among them,
   t.is(refused.at('details.limit'), 20);
 });
 
-test('tenants that a user gave away still count for whoever made them, and those taken over for the owner', async (t) => {
+test('tenants that a user gave away still count for the creator, and those received count for the owner', async (t) => {
   const owner = await person();
   await node.store.directory(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`
@@ -251,7 +251,7 @@ test('tenants that a user gave away still count for whoever made them, and those
   t.is((await api.post('/api/tenants', { name: 'One more' }, owner)).status, 409);
 });
 
-test('commands list tenants, make one, and change its plan', async (t) => {
+test('commands list tenants, create one, and change its plan', async (t) => {
   const { tenants } = node.identity;
   const made = await tenants.createEmpty('Made by command', 'basic', 'operator');
   t.is((await tenants.listAll()).find(({ id }) => id === made.id)?.plan, 'basic');

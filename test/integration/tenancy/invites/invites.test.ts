@@ -74,7 +74,7 @@ async function tokenFor(email: string): Promise<string> {
 const accept = (body: object, by?: Person, at = node): Promise<ApiAnswer> =>
   at.api.post('/api/invites/accept', body, { token: by?.token });
 
-test('an invitation is answered, listed and mailed, with its token in the mail alone', async (t) => {
+test('an invitation is returned, listed and mailed, and only the mail has its token', async (t) => {
   const owner = await person();
   const email = freshEmail();
   const made = await invite(owner, email);
@@ -94,7 +94,7 @@ test('an invitation is answered, listed and mailed, with its token in the mail a
   t.false(JSON.stringify(stored).includes(token));
 });
 
-test('somebody without an account joins by making one, and is signed in', async (t) => {
+test('a person without an account joins by creating one and is signed in', async (t) => {
   const owner = await person();
   const email = freshEmail();
   await invite(owner, email, 'editor');
@@ -131,7 +131,7 @@ test('an account joins by its access token, in force at once', async (t) => {
   });
 });
 
-test('an account joins by its password; a wrong one, none, or another account is refused and uses nothing up', async (t) => {
+test('an account joins by its password; a wrong, missing or foreign one is refused and uses nothing up', async (t) => {
   const [owner, guest, other] = await Promise.all([person(), person(), person()]);
   await invite(owner, guest.email);
   const token = await tokenFor(guest.email);
@@ -164,7 +164,7 @@ test('wrong passwords at invitations count as failed sign-ins', async (t) => {
   t.is(refused.at('error'), 'rate_limit_exceeded');
 });
 
-test('a new account needs a password that is long enough', async (t) => {
+test('a new account requires a long enough password', async (t) => {
   const owner = await person();
   const email = freshEmail();
   await invite(owner, email);
@@ -178,7 +178,7 @@ test('a new account needs a password that is long enough', async (t) => {
   t.is((await accept({ password })).at('details.field'), 'token');
 });
 
-test('of two who accept one invitation at once one joins, and the other finds it used', async (t) => {
+test('of two people who accept one invitation at once one joins, and the other finds it used', async (t) => {
   const owner = await person();
   const email = freshEmail();
   await invite(owner, email);
@@ -233,7 +233,7 @@ test('a cancelled, an expired and an unknown token are not found', async (t) => 
   t.is(anew.status, 201, 'an expired invitation does not stand in the way of the next');
 });
 
-test('a second pending invitation of an address, and one of a member, are conflicts, also at once', async (t) => {
+test('a second pending invitation of an address, and one of a member, are conflicts, also concurrently', async (t) => {
   const owner = await person();
   const email = freshEmail();
   const answers = await Promise.all([invite(owner, email), invite(owner, email.toUpperCase())]);
@@ -251,7 +251,7 @@ test('a second pending invitation of an address, and one of a member, are confli
   t.is((await invite(owner, email)).status, 201);
 });
 
-test('nobody invites above themselves or cancels what stands above them; editors and members invite nobody', async (t) => {
+test('nobody invites above their role or cancels such an invitation; editors and members invite nobody', async (t) => {
   const owner = await person();
   const admin = await addMember(node, owner.tenantId, 'admin');
   const editor = await addMember(node, owner.tenantId, 'editor');
@@ -270,7 +270,7 @@ test('nobody invites above themselves or cancels what stands above them; editors
   }
 });
 
-test('invitations of another tenant are out of reach', async (t) => {
+test("another tenant's invitations are not found", async (t) => {
   const [owner, stranger] = await Promise.all([person(), person()]);
   const made = await invite(owner, freshEmail());
   t.is((await invite(stranger, freshEmail(), 'member', owner.tenantId)).at('error'), 'tenant_not_found');
@@ -289,7 +289,7 @@ test('invitations of another tenant are out of reach', async (t) => {
   t.is(bad.at('error'), 'not_found');
 });
 
-test('an invitation that cannot be is refused with the field that is wrong', async (t) => {
+test('an invalid invitation is refused with the field', async (t) => {
   const owner = await person();
   t.is((await invite(owner, 'nobody')).at('details.field'), 'email');
   t.is((await invite(owner, freshEmail(), 'emperor')).at('details.field'), 'role');
@@ -301,7 +301,7 @@ test('an invitation that cannot be is refused with the field that is wrong', asy
   t.is(missing.at('error'), 'missing_required_field');
 });
 
-test('a tenant that sent a thousand invitations in a day waits before the next', async (t) => {
+test('a tenant that sent a thousand invitations in a day must wait for the next', async (t) => {
   const owner = await person();
   const { scope } = await node.identity.membershipOf(owner.id, owner.tenantId);
   await node.store.inTenant(scope, (tx) =>
@@ -318,7 +318,7 @@ test('a tenant that sent a thousand invitations in a day waits before the next',
   t.is(refused.headers.get('retry-after'), '3600');
 });
 
-test('the join link opens a page that runs its own script alone and uses nothing up', async (t) => {
+test('the join link opens a page that runs only its own script and uses nothing up', async (t) => {
   const owner = await person();
   const email = freshEmail();
   await invite(owner, email);
@@ -335,7 +335,7 @@ test('the join link opens a page that runs its own script alone and uses nothing
   t.is((await accept({ token, password })).status, 201);
 });
 
-test('who invited, joined, changed and removed whom is on record', async (t) => {
+test('the audit records who invited, joined, changed and removed whom', async (t) => {
   const owner = await person();
   const email = freshEmail();
   await invite(owner, email, 'member');

@@ -23,7 +23,7 @@ test.serial.before(async () => {
 
 const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
 
-test('only owner and admin revoke or change a rate; a member may not even look', async (t) => {
+test('only owner and admin revoke a key or change its rate; a member may not read keys', async (t) => {
   const { scope } = await newTenant();
   const { id } = await newKey(node, scope);
   const requests: readonly (readonly [string, string, unknown?])[] = [
@@ -45,7 +45,7 @@ test('only owner and admin revoke or change a rate; a member may not even look',
   }
 });
 
-test('key endpoints need a signed-in user and the tenant header', async (t) => {
+test('key endpoints require a signed-in user and the tenant header', async (t) => {
   const { scope } = await newTenant();
   const { apiKey } = await newKey(node, scope);
   const byKey = await node.withKey(apiKey)('GET', '/api/keys');
@@ -57,7 +57,7 @@ test('key endpoints need a signed-in user and the tenant header', async (t) => {
   t.is(noTenant.body['error'], 'missing_required_field');
 });
 
-test('a rate above the plan is refused, whether asked for at once or later', async (t) => {
+test('a rate above the plan is refused, on creation and later', async (t) => {
   const { scope, admin } = await newTenant('basic');
   const refused = await admin('POST', '/api/keys', { name: 'a key', rateLimitPerMinute: 51 });
   t.is(refused.status, 403);
@@ -70,7 +70,7 @@ test('a rate above the plan is refused, whether asked for at once or later', asy
   t.is(dataOf(await admin('GET', `/api/keys/${id}`))['rate_limit_per_minute'], 50);
 });
 
-test('a changed rate names both figures and the tier, and holds for the next request', async (t) => {
+test('a changed rate names both figures and the tier, and applies to the next request', async (t) => {
   const { scope, admin } = await newTenant();
   const { id, apiKey } = await newKey(node, scope, { rateLimitPerMinute: 500 });
   t.is((await node.withKey(apiKey)('GET', '/api/quota')).headers.get('x-ratelimit-limit'), '500');
@@ -84,7 +84,7 @@ test('a changed rate names both figures and the tier, and holds for the next req
   t.is(used.headers.get('x-ratelimit-remaining'), '18');
 });
 
-test('the list holds every key with exactly the fields of the specification, newest first', async (t) => {
+test('the list contains every key with exactly the specified fields, newest first', async (t) => {
   const { scope, admin } = await newTenant();
   const names = ['one', 'two', 'three'];
   for (const name of names) await newKey(node, scope, { name });
@@ -108,7 +108,7 @@ test('the list holds every key with exactly the fields of the specification, new
   ]);
 });
 
-test('a list asked for in pages gives every key once, and refuses cursors that it did not make', async (t) => {
+test('a list in pages contains every key once, and refuses foreign cursors', async (t) => {
   const { scope, admin } = await newTenant();
   const made = await Promise.all(Array.from({ length: 7 }, () => newKey(node, scope)));
   const seen: string[] = [];
@@ -129,7 +129,7 @@ test('a list asked for in pages gives every key once, and refuses cursors that i
   }
 });
 
-test('a key shows its detail with its tenant, and an unknown or foreign id is 404 alike', async (t) => {
+test('a key shows its detail with its tenant, and unknown and foreign ids get 404', async (t) => {
   const { scope, admin } = await newTenant();
   const { id, suffix } = await newKey(node, scope, { name: 'mine', role: 'editor', rateLimitPerMinute: 40 });
   const answer = await admin('GET', `/api/keys/${id}`);
@@ -190,7 +190,7 @@ test('a revoked key is refused at once, stays revoked, and cannot be revoked or 
   t.is(dataOf(await admin('GET', `/api/keys/${id}`))['status'], 'revoked');
 });
 
-test('of many who revoke one key at once exactly one does, and the others are told', async (t) => {
+test('of many concurrent revocations of one key exactly one succeeds, and the others get an error', async (t) => {
   const { scope, admin } = await newTenant();
   const { id } = await newKey(node, scope);
   const answers = await Promise.all(Array.from({ length: 8 }, () => admin('DELETE', `/api/keys/${id}`)));

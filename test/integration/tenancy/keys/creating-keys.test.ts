@@ -23,7 +23,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
 
-test('a key is created with the defaults of the plan, shown whole once, and works', async (t) => {
+test("a key is created with the plan's defaults, shown whole once, and works", async (t) => {
   const { admin } = await newTenant('pro');
   const answer = await admin('POST', '/api/keys', { name: 'first' });
   t.is(answer.status, 201);
@@ -59,7 +59,7 @@ test('a key is created with the defaults of the plan, shown whole once, and work
   t.is(used.headers.get('x-ratelimit-remaining'), '199');
 });
 
-test('a key is stored as a hash alone, and no answer but the first shows it', async (t) => {
+test('a key is stored only as a hash, and no answer but the first shows it', async (t) => {
   const { scope, admin } = await newTenant();
   const { id, apiKey } = await newKey(node, scope);
   const secret = apiKey.slice('svc_live_'.length);
@@ -108,7 +108,7 @@ const wrong: readonly (readonly [string, Record<string, unknown>])[] = [
   ['an expiry of zero', { expiresInDays: 0 }],
   ['an expiry beyond all calendars', { expiresInDays: 1e300 }],
 ];
-test('a wish that makes no sense is refused with invalid_input, and no key is made', async (t) => {
+test('an invalid request is refused with invalid_input, and no key is created', async (t) => {
   const { admin } = await newTenant();
   for (const [what, wish] of wrong) {
     const answer = await admin('POST', '/api/keys', { name: 'a key', ...wish });
@@ -139,7 +139,7 @@ const outcomes: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
 };
 const statusOf: Readonly<Record<string, number>> = { made: 201, invalid_input: 400 };
 for (const [caller, byRole] of Object.entries(outcomes)) {
-  test(`what a caller of role ${caller} may ask a key to be`, async (t) => {
+  test(`a caller of role ${caller} can create keys only of the allowed roles`, async (t) => {
     const { scope } = await newTenant();
     for (const [role, outcome] of Object.entries(byRole)) {
       const answer = await node.asUser(scope, caller as Role)('POST', '/api/keys', {

@@ -70,7 +70,7 @@ async function codeOf(attempt: () => unknown): Promise<string> {
   }
 }
 
-test('five thousand invented keys at once cost the store a few questions, and are counted by address', async (t) => {
+test('five thousand concurrent invented keys cost the store a few queries, and count by address', async (t) => {
   const { known, state } = build();
   const codes = await Promise.all(
     Array.from({ length: 5_200 }, (_, index) =>
@@ -82,7 +82,7 @@ test('five thousand invented keys at once cost the store a few questions, and ar
   t.is(codes.filter((code) => code === 'rate_limit_exceeded').length, 4_600);
 });
 
-test('a right key works from an address that used up its failures, also one that was made a moment ago', async (t) => {
+test('a right key works from an address over its limit, also one created a moment ago', async (t) => {
   const [here, there] = [build(), build()];
   const [known, older] = [here.known, await newKey()];
   await known.authenticate(older, '192.0.2.1');
@@ -104,7 +104,7 @@ test('a right key works from an address that used up its failures, also one that
   t.is(await codeOf(() => known.authenticate(invented(), '192.0.2.2')), 'invalid_api_key');
 });
 
-test('the refusal carries the figures of its window, which gives room within a minute', (t) => {
+test('the refusal has the figures of its window, which admits again within a minute', (t) => {
   const time = new ManualTime('2026-11-21T10:00:00Z');
   const failures = new FailedCredentials(time, 1_000);
   for (let count = 0; count < 600; count += 1) t.is(failures.note(`2001:db8:1:2::${count + 1}`), undefined);
@@ -118,7 +118,7 @@ test('the refusal carries the figures of its window, which gives room within a m
   t.is(failures.note('2001:db8:1:2::1'), undefined);
 });
 
-test('invented access tokens and operator tokens count as well, and are hardly checked any more', async (t) => {
+test('invented access tokens and operator tokens count too, and are rarely checked after that', async (t) => {
   const time = new ManualTime('2026-11-21T10:00:00Z');
   const failures = new FailedCredentials(time, 1_000);
   let checks = 0;

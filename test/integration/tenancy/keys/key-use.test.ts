@@ -66,7 +66,7 @@ function build(
   return { time, use, problems };
 }
 
-test('uses are added every few seconds without anybody asking, and the rest at the end', async (t) => {
+test('key uses are written every few seconds without a request, and the rest at the end', async (t) => {
   const { time, use } = build('2026-11-21T10:00:00Z');
   const key = await newKey();
   for (let count = 0; count < 5; count += 1) use.count(key);
@@ -78,7 +78,7 @@ test('uses are added every few seconds without anybody asking, and the rest at t
   t.deepEqual(await useOf(key), { total: 6, last: '2026-11-21T10:00:03.000Z' });
 });
 
-test('several nodes add up the same keys at once, and the latest use wins whoever writes last', async (t) => {
+test('several nodes count the same keys at once, and the latest use wins whoever writes last', async (t) => {
   const scope = await insertTenant(store);
   const keys = await Promise.all(Array.from({ length: 6 }, () => newKey(scope)));
   const nodes = ['10:00:05', '10:00:09', '10:00:01', '10:00:07'].map((at) => build(`2026-11-21T${at}Z`));
@@ -99,7 +99,7 @@ test('several nodes add up the same keys at once, and the latest use wins whoeve
   await Promise.all(nodes.map(({ use }) => use.stop()));
 });
 
-test('a batch whose outcome was lost is sent again and counts once', async (t) => {
+test('a batch with a lost outcome is sent again and counts once', async (t) => {
   let answersLost = 2;
   const { use } = build('2026-11-21T10:00:00Z', async (batchId, rows) => {
     await addUses(store, batchId, rows);
@@ -116,7 +116,7 @@ test('a batch whose outcome was lost is sent again and counts once', async (t) =
   await use.stop();
 });
 
-test('while the store is away uses gather, are reported as not written, and are all added later', async (t) => {
+test('while the store is unavailable uses accumulate, are reported as unwritten, and are written later', async (t) => {
   let away = true;
   const sent: number[] = [];
   const { use, time, problems } = build('2026-11-21T10:00:00Z', async (batchId, rows) => {
@@ -137,7 +137,7 @@ test('while the store is away uses gather, are reported as not written, and are 
   await use.stop();
 });
 
-test('a flush holds everything that was counted before it was asked for', async (t) => {
+test('a flush includes everything counted before it was requested', async (t) => {
   const { use } = build('2026-11-21T10:00:00Z');
   const key = await newKey();
   const flushes: Promise<void>[] = [];
@@ -152,7 +152,7 @@ test('a flush holds everything that was counted before it was asked for', async 
   await use.stop();
 });
 
-test('a batch of keys that no tenant has adds nothing and fails nothing', async (t) => {
+test('a batch of keys without a tenant adds nothing and fails nothing', async (t) => {
   const key = await newKey();
   const row = { tenantId: key.scope.tenantId, requests: 3, lastUsedAt: new Date() };
   await addUses(store, randomUUID(), [
@@ -163,7 +163,7 @@ test('a batch of keys that no tenant has adds nothing and fails nothing', async 
   t.is((await useOf(key)).total, 3);
 });
 
-test('batches are forgotten once nobody can send them again', async (t) => {
+test('batches are removed once nobody can send them again', async (t) => {
   const [old, young] = [randomUUID(), randomUUID()];
   const key = await newKey();
   const rows = [{ tenantId: key.scope.tenantId, keyId: key.keyId, requests: 1, lastUsedAt: new Date() }];

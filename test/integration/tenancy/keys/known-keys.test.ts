@@ -65,7 +65,7 @@ function gate(): { closed: Promise<void>; open: () => void } {
   return { closed, open };
 }
 
-test('a key is looked up once, then answered from memory without a promise, for whatever address', async (t) => {
+test('a key is looked up once, then answered from memory without a promise, for any address', async (t) => {
   const { known, state } = build();
   const { id, apiKey, scope } = await newKey({ role: 'editor', quotaLimit: 5 });
   const first = await known.authenticate(apiKey, '192.0.2.1');
@@ -78,14 +78,14 @@ test('a key is looked up once, then answered from memory without a promise, for 
   t.is(state.used.length, 2);
 });
 
-test('many first requests of one key share one look-up', async (t) => {
+test('many concurrent first requests of one key share one look-up', async (t) => {
   const { known, state } = build();
   const { apiKey } = await newKey();
   await Promise.all(Array.from({ length: 20 }, async () => known.authenticate(apiKey, '')));
   t.is(state.lookups, 1);
 });
 
-test('while the feed of changes is not fresh, each request asks the store', async (t) => {
+test('while the change feed is stale, each request asks the store', async (t) => {
   const { known, state } = build();
   const { id, apiKey, scope } = await newKey();
   await known.authenticate(apiKey, '');
@@ -96,7 +96,7 @@ test('while the feed of changes is not fresh, each request asks the store', asyn
   await t.throwsAsync(async () => known.authenticate(apiKey, ''), { code: 'invalid_api_key' });
 });
 
-test('a look-up that was under way when the key was dropped is not remembered', async (t) => {
+test('a look-up in progress when the key was dropped is not cached', async (t) => {
   const { known, state } = build();
   const { id, apiKey, scope } = await newKey();
   const { closed, open } = gate();
@@ -125,7 +125,7 @@ test('a change of a tenant drops all its keys and no others', async (t) => {
   t.is(state.lookups, 5);
 });
 
-test('an unknown key is looked up again only after a few seconds, and never pushes out a real one', async (t) => {
+test('an unknown key is looked up again only after a few seconds, and never evicts a real one', async (t) => {
   const { known, state, time } = build(5);
   const { apiKey } = await newKey();
   await known.authenticate(apiKey, '');
@@ -143,7 +143,7 @@ test('an unknown key is looked up again only after a few seconds, and never push
   t.is(state.lookups, 22);
 });
 
-test('the number of remembered keys is bounded', async (t) => {
+test('the number of cached keys is bounded', async (t) => {
   const { known, state } = build(3);
   const scope = await insertTenant(store);
   const keys = await Promise.all(Array.from({ length: 5 }, () => newKey({}, scope)));
@@ -155,7 +155,7 @@ test('the number of remembered keys is bounded', async (t) => {
   t.is(known.size, 0);
 });
 
-test('a key ends at its moment, though it is remembered', async (t) => {
+test('a cached key expires on time', async (t) => {
   const { known, time } = build();
   const { apiKey, expiresAt } = await newKey({ expiresInDays: 1 });
   await known.authenticate(apiKey, '');
@@ -166,7 +166,7 @@ test('a key ends at its moment, though it is remembered', async (t) => {
   t.throws(() => known.authenticate(apiKey, ''), { code: 'invalid_api_key' });
 });
 
-test('without the store a remembered key works and another is 503, not 401', async (t) => {
+test('without the store a cached key works and another gets 503, not 401', async (t) => {
   const away = openHotReads({ databaseUrl: database.url, time: systemTime });
   const known = new KnownKeys({
     time: systemTime,

@@ -16,7 +16,7 @@ test.serial.before(async () => {
   database.atEnd(() => node.close());
 });
 
-test('a node that hears no changes refuses a revoked key as soon as its memory is two seconds old', async (t) => {
+test('a node without the change feed refuses a revoked key once its cache is two seconds old', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   const deaf = await startKeysNode(database.url, { feedUrl: proxy.url });
   t.teardown(async () => {
@@ -38,7 +38,7 @@ test('a node that hears no changes refuses a revoked key as soon as its memory i
   t.is((await deaf.withKey(kept.apiKey)('GET', '/api/quota')).status, 200, 'others work, from the store');
 });
 
-test('a node whose feed has lost its place asks which of its keys ended, and tells of them', async (t) => {
+test('a node whose feed lost its position queries which of its keys ended, and reports them', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   const other = await startKeysNode(database.url, { feedUrl: proxy.url });
   t.teardown(async () => {

@@ -24,7 +24,7 @@ test.serial.before(async () => {
 
 const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
 
-test("a lowered plan lowers its keys' rate at once, and a raised one gives it back", async (t) => {
+test("a lowered plan lowers its keys' rate at once, and a raised one restores it", async (t) => {
   const { scope, admin } = await newTenant();
   const { id, apiKey } = await newKey(node, scope, { rateLimitPerMinute: 700 });
   const limit = async () =>
@@ -43,7 +43,7 @@ test("a lowered plan lowers its keys' rate at once, and a raised one gives it ba
   t.true(raisedMs() < 3_000);
 });
 
-test('a key revoked through one node is refused by another within a second, also where it was remembered', async (t) => {
+test('a key revoked on one node is refused by another within a second, also if it was cached', async (t) => {
   const other = await startKeysNode(database.url);
   t.teardown(() => other.close());
   const { scope, admin } = await newTenant();
@@ -60,7 +60,7 @@ test('a key revoked through one node is refused by another within a second, also
   t.true(servedMs() < 2_000);
 });
 
-test('an expired key reads expired, is refused, is told of, and can still be revoked', async (t) => {
+test('an expired key reads expired, is refused, is reported, and can still be revoked', async (t) => {
   const { scope, admin } = await newTenant();
   const seconds = 5;
   const { id, apiKey } = await newKey(node, scope, { expiresInDays: seconds / 86_400 });
@@ -83,7 +83,7 @@ test('an expired key reads expired, is refused, is told of, and can still be rev
   t.like(dataOf(await admin('GET', '/api/keys/stats')), { total: 1, active: 0, expired: 0, revoked: 1 });
 });
 
-test('unknown keys, broken ones and those of no known form are refused alike', async (t) => {
+test('unknown, broken and malformed keys get the same refusal', async (t) => {
   const given = [
     `svc_live_${'0'.repeat(40)}`,
     'svc_live_',
@@ -101,7 +101,7 @@ test('unknown keys, broken ones and those of no known form are refused alike', a
   }
 });
 
-test('every request of a key is counted, and the figures include what this node has not yet written', async (t) => {
+test('every request of a key is counted, including those that this node has not yet written', async (t) => {
   const { scope, admin } = await newTenant();
   const [first, second] = [await newKey(node, scope), await newKey(node, scope)];
   const before = itemsOf(await admin('GET', '/api/keys'));
@@ -119,7 +119,7 @@ test('every request of a key is counted, and the figures include what this node 
   );
 });
 
-test("a key's window refuses with its own figures, and a second key of the tenant goes on", async (t) => {
+test("a key's window refuses with its own figures, and a second key of the tenant continues", async (t) => {
   const { scope } = await newTenant();
   const { apiKey } = await newKey(node, scope, { rateLimitPerMinute: 3 });
   const other = await newKey(node, scope, { rateLimitPerMinute: 3 });
@@ -142,7 +142,7 @@ test("a key's window refuses with its own figures, and a second key of the tenan
   t.is((await node.withKey(other.apiKey)('GET', '/api/quota')).status, 200);
 });
 
-test('a request that names another tenant than its key is refused, and counts for the key all the same', async (t) => {
+test("a request that names another tenant than its key's is refused and still counts for the key", async (t) => {
   const { scope, admin } = await newTenant();
   const { scope: other } = await newTenant();
   const { id, apiKey } = await newKey(node, scope, { rateLimitPerMinute: 2 });
@@ -158,7 +158,7 @@ test('a request that names another tenant than its key is refused, and counts fo
   t.is(dataOf(await admin('GET', `/api/keys/${id}`))['total_requests'], 3);
 });
 
-test('a key quota ends after that much model work, for good, and other requests go on', async (t) => {
+test('a key quota ends after its model work, for good, and other requests continue', async (t) => {
   const { scope } = await newTenant();
   const { apiKey } = await newKey(node, scope, { quotaLimit: 3 });
   const call = node.withKey(apiKey);
@@ -175,7 +175,7 @@ test('a key quota ends after that much model work, for good, and other requests 
   t.is((await restarted.withKey(apiKey)('POST', '/work', {})).body['error'], 'quota_exceeded');
 });
 
-test('a member key reads no quota, and an editor key does', async (t) => {
+test('a member key cannot read the quota, and an editor key can', async (t) => {
   const { scope } = await newTenant();
   const member = await newKey(node, scope, { role: 'member' });
   const editor = await newKey(node, scope, { role: 'editor' });

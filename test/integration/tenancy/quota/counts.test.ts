@@ -53,7 +53,7 @@ function granted(scope: TenantScope, subject: string): Promise<number | null> {
   );
 }
 
-test('of 100 that come at once exactly as many are admitted as the key quota allows', async (t) => {
+test('of 100 concurrent requests exactly the key quota is admitted', async (t) => {
   const quota = node();
   const key = keyOf(await insertTenant(store), { quotaLimit: 37 });
   t.is(await admittedOf(quota, key, 100), 37);
@@ -61,7 +61,7 @@ test('of 100 that come at once exactly as many are admitted as the key quota all
   await quota.stop();
 });
 
-test('of those that come at once to three nodes, all together admit what the day allows and no more', async (t) => {
+test('concurrent requests at three nodes are admitted up to the daily limit together', async (t) => {
   const scope = await insertTenant(store);
   const user = userOf(scope, { limits: withDay(60) });
   const nodes = [node(), node(), node()];
@@ -73,7 +73,7 @@ test('of those that come at once to three nodes, all together admit what the day
   await Promise.all(nodes.map((quota) => quota.stop()));
 });
 
-test("a used-up key quota says so in its own way, and takes nothing from the tenant's window", async (t) => {
+test("a used-up key quota has its own refusal, and uses nothing of the tenant's window", async (t) => {
   const quota = node();
   const scope = await insertTenant(store);
   const key = keyOf(scope, { quotaLimit: 2 });
@@ -92,7 +92,7 @@ test("a used-up key quota says so in its own way, and takes nothing from the ten
   await quota.stop();
 });
 
-test('the day ends at midnight UTC: refused until then with the moment named, admitted after', async (t) => {
+test('the day ends at midnight UTC: refused until then with the time, admitted after', async (t) => {
   const time = new ManualTime('2026-11-21T23:58:00Z');
   const quota = node(time);
   const user = userOf(await insertTenant(store), { limits: withDay(3) });
@@ -110,7 +110,7 @@ test('the day ends at midnight UTC: refused until then with the moment named, ad
   await quota.stop();
 });
 
-test('a clean stop gives the rest of its blocks back, a crash leaves them spent', async (t) => {
+test('a clean stop returns the rest of its blocks, a crash leaves them spent', async (t) => {
   const scope = await insertTenant(store);
   const day = '2026-11-21';
   const user = userOf(scope, { limits: withDay(1_000) });
@@ -129,7 +129,7 @@ test('a clean stop gives the rest of its blocks back, a crash leaves them spent'
   await next.stop();
 });
 
-test('what is granted from a block needs no wait', async (t) => {
+test('a grant from a block does not wait', async (t) => {
   const quota = node();
   const user = userOf(await insertTenant(store), { limits: withDay(1_000) });
   t.true(quota.admission.admitModelWork(user) instanceof Promise);
@@ -138,7 +138,7 @@ test('what is granted from a block needs no wait', async (t) => {
   await quota.stop();
 });
 
-test('blocks that nobody asks for any more are given back', async (t) => {
+test('unused blocks are returned', async (t) => {
   const time = new ManualTime('2026-11-21T10:00:00Z');
   const quota = node(time);
   const scope = await insertTenant(store);
@@ -149,7 +149,7 @@ test('blocks that nobody asks for any more are given back', async (t) => {
   await quota.stop();
 });
 
-test('a raised daily limit holds within a second, a lowered one at once', async (t) => {
+test('a raised daily limit applies within a second, a lowered one at once', async (t) => {
   const time = new ManualTime('2026-11-21T10:00:00Z');
   const quota = node(time);
   const scope = await insertTenant(store);
@@ -160,7 +160,7 @@ test('a raised daily limit holds within a second, a lowered one at once', async 
   await quota.stop();
 });
 
-test('counts fail closed: without the store nothing is admitted, and nothing is counted', async (t) => {
+test('counts fail closed: without the store nothing is admitted and nothing is counted', async (t) => {
   const away = await openStore({ databaseUrl: database.url });
   const quota = node(undefined, away);
   const scope = await insertTenant(store);
@@ -173,7 +173,7 @@ test('counts fail closed: without the store nothing is admitted, and nothing is 
   await quota.stop();
 });
 
-test('daily counts older than forty days are cleared away when a new day begins', async (t) => {
+test('daily counts older than forty days are removed when a new day begins', async (t) => {
   const time = new ManualTime('2026-09-01T10:00:00Z');
   const scope = await insertTenant(store);
   const user = userOf(scope, { limits: withDay(50) });
@@ -189,7 +189,7 @@ test('daily counts older than forty days are cleared away when a new day begins'
   await quota.stop();
 });
 
-test('tokens of a month add up, show at once where they were booked, and start anew with the month', async (t) => {
+test('tokens of a month add up, show at once where they were recorded, and restart with the month', async (t) => {
   const time = new ManualTime('2026-11-30T23:59:58Z');
   const [quota, other] = [node(time), node(time)];
   const scope = await insertTenant(store);
@@ -216,7 +216,7 @@ test('tokens of a month add up, show at once where they were booked, and start a
   await Promise.all([quota.stop(), other.stop()]);
 });
 
-test('GET /api/quota answers the figures of the month to a key and to a user, from memory when it can', async (t) => {
+test("GET /api/quota returns the month's figures to a key and to a user, from memory if possible", async (t) => {
   const quota = node();
   const scope = await insertTenant(store);
   const operation = quota.operations.find(({ name }) => name === 'quota.read');

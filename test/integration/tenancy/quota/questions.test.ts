@@ -30,7 +30,7 @@ function entry(keyPerMinute: number): AdmitEntry {
   return entryToWire({ limits, key, enters: true, works: false });
 }
 
-test('what one turn of the event loop asks goes in one call for each tenant, and each gets its own answer', async (t) => {
+test('questions of one event loop turn share one call per tenant, and each gets its answer', async (t) => {
   const store = await openStore({ databaseUrl: database.url });
   t.teardown(() => store.close());
   const actors = createActors({

@@ -82,7 +82,7 @@ function granted(scope: TenantScope, kind: 'day' | 'key'): Promise<number | null
   );
 }
 
-test('the first question brings the actor to memory; from then on this node answers within the tick', async (t) => {
+test('the first question loads the actor; from then on this node answers within the tick', async (t) => {
   const { quota, time } = await startNode(t);
   const key = keyOf(await insertTenant(store), { requestsPerMinute: 10, quotaLimit: 100 });
   const first = quota.admission.admitRequest(key, 'model-work');
@@ -99,7 +99,7 @@ test('the first question brings the actor to memory; from then on this node answ
   t.true(quota.admission.admitRequest(key, 'request') instanceof Promise);
 });
 
-test('work that was counted ahead and did not begin counts nowhere', async (t) => {
+test('work counted ahead that did not start counts nowhere', async (t) => {
   const node = await startNode(t);
   const { quota, time } = node;
   const scope = await insertTenant(store);
@@ -119,7 +119,7 @@ test('work that was counted ahead and did not begin counts nowhere', async (t) =
   t.is(figures.remaining, 1, 'two of the minute were used');
 });
 
-test('a request whose work is refused is judged on its own first, and told so when it turns to work', async (t) => {
+test('a request with refused work is first checked as a request, and gets the refusal when it starts work', async (t) => {
   const { quota, time } = await startNode(t);
   const key = keyOf(await insertTenant(store), { quotaLimit: 1, requestsPerMinute: 50 });
   const one = await quota.admission.admitRequest(key, 'model-work');
@@ -134,7 +134,7 @@ test('a request whose work is refused is judged on its own first, and told so wh
   t.is(work.refusal?.retryAfterSeconds, 86_400);
 });
 
-test('an orderly end gives the rest of the blocks back, and the next owner goes on from there', async (t) => {
+test('an orderly end returns the rest of the blocks, and the next owner continues from there', async (t) => {
   const scope = await insertTenant(store);
   const key = keyOf(scope, { quotaLimit: 1_000 });
   const first = await startNode(t);
@@ -147,7 +147,7 @@ test('an orderly end gives the rest of the blocks back, and the next owner goes 
   t.is(await admittedOf(second, key, 1_000), 997);
 });
 
-test('two owners that know nothing of each other admit together no more than the limit, and all of it', async (t) => {
+test('two owners unaware of each other together admit exactly the limit', async (t) => {
   const scope = await insertTenant(store);
   const user = userOf(scope, { limits: { ...limitsOf('enterprise', {}), requestsPerDay: 60 } });
   const nodes = await Promise.all([startNode(t), startNode(t)]);
@@ -168,7 +168,7 @@ test('two owners that know nothing of each other admit together no more than the
   );
 });
 
-test('counts fail closed: while the store is away model work is refused with the time to come again', async (t) => {
+test('counts fail closed: without the store model work is refused with a retry time', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
   const node = await startNode(t, proxy.url);
@@ -182,7 +182,7 @@ test('counts fail closed: while the store is away model work is refused with the
   t.true(error !== undefined && 'retryAfterSeconds' in error && error.retryAfterSeconds === 1);
 });
 
-test('tokens are reserved where the actor lives, and what was settled shows at once', async (t) => {
+test('tokens are reserved where the actor lives, and settled ones show at once', async (t) => {
   const { quota } = await startNode(t);
   const scope = await insertTenant(store);
   const limits = { ...limitsOf('free', {}), monthlyTokens: 100 };

@@ -87,7 +87,7 @@ function wrongKey(message: RegExp) {
 
 const [oldKey, newKey, otherKey] = [randomBytes(32), randomBytes(32), randomBytes(32)];
 
-test('a node with another master key than the database was begun with does not start', async (t) => {
+test("a node with another master key than the database's does not start", async (t) => {
   const { node } = await install(t);
   await node(oldKey).prepare();
   await node(oldKey).prepare();
@@ -98,7 +98,7 @@ test('a node with another master key than the database was begun with does not s
   await t.notThrowsAsync(node(newKey, oldKey).prepare());
 });
 
-test('of two nodes that begin an empty database with different keys at once only one starts', async (t) => {
+test('of two nodes that initialise an empty database with different keys at once only one starts', async (t) => {
   const { node, query } = await install(t);
   const starts = await Promise.allSettled([oldKey, newKey, otherKey].map((key) => node(key).prepare()));
   t.is(starts.filter(({ status }) => status === 'fulfilled').length, 1);
@@ -114,7 +114,7 @@ test('a master key of another length is refused', (t) => {
   t.throws(build, wrongKey(/has 32 bytes, not 16/));
 });
 
-test('a value that was copied to another tenant, secret or version, or changed by a bit, does not open', async (t) => {
+test('a value copied to another tenant, secret or version, or changed by a bit, does not open', async (t) => {
   const installation = await install(t);
   const { node, query, tenant } = installation;
   const vault = node(oldKey);
@@ -151,7 +151,7 @@ test('a value that was copied to another tenant, secret or version, or changed b
   await t.throwsAsync(read(vault, one, first), unreadable);
 });
 
-test('the master key is changed under running nodes, and the old one is needed no more', async (t) => {
+test('the master key changes while nodes run, and the old one is not needed afterwards', async (t) => {
   const installation = await install(t);
   const { node, query } = installation;
   const before = node(oldKey);
@@ -186,7 +186,7 @@ test('the master key is changed under running nodes, and the old one is needed n
   t.is((await after.rotateMasterKey('operator')).wrapped, 0);
 });
 
-test('a rotation that dies between two batches leaves all readable, and is finished by the next one', async (t) => {
+test('an interrupted rotation leaves everything readable, and the next one finishes it', async (t) => {
   const installation = await install(t);
   const { node } = installation;
   const vault = node(newKey, oldKey);
@@ -212,7 +212,7 @@ test('a rotation that dies between two batches leaves all readable, and is finis
   await allReadable(t, node(newKey), planted);
 });
 
-test('two rotations at once share the work and wrap each key once', async (t) => {
+test('two concurrent rotations share the work and wrap each key once', async (t) => {
   const installation = await install(t);
   const { node } = installation;
   await node(oldKey).prepare();
@@ -228,7 +228,7 @@ test('two rotations at once share the work and wrap each key once', async (t) =>
   await allReadable(t, node(newKey), planted);
 });
 
-test('of two rotations to different keys the later one goes on, and nothing is lost', async (t) => {
+test('of two rotations to different keys the later one wins, and nothing is lost', async (t) => {
   const installation = await install(t);
   const { node } = installation;
   await node(oldKey).prepare();
@@ -245,7 +245,7 @@ test('of two rotations to different keys the later one goes on, and nothing is l
   await allReadable(t, node(otherKey), planted);
 });
 
-test("a rotation waits for a tenant's first key that is being made, and takes it along", async (t) => {
+test("a rotation waits for a tenant's first key in the making, and wraps it", async (t) => {
   const installation = await install(t);
   const { node, store, tenant } = installation;
   await node(oldKey).prepare();
@@ -295,7 +295,7 @@ test("a tenant's data key is replaced while its secrets are read and written", a
   }
 });
 
-test('a data key is replaced only once what is being written with it can be seen', async (t) => {
+test('a data key is replaced only once writes in progress are visible', async (t) => {
   const installation = await install(t);
   const { node, store, query, tenant } = installation;
   const vault = node(oldKey);

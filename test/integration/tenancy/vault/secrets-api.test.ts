@@ -8,7 +8,7 @@ import { secretShape, VaultRig } from '../../../support/servers/vault-rig.js';
 const rig = new VaultRig(test);
 
 test.serial(
-  'a secret is stored, described and resolved, and its value never leaves by the API',
+  'a secret is stored, described and resolved, and the API never returns its value',
   async (t) => {
     const scope = await rig.enter();
     const value = `planted ${randomUUID()} ü€`;
@@ -43,7 +43,7 @@ test.serial(
   },
 );
 
-test.serial('the rules for names, values, kinds, providers and hosts hold', async (t) => {
+test.serial('names, values, kinds, providers and hosts are validated', async (t) => {
   await rig.enter();
   const refused = async (body: Record<string, unknown>, status: number, error: string, field?: string) => {
     const answer = await rig.create({ name: 'n', value: 'v', ...body });
@@ -70,7 +70,7 @@ test.serial('the rules for names, values, kinds, providers and hosts hold', asyn
   await refused({ name: 'A-Z_0.9' }, 409, 'conflict');
 });
 
-test.serial('a list holds all secrets, or pages of them', async (t) => {
+test.serial('a list returns all secrets, or pages of them', async (t) => {
   await rig.enter();
   for (const name of ['b', 'a', 'C', 'd.1']) await rig.made({ name, value: 'v' });
   const namesOf = (body: Record<string, unknown>) =>
@@ -92,7 +92,7 @@ test.serial('a list holds all secrets, or pages of them', async (t) => {
   t.is((await rig.call('GET', '/api/secrets?limit=101')).status, 200, 'cut to the largest page');
 });
 
-test.serial('a secret in use is deleted only by force, one that is not in use at once', async (t) => {
+test.serial('a secret in use is deleted only by force, an unused one at once', async (t) => {
   const scope = await rig.enter();
   const { id } = await rig.made({ name: 'used', value: 'v' });
   rig.references.push({ secretId: id, type: 'trigger', id: 't1', name: 'nightly' });
@@ -112,7 +112,7 @@ test.serial('a secret in use is deleted only by force, one that is not in use at
   t.is((await rig.made({ name: 'used', value: 'again' })).version, 1);
 });
 
-test.serial('secrets of another tenant are not there, and odd references name nothing', async (t) => {
+test.serial("another tenant's secrets are not found, and malformed references name nothing", async (t) => {
   const scope = await rig.enter();
   const { id } = await rig.made({ name: 'mine', value: 'v' });
   const other = await rig.enter('owner');
@@ -133,7 +133,7 @@ test.serial('secrets of another tenant are not there, and odd references name no
   t.is((await rig.vault.resolve(scope, 'mine')).value.reveal(), 'v');
 });
 
-test.serial('editors and members cannot so much as list secrets', async (t) => {
+test.serial('editors and members cannot list secrets', async (t) => {
   for (const role of ['editor', 'member'] as const) {
     await rig.enter(role);
     for (const [method, path] of [

@@ -17,7 +17,7 @@ async function wholeDatabase(): Promise<string> {
   }
 }
 
-test.serial('a planted value is nowhere in the database, in refusals, errors or reports', async (t) => {
+test.serial('no database, refusal, error or report contains a planted value', async (t) => {
   const scope = await rig.enter();
   const value = `PLANTED${randomBytes(12).toString('hex')}`;
   const texts: string[] = [];
@@ -63,7 +63,7 @@ test.serial('a planted value is nowhere in the database, in refusals, errors or 
 });
 
 test.serial(
-  'of two that make the same name at once one succeeds and the other gets a conflict',
+  'of two concurrent creations of one name one succeeds and the other gets a conflict',
   async (t) => {
     const scope = await rig.enter();
     const answers = await Promise.all(
@@ -78,7 +78,7 @@ test.serial(
   },
 );
 
-test.serial('the first secrets of a tenant, stored at once, share one data key', async (t) => {
+test.serial("a tenant's first secrets, stored at once, share one data key", async (t) => {
   const scope = await rig.enter();
   const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
   const answers = await Promise.all(names.map((name) => rig.create({ name, value: `value of ${name}` })));
@@ -91,7 +91,7 @@ test.serial('the first secrets of a tenant, stored at once, share one data key',
 });
 
 test.serial(
-  'a new value is used at once, and the old one is accepted until its grace time ends',
+  'a new value is used at once, and the old one is accepted until its grace period ends',
   async (t) => {
     const scope = await rig.enter();
     const { id } = await rig.made({ name: 'hook', value: 'first' });
@@ -110,7 +110,7 @@ test.serial(
   },
 );
 
-test.serial('values set at once each become a version, and the last one counts', async (t) => {
+test.serial('concurrent new values each become a version, and the last one counts', async (t) => {
   const scope = await rig.enter();
   const { id } = await rig.made({ name: 'busy', value: 'v' });
   const answers = await Promise.all(
@@ -143,7 +143,7 @@ test.serial('a deletion waits for a transaction that stores a reference, and the
   t.deepEqual(order, ['reference stored', 'deletion: 409']);
 });
 
-test.serial("the tenant's vendor keys are found by their provider, the latest first", async (t) => {
+test.serial("the tenant's vendor keys are found by provider, the latest first", async (t) => {
   const scope = await rig.enter();
   await rig.made({ name: 'plain', value: 'v' });
   for (const name of ['one', 'two'])
@@ -159,7 +159,7 @@ test.serial("the tenant's vendor keys are found by their provider, the latest fi
 });
 
 test.serial(
-  'a secret kept for a thing is replaced in place, is in no list and goes with its thing',
+  'a private secret of another entity is replaced in place, is in no list and is deleted with it',
   async (t) => {
     const scope = await rig.enter();
     const put = (value: string) =>

@@ -51,7 +51,7 @@ test('a line fires at its times in its zone', (t) => {
   ]);
 });
 
-test('a firing comes after the instant that is asked for, to the millisecond', (t) => {
+test('a firing is after the given instant, to the millisecond', (t) => {
   const each = schedule('* * * * * *');
   t.is(each.next(at('2026-01-01T00:00:00.000Z')), at('2026-01-01T00:00:01Z'));
   t.is(each.next(at('2026-01-01T00:00:00.999Z')), at('2026-01-01T00:00:01Z'));
@@ -60,7 +60,7 @@ test('a firing comes after the instant that is asked for, to the millisecond', (
   t.is(each.last(at('2026-01-01T00:00:00Z'), at('2026-01-01T00:00:00.999Z')), undefined);
 });
 
-test('an hour that summer time skips fires once, at the next valid minute', (t) => {
+test('an hour skipped by summer time fires once, at the next valid minute', (t) => {
   const inBerlin = (cron: string) => texts(ofDay(cron, 'Europe/Berlin', ...berlin.spring));
   t.deepEqual(inBerlin('30 2 * * *'), ['2026-03-29T01:00:00Z']);
   t.deepEqual(inBerlin('0 2 * * *'), ['2026-03-29T01:00:00Z']);
@@ -73,7 +73,7 @@ test('an hour that summer time skips fires once, at the next valid minute', (t) 
   t.deepEqual(inNewYork('*/15 2 * * *'), ['2026-03-08T07:00:00Z']);
 });
 
-test('an hour that comes twice fires once, the first time', (t) => {
+test('an hour that occurs twice fires once, the first time', (t) => {
   const inBerlin = (cron: string) => texts(ofDay(cron, 'Europe/Berlin', ...berlin.autumn));
   t.deepEqual(inBerlin('30 2 * * *'), ['2026-10-25T00:30:00Z']);
   t.deepEqual(inBerlin('*/30 2 * * *'), ['2026-10-25T00:00:00Z', '2026-10-25T00:30:00Z']);
@@ -116,7 +116,7 @@ test('the days of both changes have exact numbers of firings in both zones', (t)
   }
 });
 
-test('a year has one firing for each day, whatever the clocks do', (t) => {
+test('a year has one firing per day, whatever the clocks do', (t) => {
   for (const zone of [
     'Europe/Berlin',
     'America/New_York',
@@ -135,7 +135,7 @@ test('a year has one firing for each day, whatever the clocks do', (t) => {
   }
 });
 
-test('a day that a country leaves out fires once, where the next one begins', (t) => {
+test('a day that a country skips fires once, at the start of the next one', (t) => {
   // Samoa went from the 29th to the 31st of December 2011.
   const noon = schedule('0 12 * * *', 'Pacific/Apia');
   t.deepEqual(texts(noon.between(at('2011-12-29T00:00:00Z'), at('2012-01-01T00:00:00Z'), 10)), [
@@ -146,7 +146,7 @@ test('a day that a country leaves out fires once, where the next one begins', (t
   ]);
 });
 
-test('firings between two instants are the same in one go and in pieces, and no more than asked for', (t) => {
+test('firings between two instants are the same in one query and in several, up to the limit', (t) => {
   const lines = schedule('*/20 1-3 * * *', 'Europe/Berlin');
   for (const [from, to] of [berlin.spring, berlin.autumn]) {
     const whole = lines.between(at(from), at(to), 1_000);
@@ -160,7 +160,7 @@ test('firings between two instants are the same in one go and in pieces, and no 
   }
 });
 
-test('of missed runs one is made up for at most, from the last day, and none by the default', (t) => {
+test('at most one missed run is made up, from the last day, and none by default', (t) => {
   const hourly = schedule('0 * * * *');
   const now = at('2026-06-10T12:30:00Z');
   t.is(hourly.missed('skip', now - 5 * hourMs, now), undefined);
@@ -171,7 +171,7 @@ test('of missed runs one is made up for at most, from the last day, and none by 
   t.is(weekly.missed('run_once', now - 30 * dayMs, now), undefined, 'more than a day ago');
 });
 
-test('lines and zones that mean nothing are refused, with the field and the reason', (t) => {
+test('invalid lines and zones are refused with the field and the reason', (t) => {
   const cases: [string, string, 'cron' | 'timezone', RegExp][] = [
     ['', 'UTC', 'cron', /five fields, or six/],
     ['* * * *', 'UTC', 'cron', /five fields, or six/],
@@ -206,7 +206,7 @@ test('lines and zones that mean nothing are refused, with the field and the reas
   }
 });
 
-test('the 29th of February fires in leap years, also where 2100 is none', (t) => {
+test('the 29th of February fires in leap years, also around 2100, which is not one', (t) => {
   const leap = schedule('0 0 29 2 *');
   t.deepEqual(texts(leap.between(at('2092-01-01T00:00:00Z'), at('2105-01-01T00:00:00Z'), 5)), [
     '2092-02-29T00:00:00Z',
@@ -287,7 +287,7 @@ const anyLine = fc.record({
   weekdays: fc.oneof(fc.constant([]), some(6)),
 });
 
-test('around every change of the clocks firings are those that a walk minute by minute finds', (t) => {
+test('around every clock change firings equal those of a minute-by-minute search', (t) => {
   let firings = 0;
   fc.assert(
     fc.property(

@@ -110,22 +110,22 @@ test('two ends of one connection that know the secret trust each other', async (
 
 const refused = { dialed: 'wrong_secret', listened: 'wrong_secret', trusted: [false, false] };
 
-test('a proof for one connection is none for another', async (t) => {
+test('a proof for one connection is invalid for another', async (t) => {
   t.deepEqual(await meet({ listenerBinding: 'another connection' }), refused);
 });
 
-test('a proof for calls is none for probes', async (t) => {
+test('a proof for calls is invalid for probes', async (t) => {
   t.deepEqual(await meet({ listener: { purpose: 'probes' } }), refused);
 });
 
-test('a proof that was heard before is none again', async (t) => {
+test('a replayed proof is refused', async (t) => {
   let heard: Frame | undefined;
   await meet({ there: (frame) => (heard = frame) });
   t.is(heard?.frame?.$case, 'hello');
   t.deepEqual(await meet({ there: () => heard ?? { frame: undefined } }), refused);
 });
 
-test('what is changed on the way is refused by who reads it', async (t) => {
+test('the reader refuses a greeting changed on the way', async (t) => {
   const olderOffer = (frame: Frame): Frame =>
     frame.frame?.$case === 'hello'
       ? { frame: { $case: 'hello', value: { ...frame.frame.value, protocolMin: 1 } } }
@@ -138,7 +138,7 @@ test('what is changed on the way is refused by who reads it', async (t) => {
   t.is((await meet({ back: otherChoice })).dialed, 'wrong_secret');
 });
 
-test('a frame behind the greeting is not taken before the peer has proved itself', async (t) => {
+test('a frame behind the greeting is ignored until the peer has authenticated itself', async (t) => {
   const time = new ManualTime('2026-01-01T00:00:00Z');
   const end = new End('a connection', same);
   const greeting = receive(end, settings, time, systemRandom);

@@ -18,7 +18,7 @@ test('an event is its id, its type and its JSON with the same type', (t) => {
   t.deepEqual(rest, ['', '']);
 });
 
-test('done tells how the turn ended, and which clock ended it', (t) => {
+test('done reports how the turn ended, and which deadline ended it', (t) => {
   t.deepEqual(doneEvent(ids, 'COMPLETED'), { type: 'done', outcome: 'COMPLETED', ...ids });
   t.deepEqual(doneEvent(ids, 'TIMEOUT', 'idle'), {
     type: 'done',
@@ -29,7 +29,7 @@ test('done tells how the turn ended, and which clock ended it', (t) => {
   });
 });
 
-test('an expired connection says so in an error', (t) => {
+test('an expired connection reports that in an error', (t) => {
   t.deepEqual(transportExpiry('STREAM_TIMEOUT', 'over'), {
     type: 'error',
     code: 'STREAM_TIMEOUT',

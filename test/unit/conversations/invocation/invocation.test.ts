@@ -19,7 +19,7 @@ test('a message is required, is a text, and has at most 1,048,576 characters', (
     t.throws(() => readInvocation(body, integration), { instanceOf: PlatformError });
 });
 
-test('fields of the body that nobody knows are listed, and the turn runs', (t) => {
+test('unknown fields of the body are listed, and the turn runs', (t) => {
   const turn = read({ attachments: [], temperature: 1 }, person);
   t.deepEqual(ignored(turn), { attachments: 'unknown_field', temperature: 'unknown_field' });
 });
@@ -33,7 +33,7 @@ test('a body of thousands of unknown fields is answered with a bounded list', (t
   t.true(ignoredFields.every(({ field }) => field.length <= 161));
 });
 
-test('the chat tool knows neither capabilities nor display names', (t) => {
+test('the chat tool has neither capabilities nor display names', (t) => {
   const body = {
     message: 'hi',
     capabilities: 5,
@@ -46,7 +46,7 @@ test('the chat tool knows neither capabilities nor display names', (t) => {
   t.deepEqual(turn.acceptedFields, ['message', 'consumer_key', 'options.timeout_ms']);
 });
 
-test('whatever comes in, it is read or refused as invalid, and no name reaches a prototype', (t) => {
+test('any input is read or refused as invalid, and no name reaches a prototype', (t) => {
   const names = fc.constantFrom(
     'message',
     'session_id',

@@ -71,11 +71,11 @@ test('with the privilege, all of it takes effect', (t) => {
   ]);
 });
 
-test('a display name alone is not listed where the privilege is missing', (t) => {
+test('without the privilege a display name alone is not listed', (t) => {
   t.deepEqual(read({ consumer_display_name: 'Ada' }, person).ignoredFields, []);
 });
 
-test('fields ignored for want of privilege are not validated', (t) => {
+test('fields ignored for lack of privilege are not validated', (t) => {
   const session = '7a8b9802-3649-405e-9bb3-167e171bfe87';
   const turn = read(
     {

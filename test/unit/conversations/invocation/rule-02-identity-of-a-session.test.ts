@@ -9,17 +9,17 @@ test('a session of another consumer refuses the turn with CONFLICT', (t) => {
   t.is(error.status, 409);
 });
 
-test('a session with no identity is adopted by the first that is declared', (t) => {
+test('a session without an identity takes the first declared one', (t) => {
   t.is(identityAfter(null, 'c-1'), 'c-1');
 });
 
-test('a turn that declares none, or the same, leaves the identity as it is', (t) => {
+test('a turn that declares none, or the same, keeps the identity', (t) => {
   t.is(identityAfter('c-1', undefined), 'c-1');
   t.is(identityAfter('c-1', 'c-1'), 'c-1');
   t.is(identityAfter(null, undefined), null);
 });
 
-test('a consumer_key is taken as it is written, within its bounds', (t) => {
+test('a consumer_key is used as written, within its bounds', (t) => {
   t.is(read({ consumer_key: ' Ada@X.org' }).consumerKey, ' Ada@X.org');
   t.is(read({ consumer_key: 'x'.repeat(consumerKeyCharactersMax) }).consumerKey?.length, 255);
   for (const wrong of ['x'.repeat(consumerKeyCharactersMax + 1), '', '  ', 7, null, {}, []])

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { contextBlock, userParts } from '../../../../src/conversations/invocation/index.js';
 import { read, refused } from './reading.js';
 
-test('context takes texts, numbers and booleans, and drops null', (t) => {
+test('context accepts texts, numbers and booleans, and drops null', (t) => {
   const turn = read({ context: { a: 'x', b: 1.5, c: false, d: null, e: '' } });
   t.deepEqual(turn.context, { a: 'x', b: 1.5, c: false, e: '' });
   t.deepEqual(turn.declaredContext, turn.context);
   t.deepEqual(turn.acceptedFields, ['message', 'context']);
 });
 
-test('a context of which nothing is left took no effect', (t) => {
+test('a context without remaining fields has no effect', (t) => {
   t.deepEqual(read({ context: { a: null } }).acceptedFields, ['message']);
   t.deepEqual(read({ context: {} }).acceptedFields, ['message']);
 });
@@ -67,7 +67,7 @@ test('secret-like names and credential-shaped values are stored as [REDACTED]; t
   t.deepEqual(turn.context, context);
 });
 
-test('the model sees the context as a data block beside the message, hidden names left out', (t) => {
+test('the model sees the context as a data block beside the message, without hidden names', (t) => {
   const { declaredContext } = read({
     context: { city: 'Lima', _waId: '+49', token: 'x', host: 'h.example', userName: 'ada', username: 'bob' },
   });
@@ -78,7 +78,7 @@ test('the model sees the context as a data block beside the message, hidden name
   t.regex(block?.text ?? '', /^<context>\n.*\n\{"city":"Lima","username":"bob"\}\n<\/context>$/);
 });
 
-test('no block travels where the model may see nothing', (t) => {
+test('no block is sent if the model may see nothing', (t) => {
   t.is(contextBlock({}), undefined);
   t.is(contextBlock({ _id: 1, host: 'h' }), undefined);
   t.deepEqual(userParts('hi', { token: 'x' }), [{ type: 'text', text: 'hi' }]);

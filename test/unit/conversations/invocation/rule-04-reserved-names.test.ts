@@ -18,7 +18,7 @@ test('each reserved name is dropped from the context and reported', (t) => {
   }
 });
 
-test('a reserved name is dropped whatever it holds', (t) => {
+test('a reserved name is dropped whatever its value', (t) => {
   const turn = read({ context: { tenant_id: { nested: [] }, source: 'x'.repeat(5_000) } });
   t.deepEqual(turn.context, {});
   t.deepEqual(turn.acceptedFields, ['message']);

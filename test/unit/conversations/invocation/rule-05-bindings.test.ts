@@ -27,7 +27,7 @@ test('bindings have at most 16 KB as compact JSON in UTF-8, and no other limit',
   t.is(Object.keys(read({ bindings: many }).bindings).length, 60);
 });
 
-test('bindings are part of nothing that is stored or shown', (t) => {
+test('bindings are in nothing that is stored or shown', (t) => {
   const turn = read({
     context: { city: 'Lima' },
     bindings: { account: 'planted-value' },
@@ -38,7 +38,7 @@ test('bindings are part of nothing that is stored or shown', (t) => {
   t.false(JSON.stringify(others).includes('planted-value'));
 });
 
-test('where a name is in both, tools get the value of the bindings', (t) => {
+test('if a name is in both, tools get the value of the bindings', (t) => {
   t.deepEqual(toolContext({ a: 1, b: 2 }, { b: 3, c: 4 }), { a: 1, b: 3, c: 4 });
 });
 

@@ -3,7 +3,7 @@ import { withContextDefaults } from '../../../../src/agents/tools/context-defaul
 import { toolContext } from '../../../../src/conversations/invocation/index.js';
 import { read } from './reading.js';
 
-test('a parameter from the context that nobody supplied is told by name', (t) => {
+test('a missing context parameter is reported by name', (t) => {
   const turn = read({ context: { city: 'Lima', gone: null }, bindings: { account: 7 } });
   const { args, missing } = withContextDefaults(
     { account: 'what the model says', city: 'elsewhere' },

@@ -41,7 +41,7 @@ test('phone fields are normalised first', (t) => {
   }
 });
 
-test('two mail addresses in a phone field are two sessions, whatever digits they hold', (t) => {
+test('two mail addresses in a phone field are two sessions, whatever digits they contain', (t) => {
   const ids = ['ada1@example.org', 'bob1@example.org'].map((From) =>
     idOf({ context: { From }, session_from: ['From'] }),
   );
@@ -53,7 +53,7 @@ test('session_from beside session_id is refused', (t) => {
   refused(t, { session_id, context: { a: 1 }, session_from: ['a'] }, 'session_from');
 });
 
-test('a missing field counts as empty, and no field with a value is refused', (t) => {
+test('a missing field counts as empty, and a set of only empty fields is refused', (t) => {
   t.is(
     idOf({ context: { a: 'x' }, session_from: ['a', 'gone'] }),
     idOf({ context: { a: 'x', gone: null }, session_from: ['a', 'gone'] }),
@@ -71,7 +71,7 @@ test('a field whose value was redacted is refused', (t) => {
   refused(t, { context: { a: 'sk-abcdefghijkl' }, session_from: ['a'] }, 'session_from');
 });
 
-test('where a name is in both, the value of the bindings counts', (t) => {
+test('if a name is in both, the value of the bindings counts', (t) => {
   t.is(
     idOf({ context: { a: 'x' }, bindings: { a: 'y' }, session_from: ['a'] }),
     idOf({ context: { a: 'y' }, session_from: ['a'] }),

@@ -4,7 +4,7 @@ import { read, refused, person } from './reading.js';
 const keys = (count: number, value: unknown = 1) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, value]));
 
-test('metadata takes flat scalars from any credential', (t) => {
+test('metadata accepts flat scalars from any credential', (t) => {
   const turn = read({ metadata: { trace_id: 'tr-1', n: 1, yes: true, none: null } }, person);
   t.deepEqual(turn.metadata, { trace_id: 'tr-1', n: 1, yes: true });
   t.is(turn.traceId, 'tr-1');
@@ -47,6 +47,6 @@ test('secrets are redacted in what is stored, and a redacted trace id finds noth
   t.is(turn.traceId, undefined);
 });
 
-test('names reserved in the context are ordinary ones in metadata', (t) => {
+test('names reserved in the context are ordinary in metadata', (t) => {
   t.deepEqual(read({ metadata: { source: 'crm' } }).metadata, { source: 'crm' });
 });

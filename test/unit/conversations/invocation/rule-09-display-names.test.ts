@@ -16,7 +16,7 @@ test('a display name has up to 255 characters', (t) => {
     refused(t, { consumer_key, consumer_display_name: wrong }, 'consumer_display_name');
 });
 
-test('a display name without the person that it names has no effect, and is listed', (t) => {
+test('a display name without a person has no effect and is listed', (t) => {
   const turn = read({ consumer_display_name: 'Ada' });
   t.is(turn.consumerDisplayName, undefined);
   t.deepEqual(turn.acceptedFields, ['message']);

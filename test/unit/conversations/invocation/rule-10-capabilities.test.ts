@@ -39,14 +39,14 @@ test('a group of up to 4 labels of at most 60 characters becomes a block', (t) =
   t.deepEqual(labelsOf(['  two\nlines ']), ['two lines']);
 });
 
-test('what a model suggests beyond that is cut, and what nobody could tap is left out', (t) => {
+test('suggestions beyond the limit are cut, and unusable ones are dropped', (t) => {
   t.deepEqual(labelsOf(['1', '2', '3', '4', '5']), ['1', '2', '3', '4']);
   t.is(labelsOf(['x'.repeat(61)])?.[0]?.length, 60);
   t.deepEqual(labelsOf(['Yes', '', ' ', 'Yes', 7]), ['Yes']);
   for (const nothing of [[], [''], 'Yes', [1], null]) t.is(labelsOf(nothing), undefined);
 });
 
-test('a turn of suggestions alone is kept as numbered label lines', (t) => {
+test('a turn with only suggestions is stored as numbered label lines', (t) => {
   const blocks = [{ type: 'quick_replies', data: { labels: ['Yes', 'No'] } }] as const;
   t.deepEqual(storedAnswer('', blocks), {
     content: '1. Yes\n2. No',

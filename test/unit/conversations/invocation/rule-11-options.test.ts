@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ignored, person, read, refused } from './reading.js';
 
-test('options.timeout_ms is taken from any credential and listed by that name', (t) => {
+test('options.timeout_ms is accepted from any credential and listed by that name', (t) => {
   const turn = read({ options: { timeout_ms: 5_000.9 } }, person);
   t.is(turn.timeoutMs, 5_000);
   t.deepEqual(turn.acceptedFields, ['message', 'options.timeout_ms']);
@@ -26,6 +26,6 @@ test('other options have no effect and are listed', (t) => {
   t.is(turn.timeoutMs, 2_000);
 });
 
-test('options that are no object are refused', (t) => {
+test('options that are not an object are refused', (t) => {
   for (const wrong of [null, [], 'x', 5_000]) refused(t, { options: wrong }, 'options');
 });

@@ -8,7 +8,7 @@ const rows = (
   ...given: readonly object[]
 ): SessionWrite => ({ [field]: given });
 
-test('of two versions of a row the later is written, once, and rows of one version stay', (t) => {
+test('of two versions of a row the later is written once, and rows of one version stay', (t) => {
   const kinds = [
     ['messages', { number: 1 }, { number: 2 }],
     ['executions', { id: 'a' }, { id: 'b' }],
@@ -30,7 +30,7 @@ test('of two versions of a row the later is written, once, and rows of one versi
   }
 });
 
-test('what is no version of anything is kept whole, in order', (t) => {
+test('rows without versions are all kept, in order', (t) => {
   for (const field of ['touches', 'facts', 'realtimeEvents'] as const) {
     const write = (...given: readonly object[]): SessionWrite => ({ [field]: given });
     const [first, second, third] = [{ place: 1 }, { place: 2 }, { place: 3 }];

@@ -135,7 +135,7 @@ function start() {
   return { client, owner, time, pump, running: pump.run(owner) };
 }
 
-test('what a slow client was not sent of a text is dropped at the barrier, which is passed when the rest is out', async (t) => {
+test('unsent text of a slow client is dropped at the barrier, which is passed when the rest is sent', async (t) => {
   const { client, owner, running, pump } = start();
   await owner.say(['metadata', 'delta']);
   await eventually(() => client.isWaitedFor);
@@ -158,7 +158,7 @@ test('what a slow client was not sent of a text is dropped at the barrier, which
   t.true(pump.isDone);
 });
 
-test('an owner is not read on while a megabyte waits for a slow client', async (t) => {
+test('an owner is not read further while a megabyte waits for a slow client', async (t) => {
   const { client, owner, running } = start();
   await owner.say(['metadata']);
   await eventually(() => client.isWaitedFor);
@@ -174,7 +174,7 @@ test('an owner is not read on while a megabyte waits for a slow client', async (
   await running;
 });
 
-test('a client whose owner broke off is told so under the last event that it was sent, and comes again for the rest', async (t) => {
+test('a client whose owner failed is informed under its last sent event, and returns for the rest', async (t) => {
   const { client, owner, running, pump } = start();
   await owner.say(['metadata', 'delta']);
   await eventually(() => client.isWaitedFor);
@@ -189,7 +189,7 @@ test('a client whose owner broke off is told so under the last event that it was
   t.false(pump.isDone);
 });
 
-test('an owner that is silent for 15 s past its deadline is given up, and a comment goes out every 15 s till then', async (t) => {
+test('an owner silent for 15 s past its deadline is given up, and a comment is sent every 15 s until then', async (t) => {
   const { client, owner, running, time } = start();
   client.isFast = true;
   await owner.say(['metadata'], { deadlineInMs: 20_000 });

@@ -33,7 +33,7 @@ const execution: ReadExecution = {
 const typesAfter = (of: ReadExecution, after: number): string[] =>
   finishedEvents(of, after).map(({ type }) => type);
 
-test('a turn whose events are kept no more begins with metadata too, for who has seen nothing of it', (t) => {
+test('a turn whose events were removed still starts with metadata for a new reader', (t) => {
   t.deepEqual(typesAfter(execution, 0), ['metadata', 'response', 'metrics', 'done']);
   t.deepEqual(JSON.parse(finishedEvents(execution, 0)[0]?.data ?? ''), {
     type: 'metadata',
@@ -45,12 +45,12 @@ test('a turn whose events are kept no more begins with metadata too, for who has
   t.deepEqual(typesAfter(execution, 7), ['response', 'metrics', 'done']);
 });
 
-test('what a handoff took back is not said when the events are gone either', (t) => {
+test('text withdrawn by a handoff is not sent after the events were removed either', (t) => {
   const suspended = { ...execution, status: 'blocked', outcome: 'SUSPENDED' } as const;
   t.deepEqual(typesAfter(suspended, 0), ['metadata', 'metrics', 'done']);
 });
 
-test('a turn that never ran says nothing, not even an empty text', (t) => {
+test('a turn that never ran sends nothing, not even an empty text', (t) => {
   const blocked = { ...execution, status: 'blocked', outcome: 'BLOCKED', output: null } as const;
   t.deepEqual(typesAfter(blocked, 0), ['metadata', 'metrics', 'done']);
 });

@@ -46,7 +46,7 @@ function start(hasEnded: () => Promise<boolean> = () => Promise.resolve(false)) 
   return { time, events, running, leave: () => leaving.abort(), text: () => text };
 }
 
-test('a monitor ends after five minutes with an error under the id of the last event that it was sent', async (t) => {
+test('a monitor ends after five minutes with an error under the id of its last event', async (t) => {
   const { time, events, running, text } = start();
   events.say(7, 'delta');
   await eventually(() => text().includes('event: delta'));
@@ -59,7 +59,7 @@ test('a monitor ends after five minutes with an error under the id of the last e
   t.regex(text(), /id: 7\nevent: error\ndata: .*"STREAM_TIMEOUT".*"timed_out":true/);
 });
 
-test('a monitor ends with its session, when the store is away for a moment too, and when its reader leaves', async (t) => {
+test('a monitor ends with its session, also during a store outage, and when its reader leaves', async (t) => {
   let looks = 0;
   const ending = start(() => {
     looks += 1;

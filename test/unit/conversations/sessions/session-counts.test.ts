@@ -53,13 +53,13 @@ function countsOf(loaded: Omit<SessionLoaded, 'steps'>): readonly (number | unde
   return [session?.last_message, session?.last_arrival];
 }
 
-test('a session whose owner was lost during its turns goes on behind their messages and arrivals', (t) => {
+test('a session whose owner was lost during turns continues after their messages and arrivals', (t) => {
   const session = { ...row, last_message: 2, last_arrival: 1 };
   const messages = [message(1), message(2), message(3)];
   t.deepEqual(countsOf({ session, messages, unfinished: [execution(2), execution(3)] }), [3, 3]);
 });
 
-test('a session whose turns have ended goes on behind what its row says', (t) => {
+test('a session with ended turns continues from its row', (t) => {
   const session = { ...row, last_message: 7, last_arrival: 4 };
   t.deepEqual(countsOf({ session, messages: [message(6), message(7)], unfinished: [] }), [7, 4]);
   t.deepEqual(countsOf({ session, messages: [], unfinished: [] }), [7, 4]);

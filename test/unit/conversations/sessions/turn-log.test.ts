@@ -20,7 +20,7 @@ function log(epoch: number): TurnLog {
   return made;
 }
 
-test('ids are the epoch times 2^32 and a number, so that a new owner is above all older ones', (t) => {
+test('ids are the epoch times 2^32 plus a number, so that a new owner is above all older ones', (t) => {
   const ids = log(3).events.map(({ id }) => id);
   t.deepEqual(
     ids,
@@ -29,7 +29,7 @@ test('ids are the epoch times 2^32 and a number, so that a new owner is above al
   t.true((log(4).events[0]?.id ?? 0) > (ids.at(-1) ?? 0));
 });
 
-test('a reader goes on behind its last event, and one of an older owner behind the first', (t) => {
+test('a reader continues after its last event, and one of an older owner after the first', (t) => {
   const { events } = log(3);
   t.is(placeAfter(events, 0), 0);
   for (const [place, { id }] of events.entries()) t.is(placeAfter(events, id), place + 1);
@@ -37,7 +37,7 @@ test('a reader goes on behind its last event, and one of an older owner behind t
   t.is(placeAfter(events, 9 * 2 ** 32), events.length);
 });
 
-test('what is stored compactly unfolds into the very same events', (t) => {
+test('compactly stored events unfold into the same events', (t) => {
   const { events } = log(7);
   const stored = JSON.parse(JSON.stringify(compact(events)));
   t.true(stored.length < events.length);

@@ -63,7 +63,7 @@ function callOf(tools: SchemaTools, schema: SnapshotSchema) {
   });
 }
 
-test('every form of a forbidden address is refused to HTTP tools and to MCP servers', async (t) => {
+test('HTTP tools and MCP servers refuse every form of a forbidden address', async (t) => {
   t.true(forbiddenHosts.length >= 40);
   const egress = createEgress({
     allow: [],
@@ -83,7 +83,7 @@ test('every form of a forbidden address is refused to HTTP tools and to MCP serv
   await egress.close();
 });
 
-test('a name that leads to a forbidden address is refused when it is called, however it led there', async (t) => {
+test('a name that leads to a forbidden address is refused on call, however it resolves', async (t) => {
   let connections = 0;
   const listener = createServer(() => void (connections += 1));
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));

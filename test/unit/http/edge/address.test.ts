@@ -19,7 +19,7 @@ function read(lines: readonly string[], socket: readonly number[] = [127, 0, 0, 
   });
 }
 
-test('all lines of X-Forwarded-For are one list: a line that the client wrote first does not count', async (t) => {
+test('all lines of X-Forwarded-For are one list, and a first line from the client does not count', async (t) => {
   const addresses: string[] = [];
   const operation = declare({
     name: 'a.b',
@@ -49,7 +49,7 @@ test('all lines of X-Forwarded-For are one list: a line that the client wrote fi
   t.deepEqual(addresses, ['203.0.113.9', '203.0.113.9', '203.0.113.9']);
 });
 
-test('the walk from the right ends at the first address that is no trusted proxy', (t) => {
+test('the walk from the right ends at the first address that is not a trusted proxy', (t) => {
   t.is(read(['198.51.100.1, 203.0.113.9, 10.1.2.3']), '203.0.113.9');
   t.is(read(['198.51.100.1', '203.0.113.9', '10.1.2.3, 127.0.0.2']), '203.0.113.9');
   t.is(read(['10.1.2.3, 10.4.5.6']), '10.1.2.3', 'a client within the trusted ranges is the leftmost');
@@ -57,7 +57,7 @@ test('the walk from the right ends at the first address that is no trusted proxy
   t.is(read(['198.51.100.1'], [192, 0, 2, 1]), '192.0.2.1', 'a stranger is not believed');
 });
 
-test('an entry that is no address ends the walk at the last good one', (t) => {
+test('an entry that is not an address ends the walk at the last valid one', (t) => {
   for (const entry of [
     'unknown',
     '_hidden',

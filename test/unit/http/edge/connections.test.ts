@@ -53,7 +53,7 @@ async function open(t: ExecutionContext, edge: Awaited<ReturnType<typeof start>>
   return all.filter(({ closed }) => !closed);
 }
 
-test('connections of one address beyond its bound are closed at once, and there is room again when some end', async (t) => {
+test('connections of one address beyond its limit are closed at once, and admitted again when some end', async (t) => {
   const edge = await start(t, { bounds: { connectionsPerAddress: 20 } });
   const kept = await open(t, edge, 50);
   t.is(kept.length, 20);
@@ -66,7 +66,7 @@ test('connections of one address beyond its bound are closed at once, and there 
   t.deepEqual(again?.statuses, [200]);
 });
 
-test('connections that end between two requests make room too', async (t) => {
+test('connections that end between two requests free their place too', async (t) => {
   const edge = await start(t, { bounds: { connectionsPerAddress: 10 } });
   for (let round = 0; round < 5; round += 1) {
     const kept = await open(t, edge, 10);
@@ -78,7 +78,7 @@ test('connections that end between two requests make room too', async (t) => {
   }
 });
 
-test('all connections of the node are bounded, those of trusted proxies too', async (t) => {
+test('all connections of the node are bounded, including those of trusted proxies', async (t) => {
   const edge = await start(t, {
     trustedProxies: ['127.0.0.0/8'],
     bounds: { connectionsPerAddress: 5, connections: 30 },
@@ -123,7 +123,7 @@ function played(bounds: { perAddress: number; perNode: number }, listed: Map<Pee
   return { connections, connect, end: () => tell({}, -1) };
 }
 
-test('an end of which nobody knows whose it was refuses nobody, until the kernel has listed the connections', async (t) => {
+test('an end of an unknown connection refuses nobody until the kernel has listed the connections', async (t) => {
   const listed = new Map<Peer, number>([[0x0a_00_00_01, 3]]);
   const { connections, connect, end } = played({ perAddress: 3, perNode: 100 }, listed);
   for (let made = 0; made < 3; made += 1) t.false(connect(1).refused);
@@ -141,7 +141,7 @@ test('an end of which nobody knows whose it was refuses nobody, until the kernel
   t.true(connections.refused > 0);
 });
 
-test('a connection that ends before its first request is known by its address', (t) => {
+test('a connection that ends before its first request is counted by its address', (t) => {
   const { connections, connect, end } = played({ perAddress: 2, perNode: 100 }, undefined);
   const first = connect(1);
   connect(1);

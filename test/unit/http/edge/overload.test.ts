@@ -9,7 +9,7 @@ function guardAfter(...latenessMs: readonly number[]): OverloadGuard {
   return guard;
 }
 
-test('a loop that is late again and again refuses requests, and takes them again when it is in time', (t) => {
+test('a repeatedly late loop refuses requests, and accepts them again when on time', (t) => {
   const guard = guardAfter(600, 600, 600, 600, 600);
   t.true(guard.shedding);
   for (let sample = 0; sample < 3; sample += 1) guard.record(0);

@@ -27,7 +27,7 @@ async function nothingMore({ gone }: { readonly gone: AbortSignal }): Promise<vo
   await new Promise((resolve) => gone.addEventListener('abort', resolve, { once: true }));
 }
 
-test('the head of a quiet stream leaves at once, with a comment that readers skip', async (t) => {
+test('the head of a quiet stream is sent at once, with a comment that readers skip', async (t) => {
   const edge = await stream(nothingMore);
   t.teardown(edge.close);
   const connection = new RawConnection(t, edge.port).send(request);
@@ -38,7 +38,7 @@ test('the head of a quiet stream leaves at once, with a comment that readers ski
   t.deepEqual(connection.statuses, [200]);
 });
 
-test('what is buffered for a slow reader arrives although the stream falls silent', async (t) => {
+test('buffered data for a slow reader arrives although the stream falls silent', async (t) => {
   const length = 20 * 1024 * 1024;
   let drained = false;
   const edge = await stream(async (writer) => {

@@ -88,7 +88,7 @@ for (const [what, body, status, code] of bodies) {
   });
 }
 
-test('a body sent in chunks beyond the bound is refused without waiting for its end', async (t) => {
+test('a chunked body beyond the limit is refused before its end', async (t) => {
   const edge = await startEdge([echo]);
   t.teardown(edge.close);
   const socket = connect(edge.port, '127.0.0.1');
@@ -101,7 +101,7 @@ test('a body sent in chunks beyond the bound is refused without waiting for its 
   t.pass();
 });
 
-test('a body far over the bound is refused with 413 to a client that only listens once it has sent all', async (t) => {
+test('a body far over the limit gets 413 also for a client that first sends everything', async (t) => {
   const edge = await startEdge([echo]);
   t.teardown(edge.close);
   const body = `{"text":"${'x'.repeat(6 * 1024 * 1024)}"}`;
@@ -111,7 +111,7 @@ test('a body far over the bound is refused with 413 to a client that only listen
   t.not(response.headers.get('connection'), 'close');
 });
 
-test('another content type than JSON is 415, a malformed id and an unknown address are 404, a wrong method is 405', async (t) => {
+test('a content type other than JSON gets 415, a malformed id or unknown path 404, a wrong method 405', async (t) => {
   const edge = await startEdge([echo]);
   t.teardown(edge.close);
   t.is(
@@ -126,7 +126,7 @@ test('another content type than JSON is 415, a malformed id and an unknown addre
   t.is(wrong.headers.get('allow'), 'POST');
 });
 
-test('a wrong method is refused in the words of the operations that the address has', async (t) => {
+test("a wrong method is refused in the dialect of the path's operations", async (t) => {
   const dressed = declare({
     name: 'a.b',
     method: 'GET',
@@ -171,7 +171,7 @@ const withoutBody: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 for (const [name, request, expected] of withoutBody) {
-  test(`the connection goes on after the answer to ${name}`, async (t) => {
+  test(`the connection continues after the answer to ${name}`, async (t) => {
     const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true }))], {
       corsOrigins: ['https://app.example'],
     });
@@ -192,7 +192,7 @@ for (const [name, request, expected] of withoutBody) {
   });
 }
 
-test('an unforeseen failure is 500 and tells nothing of itself', async (t) => {
+test('an unforeseen failure is 500 and reveals nothing', async (t) => {
   const edge = await startEdge([
     get('a.b', '/thing', async () => Promise.reject(new Error('db password is hunter2'))),
   ]);
@@ -302,7 +302,7 @@ test('a streamed answer waits for a slow reader and ends when the reader leaves'
   await eventually(() => over);
 });
 
-test('closing lets a running request finish and takes no new connection', async (t) => {
+test('closing lets a running request finish and accepts no new connection', async (t) => {
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
   const edge = await startEdge([
@@ -339,7 +339,7 @@ test('a refusal carries its headers and details', async (t) => {
   t.deepEqual(((await response.json()) as { details: object }).details, { limit: 1 });
 });
 
-test('a late event loop refuses new work with 503 and Retry-After, but still says that the process lives', async (t) => {
+test('a late event loop refuses new work with 503 and Retry-After, but still reports the process alive', async (t) => {
   const live = declare({
     name: 'health.live',
     method: 'GET',
@@ -368,7 +368,7 @@ test('a late event loop refuses new work with 503 and Retry-After, but still say
   await eventually(async () => (await fetch(`${edge.url}/thing`)).status === 200);
 });
 
-test('hostile headers are answered or refused, and the server lives on', async (t) => {
+test('hostile headers are answered or refused, and the server survives', async (t) => {
   const edge = await startEdge([echo]);
   t.teardown(edge.close);
   const hostile = [

@@ -32,7 +32,7 @@ function speaking(opened: (socket: SocketWriter, topic: string) => Promise<void>
 const quiet = speaking(async () => undefined);
 const caller = keyCaller('member');
 
-test('a socket gets what its handler sends and what is published under topics that it joined', async (t) => {
+test("a socket gets its handler's messages and those published under its topics", async (t) => {
   const edge = await startEdge(
     [
       speaking(async (socket, topic) => {
@@ -52,7 +52,7 @@ test('a socket gets what its handler sends and what is published under topics th
   t.deepEqual(other.messages, ['welcome', 'for b']);
 });
 
-test('a request for a socket is judged like any other, and refused over HTTP', async (t) => {
+test('a socket request is authenticated like any other, and refused over HTTP', async (t) => {
   const edge = await startEdge([quiet], { caller });
   t.teardown(edge.close);
   const handshake = (path: string) =>
@@ -72,7 +72,7 @@ test('a request for a socket is judged like any other, and refused over HTTP', a
   t.regex(accepted, /X-Request-Id: /i);
 });
 
-test('a request that did not ask for a socket is told so', async (t) => {
+test('a plain request to a socket operation gets an error that names the upgrade', async (t) => {
   const edge = await startEdge([quiet], { caller });
   t.teardown(edge.close);
   const response = await fetch(`${edge.url}/socket/a`);
@@ -80,7 +80,7 @@ test('a request that did not ask for a socket is told so', async (t) => {
   t.like(await response.json(), { error: 'upgrade_required', status: 'error' });
 });
 
-test('a request for a socket at an ordinary address is answered as ever', async (t) => {
+test('a socket request to an ordinary operation is answered as usual', async (t) => {
   const plain = declare({
     name: 'plain.get',
     method: 'GET',
@@ -149,7 +149,7 @@ test('a handler that fails closes its socket with 1011, one that returns with 10
   );
 });
 
-test('a node that leaves closes its sockets with 1001 and waits for none', async (t) => {
+test('a stopping node closes its sockets with 1001 and waits for none', async (t) => {
   const edge = await startEdge([quiet], { caller });
   const socket = await openSocket(`${edge.url}/socket/a`);
   t.is(edge.server.runningRequests, 0, 'an open socket is no running request');
@@ -158,7 +158,7 @@ test('a node that leaves closes its sockets with 1001 and waits for none', async
   t.pass();
 });
 
-test('a client that sends more than clients have to say is closed', async (t) => {
+test('a client that sends more than its limit is disconnected', async (t) => {
   const edge = await startEdge([quiet], { caller });
   t.teardown(edge.close);
   const { WebSocket } = await import('undici');
@@ -174,7 +174,7 @@ test('a client that sends more than clients have to say is closed', async (t) =>
   t.pass();
 });
 
-test('a reader that does not read is closed before it fills the memory', async (t) => {
+test('a reader that does not read is disconnected before it fills the memory', async (t) => {
   const sent = { bytes: 0, gone: false };
   const text = 'x'.repeat(10_000);
   const edge = await startEdge(

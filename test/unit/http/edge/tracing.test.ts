@@ -22,7 +22,7 @@ test.before('somebody records traces', () => {
   );
 });
 
-test('a request is a span of the caller’s trace, what it does is a child, and a failure shows its kind alone', async (t) => {
+test("a request is a span of the caller's trace, its work is a child, and a failure shows only its kind", async (t) => {
   const operation = declare({
     name: 'thing.read',
     method: 'GET',

@@ -5,7 +5,7 @@ import { depthMax, JsonSize, valuesMax } from '../../../../src/kernel/json-size.
 
 const read = (text: string): unknown => parseJson(Buffer.from(text), { prototypeNames: 'refuse' });
 
-test('as many values as are allowed are read, and one more is refused', (t) => {
+test('the allowed number of values is read, and one more is refused', (t) => {
   // Each element stands behind a comma but the first, and the list counts for one.
   const list = (length: number): string => `[${'0,'.repeat(length - 1)}0]`;
   t.is((read(list(valuesMax)) as readonly number[]).length, valuesMax);
@@ -15,12 +15,12 @@ test('as many values as are allowed are read, and one more is refused', (t) => {
   t.throws(() => read(`{${keys}}`), { message: /keys and list elements/ });
 });
 
-test('commas and brackets in texts are no values', (t) => {
+test('commas and brackets in texts are not values', (t) => {
   const text = `\\"[{,`.repeat(valuesMax);
   t.is((read(`["${text}"]`) as readonly string[])[0]?.length, 4 * valuesMax);
 });
 
-test('the count is the same however the bytes are cut', (t) => {
+test('the count does not depend on how the bytes are split', (t) => {
   const json = fc.json({ maxDepth: 5 });
   const property = fc.property(json, fc.array(fc.nat(20), { maxLength: 20 }), (text, cuts) => {
     const bytes = Buffer.from(`[${text},"\\\\\\"",${'['.repeat(depthMax)}`);

@@ -15,7 +15,7 @@ for (const [lists, objects] of [
   [0, 64],
   [32, 32],
 ] as const) {
-  test(`${lists} lists and ${objects} objects in each other are read, and no more`, (t) => {
+  test(`${lists} nested lists and ${objects} nested objects are read, and no more`, (t) => {
     const text = nested(lists, objects);
     t.is(JSON.stringify(read(text)), text);
     for (const deeper of [nested(lists + 1, objects), nested(lists, objects + 1)]) {
@@ -24,7 +24,7 @@ for (const [lists, objects] of [
   });
 }
 
-test('brackets beside each other and in texts are no nesting', (t) => {
+test('adjacent brackets and brackets in texts are not nesting', (t) => {
   for (const value of [
     Array.from({ length: 500 }, () => ({ a: [] })),
     { a: '[{'.repeat(500), b: ['\\"[{'] },

@@ -21,7 +21,7 @@ function rounds(parts: Partial<ClaimLoopParts<string>>) {
   return { made, reports };
 }
 
-test('a subject is worked at one time at a time, and once more for whoever asked meanwhile', async (t) => {
+test('a subject has one run at a time, and one more for requests during it', async (t) => {
   const released: (() => void)[] = [];
   let most = 0;
   let atOnce = 0;
@@ -46,7 +46,7 @@ test('a subject is worked at one time at a time, and once more for whoever asked
   t.is(most, 1);
 });
 
-test('more subjects than fit wait their turn, and none is forgotten', async (t) => {
+test('subjects beyond the bound wait, and none is forgotten', async (t) => {
   const worked: string[] = [];
   const { made } = rounds({
     room: { all: 2, each: 2 },
@@ -63,7 +63,7 @@ test('more subjects than fit wait their turn, and none is forgotten', async (t) 
   await made.stop();
 });
 
-test('one who asks for much, and whose work takes long, keeps nobody else waiting', async (t) => {
+test('a subject with many requests and slow work delays no other', async (t) => {
   const begun: string[] = [];
   const released: (() => void)[] = [];
   const { made } = rounds({
@@ -87,7 +87,7 @@ test('one who asks for much, and whose work takes long, keeps nobody else waitin
   t.is(new Set(begun).size, begun.length, 'each once, though one was asked for twice');
 });
 
-test('work that fails is told and done again, and looks for what is due go on after a failure', async (t) => {
+test('failed work is reported and repeated, and polls continue after a failure', async (t) => {
   let looks = 0;
   let works = 0;
   const { made, reports } = rounds({
@@ -108,7 +108,7 @@ test('work that fails is told and done again, and looks for what is due go on af
   t.deepEqual(reports, ['finding', 'working']);
 });
 
-test('failures are counted each time and told once a minute of each kind', (t) => {
+test('every failure is counted, and each kind is logged once a minute', (t) => {
   const counted: string[] = [];
   const told: string[] = [];
   let nowMs = 0;

@@ -15,7 +15,7 @@ function leave(room: FairLimiter<string>, share: string): string | undefined {
   return room.next();
 }
 
-test('a share that brings more than its places leaves the others theirs', (t) => {
+test('a share beyond its places leaves the others theirs', (t) => {
   const room = new FairLimiter<string>({ all: 4, each: 2 });
   const hot = ['hot 1', 'hot 2', 'hot 3', 'hot 4'].map((thing) => begin(room, 'hot', thing));
   t.deepEqual(hot, [true, true, false, false]);
@@ -26,7 +26,7 @@ test('a share that brings more than its places leaves the others theirs', (t) =>
   t.deepEqual([...room.waiting()], ['hot 4']);
 });
 
-test('those who find no place come in by turns, a share that has all its places last', (t) => {
+test('waiting shares are admitted in turn, a share with all its places last', (t) => {
   const room = new FairLimiter<string>({ all: 2, each: 2 });
   for (const thing of ['hot 1', 'hot 2', 'hot 3', 'hot 4']) begin(room, 'hot', thing);
   for (const thing of ['calm 1', 'calm 2']) t.false(begin(room, 'calm', thing));
@@ -39,7 +39,7 @@ test('those who find no place come in by turns, a share that has all its places 
   t.deepEqual(order, ['hot 3', 'calm 1', 'hot 4', 'calm 2']);
 });
 
-test('who cannot wait is counted all the same, and takes the place of those who can', (t) => {
+test('a request that cannot wait is still counted, and takes the place of one that can', (t) => {
   const room = new FairLimiter<string>({ all: 1, each: 1 });
   room.enter('calm');
   room.enter('calm');

@@ -8,7 +8,7 @@ function held() {
   return { work: () => ended, end: () => end() };
 }
 
-test('one tenant never holds all the places, and those who wait come by turns', async (t) => {
+test('one tenant never holds all places, and waiting tenants are admitted in turn', async (t) => {
   const places = new TaskLimiter({ all: 2, each: 1 });
   const begun: string[] = [];
   const run = (share: string, work: () => Promise<void>) =>
@@ -32,7 +32,7 @@ test('one tenant never holds all the places, and those who wait come by turns', 
   t.deepEqual(begun, ['a', 'b', 'a', 'a']);
 });
 
-test('work that fails gives its place back', async (t) => {
+test('failed work returns its place', async (t) => {
   const places = new TaskLimiter({ all: 1, each: 1 });
   await t.throwsAsync(
     places.run('a', () => Promise.reject(new Error('no'))),

@@ -4,7 +4,7 @@ import { hideIn, redacted, secretHider } from '../../../../src/infra/diagnostics
 
 const hide = (text: string, ...secrets: string[]): string => secretHider(secrets)(text);
 
-test('a secret is taken out of a text in the forms in which servers repeat it', (t) => {
+test('a secret is removed from a text in the forms in which servers repeat it', (t) => {
   const secret = 'pä"ss/w+rd?<&=€ 𝕏';
   const json = JSON.stringify(secret).slice(1, -1);
   const ascii = json.replaceAll(
@@ -34,7 +34,7 @@ test('a secret is taken out of a text in the forms in which servers repeat it', 
   }
 });
 
-test('of a user and a password the password alone is hidden too, where it is long enough to be one', (t) => {
+test('of a user and a password only a long enough password is hidden separately', (t) => {
   t.is(
     hide('wrong password hunter2hunter2 of ada', 'ada:hunter2hunter2'),
     `wrong password ${redacted} of ada`,
@@ -51,7 +51,7 @@ test('overlapping and repeated secrets leave nothing of themselves', (t) => {
   t.is(hide('', 'abcd'), '');
 });
 
-test('nothing but secrets is taken out, whatever the text', (t) => {
+test('only secrets are removed, whatever the text', (t) => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.string({ minLength: 4, unit: 'grapheme' }), (a, b, secret) => {
       const text = `${a}${secret}${b}`;
@@ -67,7 +67,7 @@ test('nothing but secrets is taken out, whatever the text', (t) => {
   t.pass();
 });
 
-test('a secret and an answer that were made for each other are compared in time that grows with both', (t) => {
+test('matching a crafted secret and answer takes time linear in both', (t) => {
   const half = 'a'.repeat(8_000);
   for (const secret of [`${half}b${half}`, `b${half}${half}`, `${half}${half}b`]) {
     const startedAt = process.cpuUsage();

@@ -14,7 +14,7 @@ function recording() {
 
 const key = `sk-${'a1'.repeat(12)}`;
 
-test('an event is logged with what it carries, and an error with its causes', (t) => {
+test('an event is logged with its fields, and an error with its causes', (t) => {
   const { log, events } = recording();
   const cause = new Error('the socket broke');
   log.logger.warn({ attempt: 2, error: new Error('sending failed', { cause }) }, 'mail %s waits', 'm1');
@@ -49,7 +49,7 @@ test('no secret is logged, in whatever part of an event it hides', (t) => {
   }
 });
 
-test('a hostile event does not stop the one who logs it', (t) => {
+test('a hostile event does not stop the logger', (t) => {
   const { log, events } = recording();
   const circle: Record<string, unknown> = {};
   circle['self'] = circle;

@@ -19,7 +19,7 @@ const prefixes =
 const credentials = prefixes.split(' ').map((prefix) => prefix + filler);
 credentials.push(`AKIA${'A1B2'.repeat(4)}`, jsonWebToken, pem);
 
-test('a name that contains a secret word is secret-like, in any case and with any joint', (t) => {
+test('a name that contains a secret word is secret-like, in any case and with any separator', (t) => {
   const words = ['password', 'passwd', 'pwd', 'secret', 'token', 'authorization', 'credential', 'cookie'];
   const joined = ['apikey', 'api-key', 'api_key', 'API KEY', 'privatekey', 'private-key', 'PRIVATE_KEY'];
   for (const word of [...words, ...joined]) {
@@ -31,7 +31,7 @@ test('a name that contains a secret word is secret-like, in any case and with an
   }
 });
 
-test('a credential is known by its shape, alone and within a sentence', (t) => {
+test('a credential is recognised by its shape, alone and within a sentence', (t) => {
   for (const credential of credentials) {
     t.true(looksLikeCredential(credential), credential);
     t.true(looksLikeCredential(`please use ${credential} today`), credential);
@@ -141,7 +141,7 @@ test('any value is copied without an error and without its planted password', (t
   );
 });
 
-test('hostile text is judged in linear time', (t) => {
+test('hostile text is checked in linear time', (t) => {
   const startedAt = performance.now();
   for (const piece of ['sk-', 'eyJ', '-----BEGIN A', 'a:', '://:', 'Bearer ', 'eyJa.']) {
     const text = piece.repeat(200_000 / piece.length);

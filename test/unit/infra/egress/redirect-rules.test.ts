@@ -10,7 +10,7 @@ function next(from: string, location: string): string {
   return nextTarget(rules, { url, host: url.hostname }, location).url.href;
 }
 
-test('a redirect within the host is followed, with TLS or toward it', (t) => {
+test('a redirect within the host is followed, with TLS or towards it', (t) => {
   t.is(next('https://a.test/x', '/y?z'), 'https://a.test/y?z');
   t.is(next('https://a.test/x/', 'y'), 'https://a.test/x/y');
   t.is(next('https://a.test:8443/', '//A.test:8443/y'), 'https://a.test:8443/y');
@@ -18,7 +18,7 @@ test('a redirect within the host is followed, with TLS or toward it', (t) => {
   t.is(next('http://a.test:80/', 'https://a.test:443/'), 'https://a.test/');
 });
 
-test('a request that holds a secret stays where the secret may be sent, without TLS or with it', (t) => {
+test('a request with a secret stays where the secret may be sent, with or without TLS', (t) => {
   const held = (from: string, location: string): string => {
     const url = new URL(from);
     return nextTarget(rules, { url, host: url.hostname }, location, { holdsSecret: true }).url.href;

@@ -13,7 +13,7 @@ async function sent(fields: { to?: string; subject?: string }) {
   return { to: envelope.to, names: head.split('\n').flatMap((line) => /^[\w-]+(?=:)/.exec(line) ?? []) };
 }
 
-test('a mail has one recipient, whatever stands in the address of a sender that it answers', async (t) => {
+test('a mail has one recipient, whatever the address of the answered sender contains', async (t) => {
   t.deepEqual((await sent({})).to, ['ada@example.com']);
   for (const to of [
     'ada@example.com,postmaster',
@@ -25,7 +25,7 @@ test('a mail has one recipient, whatever stands in the address of a sender that 
   }
 });
 
-test('a line end in a subject or an address begins no header', async (t) => {
+test('a line end in a subject or an address starts no header', async (t) => {
   const plain = (await sent({})).names;
   for (const end of ['\r\n', '\n', '\r', '\u2028']) {
     t.deepEqual((await sent({ subject: `hello${end}Bcc: eve@example.org` })).names, plain);

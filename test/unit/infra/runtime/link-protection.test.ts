@@ -22,14 +22,14 @@ async function refusal(t: ExecutionContext, environment: Readonly<Record<string,
   return error?.message ?? '';
 }
 
-test('links stay on the loopback where nothing is set', async (t) => {
+test('links stay on the loopback by default', async (t) => {
   t.deepEqual(await protection({}), { plaintext: 'loopback' });
   for (const host of ['127.0.0.1', '127.9.9.9', '::1', '[::1]', 'localhost']) {
     t.deepEqual(await protection({ TROUPE_GRPC_HOST: host }), { plaintext: 'loopback' }, host);
   }
 });
 
-test('a node that others reach from elsewhere needs TLS, or the word of its operator', async (t) => {
+test("a node with remote peers needs TLS, or the operator's consent", async (t) => {
   const exposed = [
     { TROUPE_GRPC_HOST: '0.0.0.0', TROUPE_ADVERTISE_ADDR: '10.0.0.7:9090' },
     { TROUPE_GRPC_HOST: '10.0.0.7' },
@@ -47,13 +47,13 @@ test('a node that others reach from elsewhere needs TLS, or the word of its oper
   }
 });
 
-test('an address on which nobody can be dialed needs another one to tell', async (t) => {
+test('a listening address that cannot be dialed needs another one to announce', async (t) => {
   for (const host of ['0.0.0.0', '::']) {
     t.regex(await refusal(t, { ...files, TROUPE_GRPC_HOST: host }), /TROUPE_ADVERTISE_ADDR is missing/);
   }
 });
 
-test('with TLS, what peers would not take is refused at the start', async (t) => {
+test('with TLS, a certificate that peers would refuse is refused at the start', async (t) => {
   t.truthy((await protection(files)).tls);
   t.regex(await refusal(t, { ...files, TROUPE_GRPC_TLS_KEY: '' }), /TROUPE_GRPC_TLS_KEY is missing/);
   t.regex(
@@ -72,7 +72,7 @@ test('with TLS, what peers would not take is refused at the start', async (t) =>
   t.regex(await refusal(t, stranger), /TLS between nodes cannot work/);
 });
 
-test('a certificate for servers alone is refused at the start: a node is a client of others as well', async (t) => {
+test('a server-only certificate is refused at the start: a node is also a client', async (t) => {
   const says = await refusal(t, {
     TROUPE_GRPC_TLS_CA: `${fixtures}/server-only.crt`,
     TROUPE_GRPC_TLS_CERT: `${fixtures}/server-only.crt`,
@@ -81,7 +81,7 @@ test('a certificate for servers alone is refused at the start: a node is a clien
   t.regex(says, /no peer would accept the certificate of 127\.0\.0\.1: .*purpose/i);
 });
 
-test('in words it is said how links are guarded', async (t) => {
+test('the protection of the links is described in words', async (t) => {
   const says = (environment: Readonly<Record<string, string>>) =>
     describeLinkProtection(readSettings(environment));
   t.like(await says({}), { isGuarded: true });

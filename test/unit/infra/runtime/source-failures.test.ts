@@ -6,7 +6,7 @@ import { measuresText } from '../../../../src/infra/runtime/measures.js';
 import { SourceFailures } from '../../../../src/infra/runtime/source-failures.js';
 import { createLog } from '../../../../src/infra/diagnostics/index.js';
 
-test('a source that fails is told once a minute for each question, with how often it was not told', async (t) => {
+test('a failing source is logged once a minute per query, with the number of unlogged failures', async (t) => {
   const lines: string[] = [];
   const take = (line: string): void => void lines.push(line);
   const { logger } = createLog({
@@ -35,7 +35,7 @@ test('a source that fails is told once a minute for each question, with how ofte
   t.like(told[0]?.['error'], { message: 'a cast is missing' });
 });
 
-test('metrics say by source what recovery and timers did and how often their sources failed', async (t) => {
+test('metrics show by source the work of recovery and timers and the failures of their sources', async (t) => {
   const open = await openLoneNode({ kinds: [], config: clusterConfig(), process: freshProcessId('alone') });
   t.teardown(() => open.stop());
   const lateness = new Histogram();

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { CpuBudget } from '../../../../src/infra/sandbox/cpu-budget.js';
 
-test('a tenant that has used its time waits until enough of it is a minute old, and nobody else does', (t) => {
+test('a tenant that used its time waits until enough of it is a minute old, and no other tenant does', (t) => {
   const budget = new CpuBudget(1_000);
   budget.charge('a', 600, 10_200);
   t.is(budget.waitMs('a', 10_300), 0);
@@ -14,14 +14,14 @@ test('a tenant that has used its time waits until enough of it is a minute old, 
   t.is(budget.waitMs('a', 200_000), 0);
 });
 
-test('a single task that cost more than the budget is waited out whole', (t) => {
+test('a single task over the budget is waited out in full', (t) => {
   const budget = new CpuBudget(1_000);
   budget.charge('a', 100, 1_000);
   budget.charge('a', 5_000, 30_000);
   t.is(budget.waitMs('a', 31_000), 59_000);
 });
 
-test('tenants that rest are forgotten, and those that come back begin anew', (t) => {
+test('idle tenants are dropped, and returning ones start afresh', (t) => {
   const budget = new CpuBudget(10);
   for (let tenant = 0; tenant < 1_000; tenant += 1) budget.charge(`tenant ${tenant}`, 20, 1_000);
   t.is(budget.size, 1_000);

@@ -30,7 +30,7 @@ function build(bounds: { everyMs?: number; perQuestionMax?: number; waitingMax?:
 /** Lets what was answered go on. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('a lone look-up is asked at once, and those that come meanwhile go together', async (t) => {
+test('a single look-up is sent at once, and those during it go together', async (t) => {
   const { questions, lookUps } = build();
   const first = lookUps.get('a');
   t.deepEqual(
@@ -50,7 +50,7 @@ test('a lone look-up is asked at once, and those that come meanwhile go together
   t.deepEqual(await Promise.all(others), [undefined, 'row of c', undefined, undefined, undefined]);
 });
 
-test('a paced line asks so often and no more, however many come', async (t) => {
+test('a paced queue sends a bounded number, however many arrive', async (t) => {
   const { time, questions, lookUps } = build({ everyMs: 100 });
   const first = lookUps.get('a');
   questions[0]?.answer([]);
@@ -65,7 +65,7 @@ test('a paced line asks so often and no more, however many come', async (t) => {
   t.is(await second, 'row of b');
 });
 
-test('a failed question fails those who asked it alone, and a full line refuses', async (t) => {
+test('a failed query fails only its callers, and a full queue refuses', async (t) => {
   const { questions, lookUps } = build();
   const first = lookUps.get('a');
   const waiting = ['b', 'c', 'd', 'e', 'f'].map((key) => lookUps.get(key));

@@ -25,13 +25,13 @@ export async function refusedByTheCompiler(store: Store, scope: TenantScope): Pr
   await store.query(sql.typeAlias('count')`select count(*) from memberships`);
 }
 
-test('a scope is made of a UUID, in the one way of writing it', (t) => {
+test('a scope has a UUID in its canonical spelling', (t) => {
   const id = randomUUID();
   t.is(tenantScope(id.toUpperCase()).tenantId, id);
 });
 
 for (const wrong of ['', 'abc', '0190a0a0-0000-7000-8000-000000000000 ', "' or true --"]) {
-  test(`no scope is made of ${JSON.stringify(wrong)}`, (t) => {
+  test(`${JSON.stringify(wrong)} makes no scope`, (t) => {
     t.throws(() => tenantScope(wrong), { instanceOf: TypeError });
   });
 }

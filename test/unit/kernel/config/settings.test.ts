@@ -3,7 +3,7 @@ import { readSettings, SettingsError } from '../../../../src/kernel/config/index
 
 const long = 'k'.repeat(32);
 
-test('an operator token has at least 32 characters, and is left out where it is empty', (t) => {
+test('an operator token has at least 32 characters, and an empty one counts as unset', (t) => {
   t.is(readSettings({ TROUPE_OPERATOR_TOKEN: long }).operatorToken, long);
   t.is(readSettings({ TROUPE_OPERATOR_TOKEN: '' }).operatorToken, undefined);
   for (const token of [long.slice(1), `${long.slice(1)} `, 'op-token', '  ']) {
@@ -11,14 +11,14 @@ test('an operator token has at least 32 characters, and is left out where it is 
   }
 });
 
-test('a cluster secret has at least 32 characters, since every process that a node dials can guess offline', (t) => {
+test('a cluster secret has at least 32 characters, because every dialed process can guess offline', (t) => {
   t.is(readSettings({ TROUPE_CLUSTER_SECRET: long }).clusterSecret, long);
   t.throws(() => readSettings({ TROUPE_CLUSTER_SECRET: long.slice(1) }), {
     message: /TROUPE_CLUSTER_SECRET must have at least 32 characters, but has 31/,
   });
 });
 
-test('the refusal of an operator token names its variable, its length and how to make one, and never shows it', (t) => {
+test('the refusal of an operator token names its variable, its length and how to create one, and never shows it', (t) => {
   const refusal = t.throws(() => readSettings({ TROUPE_OPERATOR_TOKEN: 'planted-short' }));
   t.regex(refusal?.message ?? '', /TROUPE_OPERATOR_TOKEN must have at least 32 characters, but has 13/);
   t.regex(refusal?.message ?? '', /TROUPE_OPERATOR_TOKEN=\$\(openssl rand -hex 32\)/);
@@ -27,7 +27,7 @@ test('the refusal of an operator token names its variable, its length and how to
   t.throws(() => readSettings({ TROUPE_OPERATOR_TOKEN: spaced }), { message: /must not contain spaces/ });
 });
 
-test('a mistyped setting stops the start and names the closest one; names of others are left alone', (t) => {
+test("a mistyped setting stops the start and names the closest one; other programs' settings are ignored", (t) => {
   const refusal = t.throws(
     () => readSettings({ TROUPE_HTP_PORT: '8080', TROUPE_OPERATOR_TOKEN_FIEL: '/none' }),
     {

@@ -4,7 +4,7 @@ import { PlatformError } from '../../../../src/kernel/errors.js';
 
 const cheap = { memoryCostKiB: 64, timeCost: 1, concurrencyMax: 2, waitingMax: 3 };
 
-test('a password is kept as argon2id with the cost that was set', async (t) => {
+test('a password is stored as argon2id with the configured cost', async (t) => {
   const passwords = createPasswords(cheap);
   const hash = await passwords.hash('correct horse battery');
   t.regex(hash, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/);
@@ -12,14 +12,14 @@ test('a password is kept as argon2id with the cost that was set', async (t) => {
   t.false(await passwords.verify(hash, 'correct horse batterz'));
 });
 
-test('letters that were composed differently are the same password', async (t) => {
+test('differently composed letters are the same password', async (t) => {
   const passwords = createPasswords(cheap);
   t.true(
     await passwords.verify(await passwords.hash('Zu\u0308rich-Z\u00fcrich'), 'Z\u00fcrich-Zu\u0308rich'),
   );
 });
 
-test('without a stored hash no password is right, not even the one that stands in', async (t) => {
+test("without a stored hash no password is right, not even the placeholder's", async (t) => {
   const passwords = createPasswords(cheap);
   t.false(await passwords.verify(null, 'no account has this password'));
   t.false(await passwords.verify(undefined, 'no account has this password'));
@@ -44,7 +44,7 @@ test.serial('a check without a stored hash costs as much as one with it', async 
   t.true(without > withHash / 3, `${without} µs without, ${withHash} µs with`);
 });
 
-test('a few are hashed at once, a few wait, and the next is refused for a moment', async (t) => {
+test('a few passwords are hashed at once, a few wait, and the next gets a retryable refusal', async (t) => {
   const passwords = createPasswords(cheap);
   let running = 0;
   let runningMax = 0;
@@ -70,7 +70,7 @@ test('a few are hashed at once, a few wait, and the next is refused for a moment
   t.false(await passwords.verify(null, 'any password'), 'there is room again');
 });
 
-test('a turn that fails makes room for the next', async (t) => {
+test('a failing hash makes room for the next', async (t) => {
   const passwords = createPasswords({ ...cheap, concurrencyMax: 1 });
   const refusal = new PlatformError('rate_limit_exceeded');
   const results = await Promise.allSettled(

@@ -45,7 +45,7 @@ function atOnce(admitted: Admitted | Promise<Admitted>): Admitted {
 const newScope = () => tenantScope(randomUUID());
 const anonymous = (address: string): AnonymousCaller => ({ kind: 'anonymous', address });
 
-test("a key's request speaks of the key's window and lowers it by one", (t) => {
+test("a key's request shows the key's window and lowers it by one", (t) => {
   const { admission, time } = build();
   const key = keyOf(newScope(), { requestsPerMinute: 10 });
   t.deepEqual(admission.admitRequest(key, 'request'), {
@@ -59,7 +59,7 @@ test("a key's request speaks of the key's window and lowers it by one", (t) => {
   });
 });
 
-test('a full window refuses with its figures, counts no refusal, and gives room when it said', (t) => {
+test('a full window refuses with its figures, counts no refusal, and admits again at the stated time', (t) => {
   const { admission, time } = build();
   const key = keyOf(newScope(), { requestsPerMinute: 2 });
   admission.admitRequest(key, 'request');
@@ -81,7 +81,7 @@ test('a full window refuses with its figures, counts no refusal, and gives room 
   t.is(admission.admitRequest(key, 'request').refusal?.retryAfterSeconds, 10);
 });
 
-test('a lowered limit holds at once, and what remains is never below zero', (t) => {
+test('a lowered limit applies at once, and the remainder is never below zero', (t) => {
   const { admission } = build();
   const key = keyOf(newScope(), { requestsPerMinute: 50 });
   for (let count = 0; count < 20; count += 1) admission.admitRequest(key, 'request');
@@ -136,7 +136,7 @@ test('an address has a window of 120, which uncounted requests show without lowe
   t.is(admission.figuresOfAddress('192.0.2.2').reset, startSeconds + 61);
 });
 
-test("model work by a user looks at the tenant's window first and counts it only when it is admitted", (t) => {
+test("model work by a user checks the tenant's window first and counts only when admitted", (t) => {
   const { admission } = build();
   const limits = { ...limitsOf('free', {}), requestsPerMinute: 3 };
   const user = userOf(newScope(), { limits });
@@ -170,7 +170,7 @@ test("a key's model work is refused by the tenant's window with the tenant's fig
   t.is(atOnce(admission.admitTenantWork(scope, limits)).refusal?.code, 'rate_limit_exceeded');
 });
 
-test('a wall clock that is set back neither opens nor closes a window', (t) => {
+test('a wall clock set back neither opens nor closes a window', (t) => {
   const { admission, time } = build();
   const key = keyOf(newScope(), { requestsPerMinute: 1 });
   admission.admitRequest(key, 'request');
@@ -180,7 +180,7 @@ test('a wall clock that is set back neither opens nor closes a window', (t) => {
   t.is(admission.admitRequest(key, 'request').refusal, undefined);
 });
 
-test('whatever comes when, no window admits more than its limit in any minute, and its figures agree', (t) => {
+test('no window admits more than its limit in any minute, and its figures agree', (t) => {
   const step = fc.record({
     afterMs: fc.oneof(
       fc.constant(0),

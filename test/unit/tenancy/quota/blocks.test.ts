@@ -35,7 +35,7 @@ async function grantOne(grants: Grants, counted: Countable): Promise<boolean> {
   }
 }
 
-test('however processes die, stop, take back and change limits, no more is granted than the highest limit allows', async (t) => {
+test('however processes die, stop, return and change limits, no more than the highest limit is granted', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('grant' as const), node: fc.nat({ max: 2 }), times: fc.nat({ max: 40 }) }),
     fc.record({ kind: fc.constant('take back' as const), node: fc.nat({ max: 2 }) }),
@@ -91,7 +91,7 @@ test('however processes die, stop, take back and change limits, no more is grant
   t.pass();
 });
 
-test('what is taken back around midnight stays counted: nobody knows in which day it was', async (t) => {
+test('work returned around midnight stays counted, because its day is unknown', async (t) => {
   const booked = new Booked();
   const time = new ManualTime('2026-11-21T23:59:58Z');
   const scope = tenantScope(randomUUID());
@@ -113,7 +113,7 @@ test('what is taken back around midnight stays counted: nobody knows in which da
   t.is(booked.granted, 3);
 });
 
-test('a window that moves to another process goes on where it was, and forgets one that was taken back', (t) => {
+test('a window that moves to another process continues there, and a withdrawn one is dropped', (t) => {
   const [before, after] = [new SlidingWindow(), new SlidingWindow()];
   for (const atMs of [1_000, 1_200, 30_000, 50_000]) before.add(atMs);
   before.refund();

@@ -28,7 +28,7 @@ function timesOf(steps: readonly number[]): number[] {
   return steps.map((step) => (now += step));
 }
 
-test('no span of a minute holds more than the limit, whenever the events come', (t) => {
+test('no span of a minute exceeds the limit, whenever the events come', (t) => {
   fc.assert(
     fc.property(gaps, fc.integer({ min: 1, max: 20 }), (steps, limit) => {
       const passed = admitted(new SlidingWindow(), timesOf(steps), limit);
@@ -42,7 +42,7 @@ test('no span of a minute holds more than the limit, whenever the events come', 
   t.pass();
 });
 
-test('an event is refused only when the last 61 seconds hold the limit', (t) => {
+test('an event is refused only if the last 61 seconds contain the limit', (t) => {
   fc.assert(
     fc.property(gaps, fc.integer({ min: 1, max: 20 }), (steps, limit) => {
       const times = timesOf(steps);
@@ -56,7 +56,7 @@ test('an event is refused only when the last 61 seconds hold the limit', (t) => 
   t.pass();
 });
 
-test('at the moment that a full window names there is room, and just before there is none', (t) => {
+test('a full window admits at the time that it names, and not just before', (t) => {
   fc.assert(
     fc.property(gaps, fc.integer({ min: 1, max: 20 }), (steps, limit) => {
       const window = new SlidingWindow();
@@ -72,7 +72,7 @@ test('at the moment that a full window names there is room, and just before ther
   t.pass();
 });
 
-test('an event alone in its second leaves exactly a minute later', (t) => {
+test('a single event in its second leaves exactly a minute later', (t) => {
   const window = new SlidingWindow();
   window.add(5_250);
   t.is(window.used(65_249), 1);
@@ -87,13 +87,13 @@ test('a burst within one second leaves together, a minute after its last event',
   );
 });
 
-test('a window that holds more than a lowered limit gives room when enough has left', (t) => {
+test('a window over a lowered limit admits again when enough events have left', (t) => {
   const window = new SlidingWindow();
   for (const time of [1_000, 2_000, 3_000, 4_000]) window.add(time);
   t.is(window.roomAtMs(5_000, 4), 61_000);
   t.is(window.roomAtMs(5_000, 2), 63_000);
 });
 
-test('an empty window names the minute that an event of now would take', (t) => {
+test('an empty window names the minute that an event now would use', (t) => {
   t.is(new SlidingWindow().roomAtMs(5_000, 10), 65_000);
 });

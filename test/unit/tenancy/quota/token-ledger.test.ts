@@ -44,7 +44,7 @@ async function decided(reserved: Reserved | Promise<Reserved>): Promise<Reserved
   return Promise.race([Promise.resolve(reserved).then(({ outcome }) => outcome), later]);
 }
 
-test('calls are let in while used and reserved are below the limit; the next waits for one to end', async (t) => {
+test('calls are admitted while used and reserved tokens are below the limit; the next waits for one to end', async (t) => {
   const { book } = build();
   const all = ['a', 'b', 'c', 'd'].map((id) => book.reserve(wish(id)));
   t.deepEqual(await Promise.all(all.map(decided)), ['reserved', 'reserved', 'reserved', 'waits']);
@@ -56,7 +56,7 @@ test('calls are let in while used and reserved are below the limit; the next wai
   t.deepEqual(await all[3], { outcome: 'reserved' }, 'in the order of their coming');
 });
 
-test('whoever waited is refused once the month is really used up', async (t) => {
+test('a waiting call is refused once the month is really used up', async (t) => {
   const { book, state } = build({ used: 90 });
   const [first, second] = [book.reserve(wish('a')), book.reserve(wish('b'))];
   t.is(await decided(first), 'reserved');
@@ -67,7 +67,7 @@ test('whoever waited is refused once the month is really used up', async (t) => 
   t.deepEqual(await book.reserve(wish('c')), { outcome: 'used up', used: 130 });
 });
 
-test('whoever waits too long is told that it is busy, and holds nothing', async (t) => {
+test('a call that waits too long gets a busy error and reserves nothing', async (t) => {
   const { book, time } = build();
   for (const id of ['a', 'b', 'c']) t.is(await decided(book.reserve(wish(id))), 'reserved');
   const waiting = book.reserve(wish('d'));
@@ -77,12 +77,12 @@ test('whoever waits too long is told that it is busy, and holds nothing', async 
   t.is(book.reservedTokens, 120);
 });
 
-test('work that was let in before is let in whatever is used', async (t) => {
+test('already admitted work is admitted whatever is used', async (t) => {
   const { book } = build({ used: 500 });
   t.is(await decided(book.reserve(wish('a', { alreadyAdmitted: true }))), 'reserved');
 });
 
-test('a settlement counts once, however often it is told, and a reservation once, however often it is asked for', async (t) => {
+test('a repeated settlement counts once, and a repeated request reserves once', async (t) => {
   const { book } = build();
   t.is(await decided(book.reserve(wish('a'))), 'reserved');
   t.is(await decided(book.reserve(wish('a'))), 'reserved');
@@ -112,7 +112,7 @@ test('a reservation ends at its deadline or with its process, and counts until i
   t.is(book.reservedTokens, 0);
 });
 
-test('what a dead owner may have reserved counts until its time, less what is settled, or until it is told exactly', async (t) => {
+test("the bound of a dead owner's reservations counts until its time, less settled tokens, or until the exact figure", async (t) => {
   const { book, time } = build({ inherited: { tokens: 95, forMs: minuteMs } });
   t.is(book.reservedTokens, 95);
   t.is(await decided(book.reserve(wish('a', { tokens: 10 }))), 'reserved');
@@ -129,7 +129,7 @@ test('what a dead owner may have reserved counts until its time, less what is se
   t.is(told.reservedTokens, 0);
 });
 
-test('a bound gives way to the rows that are open, once every attempt must have its row', async (t) => {
+test('open rows replace the bound once every attempt must have its row', async (t) => {
   const { book, time, state } = build({ inherited: { tokens: 95, forMs: 10 * minuteMs } });
   t.is(await decided(book.reserve(wish('a', { tokens: 10 }))), 'reserved');
   t.is(state.held, 95 + 17, 'an owner after this one is left the bound too');
@@ -154,7 +154,7 @@ test('a bound gives way to the rows that are open, once every attempt must have 
   t.false(book.mayRecover);
 });
 
-test('an attempt that is asked for again joins the first question, and needs nothing once it has ended', async (t) => {
+test('a repeated request for an attempt joins the first, and reserves nothing once it has ended', async (t) => {
   const { book } = build();
   for (const id of ['a', 'b', 'c']) await book.reserve(wish(id));
   const [waiting, again] = [book.reserve(wish('d')), book.reserve(wish('d'))];
@@ -168,7 +168,7 @@ test('an attempt that is asked for again joins the first question, and needs not
   t.is(book.reservedTokens, 0, 'a late repeat of one that is settled');
 });
 
-test('a month that was added up here is read anew before anybody is refused for it', async (t) => {
+test('a month summed in memory is read again before a refusal', async (t) => {
   const { book, state } = build({ used: 90 });
   await book.reserve(wish('a', { tokens: 5 }));
   // Its row was closed, and read with the others, before its settlement was heard.
@@ -180,7 +180,7 @@ test('a month that was added up here is read anew before anybody is refused for 
   t.deepEqual(await book.reserve(wish('c')), { outcome: 'used up', used: 100 });
 });
 
-test('nothing is reserved that is not held ahead: a store that is away lets nobody in', async (t) => {
+test('nothing is reserved beyond the committed hold: an unavailable store admits nobody', async (t) => {
   const { book, state } = build();
   await book.used();
   state.storeIsAway = true;
@@ -205,7 +205,7 @@ test('a hold covers many reservations, so that most need no wait', async (t) => 
   t.is(state.holds, 2, 'those that come at once wait for one commit');
 });
 
-test('a month that begins begins with nothing used', async (t) => {
+test('a new month starts with nothing used', async (t) => {
   const { book, state, time } = build({ used: 100 });
   t.deepEqual(await book.reserve(wish('a')), { outcome: 'used up', used: 100 });
   state.used = 0;
@@ -213,7 +213,7 @@ test('a month that begins begins with nothing used', async (t) => {
   t.is(await decided(book.reserve(wish('b'))), 'reserved');
 });
 
-test('whatever comes and ends when, nobody is let in beyond the limit, holds cover it, and nothing is left over', async (t) => {
+test('under any schedule no call exceeds the limit, holds cover reservations, and nothing is left over', async (t) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('reserve' as const), tokens: fc.integer({ min: 1, max: 60 }) }),
     fc.record({

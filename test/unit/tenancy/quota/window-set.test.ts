@@ -1,7 +1,7 @@
 import test from 'ava';
 import { WindowSet } from '../../../../src/tenancy/quota/window-set.js';
 
-test('a window is the same while it is in use', (t) => {
+test('a window in use stays the same', (t) => {
   const windows = new WindowSet(10);
   windows.window('one').add(0);
   t.is(windows.window('one').used(1), 1);
@@ -18,7 +18,7 @@ test('idle windows are dropped and busy ones kept', (t) => {
   t.is(windows.size, 1);
 });
 
-test('the number of windows is bounded, and the one not used for longest goes first', (t) => {
+test('the number of windows is bounded, and the least recently used goes first', (t) => {
   const windows = new WindowSet(3);
   for (const name of ['a', 'b', 'c']) windows.window(name).add(0);
   windows.window('a');

@@ -6,11 +6,11 @@ import { allowsHost, SecretValue } from '../../../../src/tenancy/vault/index.js'
 
 const planted = 'planted-7f3a';
 
-test('a secret gives its value by reveal alone', (t) => {
+test('only reveal returns the value of a secret', (t) => {
   t.is(new SecretValue(planted).reveal(), planted);
 });
 
-test('a secret cannot be printed, in whatever way it is tried', (t) => {
+test('no way of printing shows a secret', (t) => {
   const secret = new SecretValue(planted);
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
@@ -46,7 +46,7 @@ test('a secret compares by value', (t) => {
   t.false(secret.equals(''));
 });
 
-test('a secret with a list of hosts is for these alone, one without a list for none', (t) => {
+test('a secret with a list of hosts is limited to them, one without a list to none', (t) => {
   const hosts = ['api.example.com', '*.internal.example', '10.1.2.3', '2001:db8::1'];
   for (const host of [
     'api.example.com',
