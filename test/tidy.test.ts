@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { readSources, type Source } from './support/builders/sources.js';
 
@@ -151,12 +151,14 @@ function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): readonly strin
 }
 
 test('every path named in the README, the guides and the architecture pages exists', (t) => {
+  const guides = readdirSync('docs/guides').map((name) => `docs/guides/${name}`);
   const wrong = [
     'README.md',
     'docs/architecture.md',
     'docs/threat-model.md',
     'SECURITY.md',
     'CONTRIBUTING.md',
+    ...guides,
   ].flatMap((page) =>
     [...readFileSync(page, 'utf8').matchAll(namedPath)]
       .map(([, path = '']) => path)
