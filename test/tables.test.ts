@@ -1,4 +1,4 @@
-// One owner for each table: the list stands in migrations/README.md, the SQL in migrations/ and in the programs.
+// One owner for each table: the list is in migrations/README.md, the SQL in migrations/ and in the programs.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { sqlTextsIn, sqlTextsOf } from './support/builders/program-sql.js';
@@ -6,7 +6,7 @@ import { readSources } from './support/builders/sources.js';
 import { sqlNames } from './support/builders/sql-names.js';
 import { crossings, type Owned, ownersIn, type SqlFile } from './support/builders/table-owners.js';
 
-/** Files whose statements leave a relation open, each with what fills it. */
+/** Files whose statements leave a relation open, each with the names that fill it. */
 const openRelations: Readonly<Record<string, string>> = {
   'cluster/fencing/postgres/one-statement.ts': 'parts of the same statement',
   'src/agents/agents.store.ts': 'a fragment of the file',

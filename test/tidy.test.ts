@@ -85,7 +85,7 @@ test('a layer imports only from the layers below it', (t) => {
 });
 
 test('messages flow one way through automation', (t) => {
-  // The layer's own files wire its folders; what is outside of the layer is at the end of the list.
+  // The layer's own files wire its folders; files outside of the layer are at the end of the list.
   const order = ['', ...messageFlow, 'outside'];
   const place = (path: string): string => {
     const [, layer, folder, file] = path.split('/');
@@ -254,7 +254,7 @@ test('clock, chance and environment are handed in', (t) => {
   );
 });
 
-/** Where a list is the arguments of a call, the reason why it is short, whatever anybody sends. */
+/** Files that pass a list as arguments, each with the reason why the list is short for any input. */
 const shortLists: Readonly<Record<string, string>> = {
   'src/automation/triggers/schedule/zone-clock.ts': 'two offsets',
   'src/app/command/main.ts': 'the commands of this program',

@@ -56,7 +56,7 @@ test('the ledger records every attempt of a process killed during calls, exactly
   child.kill('SIGKILL');
   await exited;
 
-  // What its connections had sent may still be committed after its death.
+  // Statements sent on its connections may still be committed after its death.
   const openRows = 'select count(*)::int as rows from usage_rows where outcome is null';
   let before = -1;
   await eventually(async () => {

@@ -52,7 +52,7 @@ export class Load {
   }
 }
 
-/** What is counted is what was acknowledged, and at most what failed with an unknown outcome besides. */
+/** The count is the acknowledged calls, plus at most those with an unknown outcome. */
 export async function lostAndUnasked(
   cluster: ProcessCluster,
   outcome: LoadOutcome,

@@ -23,7 +23,7 @@ const running = await startNode(
       tell({ told: 'view', number: Number(event.view.number), members });
     } else tell({ told: 'event', event: event.event });
   },
-  // Its actors have ended; what stays of it would only answer that it is no member.
+  // Its actors have ended; the rest would only answer that it is not a member.
   () => process.exit(fencedExitCode),
 );
 process.once('SIGTERM', () => {

@@ -103,7 +103,7 @@ export class ProcessCluster {
       () => undefined,
     );
     await cluster.agreed(cluster.workers);
-    // A store whose mark is younger than lease and margin removes nobody; that is another test's subject.
+    // A store with a mark younger than lease and margin removes nobody; another test covers that.
     const sinceMs = performance.now();
     await eventually(() => performance.now() - sinceMs > 6_500, { what: 'the mark has stood long enough' });
     return cluster;

@@ -9,7 +9,7 @@ import { openClusteredNode } from '../../cluster/node/clustered-node.js';
 import type { ClusterNode } from '../../cluster/node/node.js';
 import { systemRandom, systemTime } from '../../cluster/time/system.js';
 
-/** What one process of a test cluster is told at its start. */
+/** The start settings of one process of a test cluster. */
 export interface ProcessSettings {
   readonly name: string;
   readonly cluster: string;

@@ -69,7 +69,7 @@ async function killed(t: ExecutionContext, seesExits: boolean): Promise<void> {
   t.true(worst <= promisedMs + noiseMs, `${times.map(Math.round).join(', ')} ms`);
 }
 
-/** Until the first of them told of it. */
+/** Until the first of them reports it. */
 function since(startMs: number, workers: readonly WorkerProcess[], event: string): number {
   const heard = workers.map((worker) => worker.heardAtMs.get(event) ?? 0).filter((atMs) => atMs > startMs);
   return heard.length === 0 ? Number.NaN : Math.round(Math.min(...heard) - startMs);

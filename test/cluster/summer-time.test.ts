@@ -187,7 +187,7 @@ async function startNode(
   return { store, schedules, proxy };
 }
 
-/** As a node looks: at all that is due. Whoever was killed meanwhile throws, and nobody listens any more. */
+/** Polls like a node: all due rows. A process killed meanwhile throws, and nothing reads its error. */
 async function look(node: Node, killed: () => Node | undefined): Promise<void> {
   try {
     const due = await node.store.directory((tx) => dueSources(tx, 3_000, 100));

@@ -99,7 +99,7 @@ function told({ body }: SeenRequest): readonly Told[] {
   return body['messages'] as Told[];
 }
 
-/** How often the model has been asked in this turn before: so many results of tools it is told. */
+/** The number of earlier model requests in this turn, equal to its number of tool results. */
 function roundOf(seen: SeenRequest): number {
   return told(seen).filter(({ role }) => role === 'tool').length;
 }
@@ -227,7 +227,7 @@ test.serial(
       t.is(response, `${turn} is done`);
       for (const what of ['model 0', 'model 1', 'model 2', '/first'])
         t.is(asked.get(`${turn}: ${what}`), 1, `${turn}: ${what}`);
-      // What was under way with the process that ended is unknown: it is sent again, under the same key.
+      // Requests in progress at the ended process are unknown: they are repeated under the same key.
       t.is(asked.get(`${turn}: /second`), lost.includes(turn) ? 2 : 1, `${turn}: /second`);
       t.is(new Set((used.get(`${turn}: /second`) ?? []).flatMap((keys) => [...keys])).size, 1);
     }

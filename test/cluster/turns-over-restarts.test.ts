@@ -8,7 +8,7 @@ import { readTurn, RefusedTurn, type TurnReading } from '../support/clients/turn
 /** A number that two slow cores carry; more of them where there are more: `TROUPE_TEST_STREAMS=200`. */
 const streams = Number(process.env['TROUPE_TEST_STREAMS'] ?? 60);
 
-/** What supervisors are told to give: 25 s for turns that run, and the rest of the way. */
+/** The documented stop time of supervisors: 25 s for running turns, and the rest of the shutdown. */
 const patienceMs = 30_000;
 
 const overload = /"service_unavailable","message":"The server is overloaded\. Retry in a moment\."/;
@@ -21,14 +21,14 @@ test.serial('a rolling restart of every node under live streams fails no turn', 
   if (first === undefined) throw new Error('there is no node');
   // About ten seconds long: each restart meets turns in all of their stages.
   const agentId = await publishAgent(first.client, bootstrap, { model: 'sim.lorem-40-250' });
-  // As a load balancer does: who is about to be stopped is asked for nothing new.
+  // Like a load balancer: a node that is about to stop gets no new requests.
   const open = new Set(cluster.nodes);
   const readings: TurnReading[] = [];
   const restarted = new AbortController();
   const stops: number[] = [];
   let begun = 0;
   let refused = 0;
-  // A node with more work than it can do says so before a turn begins, and when to come again; clients do.
+  // An overloaded node refuses before a turn starts, with a retry time; clients follow it.
   const asBidden = async (error: unknown): Promise<undefined> => {
     if (!(error instanceof RefusedTurn && overload.test(error.body))) throw error;
     refused += 1;

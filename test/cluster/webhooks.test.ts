@@ -43,7 +43,7 @@ async function trigger(
   };
 }
 
-/** Sends until somebody has acknowledged it, as a careful sender does: the same id every time. */
+/** Sends until acknowledged, like a careful sender: with the same id every time. */
 async function send(
   alive: () => readonly NodeProcess[],
   target: Target,
@@ -86,7 +86,7 @@ test.serial(
     ] as const;
     const alive = new Set(cluster.nodes);
     const run = randomUUID().slice(0, 8);
-    // Long enough for an answer in two chunks, and told apart by its number.
+    // Long enough for an answer in two chunks, and identified by its number.
     const all = Array.from({ length: messages }, (_, index) => `${run}-${index}-${'.'.repeat(90)}`);
     let sent = 0;
     let killed: Promise<void> | undefined;
@@ -145,7 +145,7 @@ test.serial(
     for (const { headers, body } of receiver.heard) {
       const [execution = '', chunk = ''] = String(headers['idempotency-key']).split(':');
       const chunks = arrived.get(execution) ?? [];
-      // A chunk may come again with its key, never in another place.
+      // A chunk may be repeated with its key, but never in another position.
       if (!chunks.includes(chunk)) arrived.set(execution, [...chunks, chunk]);
       t.is(String(JSON.parse(body).chunk_index), chunk);
     }

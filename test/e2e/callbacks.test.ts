@@ -142,7 +142,7 @@ test('an attempt that may be repeated is, with the same key, and the receiver sa
   t.is(receiver.heard[0]?.headers['idempotency-key'], receiver.heard[1]?.headers['idempotency-key']);
 });
 
-/** A trigger that gathers each user's messages. Its windows are longer than a test: they end by being full, or when told to. */
+/** A trigger that buffers each user's messages. Its windows are longer than a test: they end when full, or on request. */
 async function startBuffering(t: ExecutionContext, buffer: Readonly<Record<string, unknown>>) {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));

@@ -1,4 +1,4 @@
-// A whole node under somebody who tries keys and addresses of webhooks.
+// A whole node against a client that guesses keys and webhook addresses.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startTestNode } from '../support/servers/node.js';

@@ -30,7 +30,7 @@ test('no input makes an operation fail, hang or break its envelope', async (t) =
   t.true(calls >= runsPerOperation * 10);
 });
 
-/** Overload, and what an operation declares of servers elsewhere: some made-up host may just be looked for. */
+/** Overload, and an operation's declared errors of other servers: an invented host may be looked up. */
 function mayFail(operation: Operation, code: unknown): boolean {
   return code === 'service_unavailable' || (code === 'provider_error' && operation.errors.includes(code));
 }
@@ -58,7 +58,7 @@ const hostileValue = fc.oneof(
   fc.constantFrom(0, -1, 1e308, 2 ** 53, true, null, [], {}),
 );
 
-/** A path, query and body that come close to what the operation declares, with anything in each place. */
+/** A path, query and body close to the operation's declaration, with anything in each place. */
 function inputOf(operation: Operation) {
   const segments = operation.path
     .split('/')

@@ -66,7 +66,7 @@ test('no text follows the answer to a handoff, in a thousand races with ending t
     t.is(frames.filter(({ type }) => type === 'done').length, 1);
     const outcome = String(dones[0]?.data['outcome']);
     const told = stored.filter(({ type }) => textTypes.has(type));
-    // In the log a handoff stands before what it took back: nothing of it is read again.
+    // In the log the handoff precedes the text that it withdrew: none of it is read again.
     if (outcome === 'SUSPENDED') t.deepEqual(told, []);
     else t.is(told.filter(({ type }) => type === 'response').length, 1);
     const { data } = JSON.parse(await api('GET', `/api/v1/sessions/${sessionId}/messages`)) as {
@@ -83,7 +83,7 @@ test('no text follows the answer to a handoff, in a thousand races with ending t
   const outcomes = new Map<string, number>();
   for (let number = 0; number < races; number += atOnce) {
     const batch = await Promise.all(Array.from({ length: atOnce }, (_, index) => race(number + index)));
-    // The windows of the key are not what is tried here.
+    // This test is not about the key's windows.
     node.passMs(61_000);
     for (const outcome of await Promise.all(batch.map(checkRace))) {
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);

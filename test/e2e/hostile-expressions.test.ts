@@ -1,4 +1,4 @@
-// Expressions of tenants on a whole node: what one asks for ends no process and takes nobody else's turn.
+// Tenants' expressions on a whole node: none ends a process or delays another tenant.
 import test from 'ava';
 import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
@@ -61,7 +61,7 @@ test.serial('a padding to 400 MB is refused in a dry run, and the node goes on',
 });
 
 test.serial("sixty slow dry runs of one tenant do not delay another tenant's dry run", async (t) => {
-  // Enough for some dozens; what is over it is refused, so that the test ends in time.
+  // Enough for some dozens; the rest is refused, so that the test ends in time.
   const node = await startTestNode(t, { environment: { TROUPE_SANDBOX_CPU_SECONDS: '5' } });
   const [noisy, loud, other] = [
     await trierOf(node, slow),
@@ -75,7 +75,7 @@ test.serial("sixty slow dry runs of one tenant do not delay another tenant's dry
       if ((await one.try()).status === 200) ended += 1;
     }),
   );
-  // Once some are over, the line is as long as it gets.
+  // Once some have ended, the queue is at its longest.
   await Promise.race(all);
   const before = ended;
   t.is((await other.try()).json.data.query, 'a, b');

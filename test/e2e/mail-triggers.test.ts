@@ -32,7 +32,7 @@ test.serial('mail is accepted once it is durable, answered in its thread, and ru
   t.is(answer?.from?.value[0]?.address, to);
   t.is(answer?.headers.get('auto-submitted'), 'auto-replied');
 
-  // The answer to the answer belongs to the same conversation, and what it quotes is not asked again.
+  // The reply to the answer belongs to the same conversation, and its quote is not asked again.
   await sender.sendMail({
     ...mail,
     messageId: '<second@example.com>',

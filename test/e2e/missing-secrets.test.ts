@@ -1,4 +1,4 @@
-// What triggers name as their secrets may not be there: refused where it is written, and told where it went later.
+// Missing secrets of triggers: refused on saving, and reported if deleted later.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';

@@ -15,7 +15,7 @@ interface Visit {
   readonly node: TenantNode;
   readonly talk: Conversations;
   readonly page: Page;
-  /** What the browser would not load, and what went wrong in the page's scripts. */
+  /** The browser's failed loads, and the errors of the page's scripts. */
   readonly problems: readonly string[];
 }
 
@@ -55,7 +55,7 @@ async function say(page: Page, message: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** What the page shows, as text: scripts for the browser are texts here, where there is no document. */
+/** The page's visible text: scripts for the browser are texts here, because there is no document. */
 function textsOf(page: Page, selector: string): Promise<string[]> {
   const found = `document.querySelectorAll(${JSON.stringify(selector)})`;
   return page.evaluate(`Array.from(${found}, (one) => one.textContent)`) as Promise<string[]>;
@@ -65,7 +65,7 @@ async function textOf(page: Page, selector: string): Promise<string> {
   return (await textsOf(page, selector)).at(-1) ?? '';
 }
 
-/** Resolves once the last of what the selector finds has such a text. */
+/** Resolves once the last match of the selector has such a text. */
 function shows(page: Page, selector: string, wanted: (text: string) => boolean): Promise<unknown> {
   return eventually(async () => wanted(await textOf(page, selector)), { timeoutMs: 60_000, everyMs: 20 });
 }

@@ -1,4 +1,4 @@
-// What a tenant may do is one truth for all nodes: real processes, a real Redis between them, many calls at once.
+// A tenant's limits hold for all nodes together: real processes, a real Redis, many concurrent calls.
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
@@ -23,10 +23,10 @@ const question = { model: 'sim.echo', query: 'hello' };
 const wide = { requests_per_minute: 100_000, key_rpm_max: 100_000 };
 let people = 0;
 
-/** What a node says that has more work than it can do: before it has judged or counted anything. */
+/** The refusal of an overloaded node, before it checks or counts anything. */
 const overload = 'The server is overloaded. Retry in a moment.';
 
-/** The node says when to come again, and clients do: on a busy machine a thousand calls at once are that much. */
+/** The node gives a retry time and clients follow it: on a busy machine a thousand concurrent calls are an overload. */
 async function ask(
   { client }: NodeProcess,
   method: string,
@@ -217,11 +217,11 @@ test.serial('an owner that stops in order hands its counts and windows to the ne
   const owner = await ownerOf(all, first, tenant.id);
   const other = all.nodes.find((node) => node !== owner);
   if (other === undefined) return t.fail();
-  // Refused after it was judged: the key's window counts it, the work does not begin.
+  // Refused after the check: the key's window counts it, the work does not start.
   const bad = await ask(other, 'POST', '/api/v3/llm/public/call', { key, body: { model: 7 } });
   t.is(bad.status, 400);
   t.is(Number(bad.headers.get('x-ratelimit-remaining')), 189);
-  // What is taken back travels behind the answer, and meets an owner that stops.
+  // The returned count is sent after the answer, and reaches an owner that stops.
   t.is(await owner.stop(), 0, owner.program.output());
   const { headers } = await ask(other, 'GET', '/api/quota', { key });
   // On a machine so busy that the minute is over by now, the window says nothing any more.

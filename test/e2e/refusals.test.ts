@@ -28,7 +28,7 @@ const openToStrangers = new Set([
   'playground.script',
   'playground.stream',
   'playground.style',
-  // Each trigger says itself who may send.
+  // Each trigger defines its permitted senders.
   'triggers.webhook',
   'triggers.webhook-challenge',
   // Clients read them before they have a credential.
@@ -87,7 +87,7 @@ test.serial('the lists of exceptions name only existing operations', async (t) =
   );
 });
 
-/** The test runs on the node's own machine, whose requests some operations let in without a credential. */
+/** The test runs on the node's machine, whose requests some operations accept without a credential. */
 const fromElsewhere = { headers: { via: '1.1 proxy' } };
 
 async function strangers({ node, own }: House, operation: Operation): Promise<string[]> {

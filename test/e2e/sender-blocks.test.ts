@@ -1,4 +1,4 @@
-// Gates that close after a message was let in: at the flush of its buffer, and before each attempt to answer it.
+// Sender blocks that take effect after acceptance: at the flush of the buffer, and before each delivery attempt.
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { type TenantNode } from '../support/servers/node.js';
@@ -18,7 +18,7 @@ const perSender = {
   sender_access: { identity_field: 'from' },
 };
 
-/** Each closes one gate for the sender, whose session is known. */
+/** Each creates one sender block for the sender of a known session. */
 const gates = [
   {
     gate: 'denylist',

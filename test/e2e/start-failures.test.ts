@@ -1,4 +1,4 @@
-// A start that cannot succeed says in one line what is wrong, where, and what to do, and ends.
+// A failing start prints one line with the fault, the place and the remedy, and ends.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { sharedRedisUrl } from '../support/servers/redis.js';
 
 const run = promisify(execFile);
 const database = databaseOfFile(test);
-/** Far above what any of them takes on two busy cores; far below for ever. */
+/** Far longer than any of them takes on two busy cores, but finite. */
 const endsWithinMs = 60_000;
 const masterKey = Buffer.alloc(32, 5).toString('base64');
 const isRoot = process.getuid?.() === 0;
@@ -28,7 +28,7 @@ async function folder(t: ExecutionContext): Promise<string> {
   return made;
 }
 
-/** Runs the words, and asserts that they end with one line that holds all that is expected, and no stack. */
+/** Runs the command, and asserts that it ends with one line that contains every expected part, and no stack. */
 async function fails(
   t: ExecutionContext,
   command: string,

@@ -1,4 +1,4 @@
-// What a tenant wrote, and what strangers sent, as a browser would get it from the API's own origin.
+// Content of tenants and strangers, as a browser gets it from the API's origin.
 import test from 'ava';
 import { openBrowser } from '../support/clients/browser.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -189,7 +189,7 @@ test('a browser shows XML of a tenant, and runs none of the scripts in it', asyn
     `<form method="post" action="${node.client.baseUrl}${trigger.path}"><input name="message" value="hi"></form>`,
   );
   await Promise.all([browser.waitForNavigation(), browser.evaluate('document.forms[0].submit()')]);
-  // The picture stands behind the script: what was asked for it comes after what the script would ask for.
+  // The picture is after the script, so its request comes after the script's request would.
   await eventually(() => asked.includes('/shown'), { timeoutMs: 60_000 });
   t.false(asked.includes('/ran'));
 });

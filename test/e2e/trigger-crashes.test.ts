@@ -1,4 +1,4 @@
-// What a process leaves behind that dies at each step of a message's way, put into the store by hand.
+// The rows left by a process that dies at each step of a message, written by hand.
 import test from 'ava';
 import type pg from 'pg';
 import { eventually } from '../support/clocks/eventually.js';
@@ -22,7 +22,7 @@ const unfinished =
 const pending = (change: string): string =>
   `update deliveries set status = 'pending', finished_at = null, due_at = now() - interval '2 seconds', ${change}`;
 
-/** What has run is not refused any more: the turn that is joined was let in before. */
+/** A turn that ran is not refused again: the joined turn was admitted before. */
 const noTokensLeft = `update tenants set settings = '{"monthly_tokens": 1}'`;
 
 const steps: readonly Step[] = [

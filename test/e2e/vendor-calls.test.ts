@@ -157,7 +157,7 @@ test.serial('a client that leaves takes the vendor along, and what was used is c
   });
   t.is(response.status, 200);
   const [request] = server.requests;
-  // As far as the client has it, the node has it too: what was only sent might count for nothing.
+  // The node has received all that the client has: data that was only sent might not count.
   let seen = '';
   for await (const chunk of response.body ?? []) {
     seen += Buffer.from(chunk).toString();

@@ -1,4 +1,4 @@
-// Who may go on with a conversation, and who is said to have written what in it.
+// Permission to continue a conversation, and the authors of its messages.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { CallResult, Json } from '../support/clients/client.js';
@@ -14,7 +14,7 @@ let node: TestNode;
 let tenant: TestTenant;
 let agentId: string;
 
-/** Whoever calls, by key or by access token. */
+/** A caller with a key or an access token. */
 interface Who {
   readonly key?: string;
   readonly token?: string;

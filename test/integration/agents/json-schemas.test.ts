@@ -1,4 +1,4 @@
-// What tenants write as JSON Schema is judged without being let in: it is checked, never compiled, and elsewhere.
+// Tenants' JSON Schemas are checked in a child process and never compiled.
 import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import test from 'ava';

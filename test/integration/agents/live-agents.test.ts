@@ -1,4 +1,4 @@
-// What runs, as other subjects ask for it: kept in memory, dropped when it changes, on every node.
+// The running version of an agent for other subjects: cached, and dropped on change, on every node.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { LiveAgents } from '../../../src/agents/live-agents.js';
@@ -76,7 +76,7 @@ test('a cached agent is returned without a promise, and only to its tenant', asy
   t.is(await bench.subject.publishedAgent(scope, 'nonsense'), undefined);
 });
 
-/** A feed and a store whose order of events the test decides; what is read is read from the real store. */
+/** A feed and a store with an order of events that the test decides; the reads use the real store. */
 function inHand(store: Store) {
   let subscriber: ChangeSubscriber | undefined;
   let fresh = true;

@@ -1,4 +1,4 @@
-// What other subjects are given: the agent that a turn runs, and its versions.
+// The agent that a turn runs, and its versions, for other subjects.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { z } from 'zod';

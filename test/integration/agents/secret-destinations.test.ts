@@ -1,4 +1,4 @@
-// Where secrets may be sent: what an editor may write, and what is sent for an editor.
+// Secret destinations: what an editor may save, and what is sent for an editor.
 import test from 'ava';
 import { callApiTool } from '../../../src/agents/tools/api-tool.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';

@@ -42,7 +42,7 @@ function startSchedule() {
   const parsedOf = ({ cron = '* * * * * *', message = 'tick' }: Version) =>
     parseTriggerConfig('schedule', { cron, message });
   return {
-    /** What a change of the trigger does in its transaction. */
+    /** The effects of a trigger's change in its transaction. */
     arm: (version: Version) =>
       store.inTenant(scope, (tx) => {
         const row: Partial<TriggerRow> = { id, revision: version.revision, enabled: version.enabled ?? true };

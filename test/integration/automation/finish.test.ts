@@ -1,4 +1,4 @@
-// Ending messages and sending their answers on, against a real PostgreSQL: who may send what, and when.
+// Ending messages and starting their deliveries, against a real PostgreSQL: claims and order.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
@@ -78,7 +78,7 @@ test.serial('a plan made for empty tables is not kept while they fill', async (t
   );
   laterMs = 60_000;
   for (let count = 0; count < 5; count += 1) await writer.write(finished(await messages.message(tenantId)));
-  // What was read is told of at the latest when connections end.
+  // Reads appear in the statistics at the latest when connections end.
   await writers.close();
   const looks = await eventually(async () => {
     const { rows } = await messages.owner.query<{ count: number; read: number }>(

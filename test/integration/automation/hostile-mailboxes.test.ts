@@ -1,4 +1,4 @@
-// What a tenant's own mailbox server can cost a node: it may be written for that.
+// A hostile mailbox server of a tenant: its cost for a node.
 import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { systemTime } from '../../../cluster/index.js';
@@ -63,7 +63,7 @@ function connect(server: HostileServer) {
   );
 }
 
-/** Speaks as much of the protocol as signing in needs, then does what the test wants. */
+/** Implements the protocol up to the sign-in, then follows the test's script. */
 function signsIn(
   then: (socket: Socket, tag: string, line: string) => void,
   selected = '',

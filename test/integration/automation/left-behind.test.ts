@@ -1,4 +1,4 @@
-// What nodes that are gone left behind, against a real PostgreSQL: a tenant's few are not behind another's many.
+// Abandoned rows of dead nodes, against a real PostgreSQL: one tenant's few do not wait behind another's many.
 import test from 'ava';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { openStore, sql, type Store } from '../../../src/infra/storage/index.js';

@@ -1,4 +1,4 @@
-// Mails that are written to stop whoever reads them.
+// Mails crafted to stop their reader.
 import test, { type ExecutionContext } from 'ava';
 import { systemTime } from '../../../cluster/index.js';
 import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
@@ -41,7 +41,7 @@ test('a mail that no parser can read is reported with its reason, and the next o
   const read = reading(t);
   const nested = `${html}${'<div>'.repeat(4_000)}`;
   await t.throwsAsync(read(nested), { instanceOf: UnreadableMail, message: /nests more than/ });
-  // What base64 hides from the count, the parser meets.
+  // The parser sees the content that base64 hides from the count.
   const encoded = Buffer.from('<div>'.repeat(60_000)).toString('base64');
   const hidden = `${head}Content-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n${encoded}`;
   await t.throwsAsync(read(hidden), { instanceOf: UnreadableMail });

@@ -37,7 +37,7 @@ const atom = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 70_000 }).map((length) => 'y'.repeat(length)) },
 );
 const atoms = fc.array(atom, { maxLength: 10 }).map((all) => all.join(' '));
-/** `@` stands for the tag of the command that is answered. */
+/** `@` means the tag of the answered command. */
 const answer = fc.oneof(
   {
     weight: 6,
@@ -66,7 +66,7 @@ const server = fc.record({
     { weight: 1, arbitrary: atoms.map((all) => `* OK ${all}`) },
     { weight: 1, arbitrary: fc.constantFrom('* PREAUTH hello', '* BYE', '220 smtp', '') },
   ),
-  /** For each command in turn: what is said before it is finished, and whether it is finished well. */
+  /** For each command in turn: the lines before its end, and whether it succeeds. */
   answers: fc.array(fc.tuple(fc.array(answer, { maxLength: 5 }), fc.boolean()), { maxLength: 20 }),
 });
 
@@ -162,7 +162,7 @@ test.serial('a mailbox server may answer anything: a poll ends with mails or an 
     fc.asyncProperty(server, fc.constantFrom(undefined, '1', '0'), async (one, validity) => {
       current = serving(one);
       await look(validity).catch((error: unknown) => {
-        // What the client or the look says of the server; anything else is a fault of this code.
+        // Errors of the client or the poll about the server; any other is a fault of this code.
         if (error instanceof TypeError || error instanceof RangeError || !(error instanceof Error))
           throw error;
       });

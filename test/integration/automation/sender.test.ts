@@ -1,4 +1,4 @@
-// What sending an answer costs the store, and who sends when places are rare. The store is real, the receiver is not.
+// The store's cost of sending an answer, and the order when places are few. The store is real, the receiver is not.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
@@ -92,7 +92,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
   return { sender, rows, sent, end };
 }
 
-/** The same, and tells what is written. */
+/** The same, and reports the writes. */
 function counting(writers: BatchWriters, rows: string[]): Pick<BatchWriters, 'writer'> {
   return {
     writer: (target, options) => {
@@ -242,7 +242,7 @@ test('an answer without a free place waits without an attempt that would expire'
   });
 });
 
-/** A message of a person in two chunks, whose first was sent; the second waits until the test lets it go on. */
+/** A manual message in two chunks: the first was sent, the second waits for the test. */
 async function halfSent(t: ExecutionContext) {
   const delayMs = 20;
   const pauses: (() => void)[] = [];

@@ -198,7 +198,7 @@ type Sender = typeof sender extends fc.Arbitrary<infer One> ? One : never;
 
 const heardMs = 50;
 
-/** What the listener answered. */
+/** The listener's answer. */
 async function play(port: number, { patient, acts, leaves, chunk }: Sender): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const heard: Buffer[] = [];
@@ -250,7 +250,7 @@ for (const encrypts of [false, true]) {
       await fc.assert(
         fc.asyncProperty(sender, async (one) => {
           const heard = await play(port, one);
-          // What follows a handshake that failed is TLS.
+          // After a failed handshake the bytes are TLS.
           if (!encrypts && !replies.test(heard))
             throw new Error(`answered ${JSON.stringify(heard.slice(-500))}`);
           count += 1;

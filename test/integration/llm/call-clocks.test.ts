@@ -137,7 +137,7 @@ async function leave(
       timer = setInterval(() => {
         if (server.requests[asked]?.leftAtMs === undefined) ticks += 1;
       }, tickMs);
-      // After what came has been read: the call waits for the vendor again.
+      // The received data has been read: the call waits for the vendor again.
       setImmediate(() => leaving.abort());
     },
   });

@@ -1,4 +1,4 @@
-// Callers as the authenticator would make them, for tests of what comes behind it.
+// Callers as the authenticator makes them, for tests of the later stages.
 import { randomUUID } from 'node:crypto';
 import type { KeyCaller, Plan, Role, TenantLimits, TenantUserCaller } from '../../../src/kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../../src/kernel/tenant-scope.js';

@@ -13,7 +13,7 @@ import { OpenAiServer } from '../servers/vendors/openai-server.js';
 import type { Script, SeenRequest } from '../servers/vendors/vendor-server.js';
 
 interface Kind {
-  /** What happens to the first request, and to each one after it. */
+  /** The vendor's reaction to the first request, and to each one after it. */
   readonly scripts: readonly [Script, Script?];
   readonly stream: boolean;
   readonly clocks?: CallOrder['clocks'];
@@ -25,7 +25,7 @@ interface Kind {
 
 const answer: Script = { pieces: ['Yes', ', ', 'so', ' it', ' is'] };
 const roomy = 60_000;
-/** Long enough that a busy machine has read what came before. */
+/** Long enough that a busy machine has read the earlier data. */
 const shortMs = 10_000;
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -86,7 +86,7 @@ export const models = {
   xai: 'xai.grok-4.3',
 } as const;
 
-/** Vendors that know what the prompts ask of them. */
+/** Vendors that follow the instructions in the prompts. */
 export async function startMixedVendors(): Promise<MixedVendors> {
   const vendors = {
     openai: new OpenAiServer(),

@@ -29,7 +29,7 @@ export async function registerPerson(api: Api): Promise<Person> {
   };
 }
 
-/** A new person who also belongs to another's tenant, past the way of an invitation. */
+/** A new person who is also a member of another's tenant, without an invitation. */
 export async function addMember(
   node: { readonly api: Api; readonly store: Store },
   tenantId: string,

@@ -7,7 +7,7 @@ import { simple } from 'acorn-walk';
 /** A word before a relation. */
 const sqlText = /\b(?:from|join|into|update|using|truncate|table|copy|lock)\s/i;
 
-/** The texts of the file in which a table may be named. A gap in a template stands as `${}`. */
+/** The texts of the file that may name a table. A gap in a template is written as `${}`. */
 export function sqlTextsOf(path: string): readonly string[] {
   return sqlTextsIn(readFileSync(path.replace(/^(.*)\.ts$/, 'dist/$1.js'), 'utf8'));
 }

@@ -11,7 +11,7 @@ export interface Source {
   readonly packages: readonly string[];
 }
 
-/** The TypeScript sources of the given folders, with what they import. */
+/** The TypeScript sources of the given folders, with their imports. */
 export function readSources(...folders: readonly string[]): readonly Source[] {
   return folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -28,7 +28,7 @@ const before = new Set([
   'setof',
   '::',
 ]);
-/** Words that may stand between such a word and the relation. */
+/** Words that may occur between such a word and the relation. */
 const between = new Set(['only', 'lateral', 'table', 'if', 'not', 'exists', 'concurrently', 'rows']);
 /** Words that begin a list of relations, and those that end it. */
 const listBegins = new Set(['from', 'using', 'truncate', 'lock']);

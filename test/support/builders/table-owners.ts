@@ -1,4 +1,4 @@
-// The owners of tables, views and functions, and who names what another folder owns.
+// The owners of tables, views and functions, and the files that name another folder's.
 import { sqlNames } from './sql-names.js';
 
 export interface Owned {

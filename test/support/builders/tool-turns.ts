@@ -1,4 +1,4 @@
-// What tests of turns with tools share: scripts of a vendor, and what was told to it.
+// Shared parts of tests with tools: scripts of a vendor, and its received input.
 import type { Script, VendorServer } from '../servers/vendors/vendor-server.js';
 
 let ids = 0;
@@ -30,7 +30,7 @@ export function lastMessages(server: VendorServer): readonly ToldMessage[] {
   return (server.requests.at(-1)?.body['messages'] ?? []) as ToldMessage[];
 }
 
-/** What the model was last told of its tools, in order. */
+/** The tool results of the last model request, in order. */
 export function lastResults(server: VendorServer): readonly string[] {
   return lastMessages(server)
     .filter(({ role }) => role === 'tool')

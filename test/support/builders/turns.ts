@@ -32,11 +32,11 @@ export interface TurnsBench {
   readonly owner: Person;
   readonly scope: TenantScope;
   readonly turns: Turns;
-  /** What was reported as nobody's fault. */
+  /** The reported unexpected errors. */
   readonly problems: readonly unknown[];
-  /** What was written to the log. */
+  /** The log. */
   readonly notes: readonly Readonly<Record<string, unknown>>[];
-  /** What models said that a turn has taken in, sub-agents' too: what a vendor has sent may still be on its way. */
+  /** Model output that a turn has received, including sub-agents'; sent output may still be on its way. */
   readonly said: readonly string[];
   /** A turn of the agent with this message. */
   start(agent: RunnableAgent, message: string, more?: Partial<TurnStart>): TurnStart;
@@ -203,7 +203,7 @@ export class RecordingPorts implements TurnPorts {
     this.#controller.abort(by);
   }
 
-  /** Called with the number of each record; what it throws is the record's failure. */
+  /** Called with the number of each record; its error is the record's failure. */
   onRecord(work: (count: number) => void | Promise<void>): this {
     this.#onRecord = work;
     return this;
@@ -224,7 +224,7 @@ export class RecordingPorts implements TurnPorts {
     return JSON.parse(JSON.stringify([...rows.values()])) as RecordedStep[];
   }
 
-  /** What readers that put the pieces together have read. */
+  /** The text that readers assembled from the pieces. */
   get text(): string {
     return this.events.map((event) => (event.type === 'delta' ? event.content : '')).join('');
   }

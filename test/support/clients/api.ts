@@ -4,7 +4,7 @@ export interface ApiAnswer {
   readonly headers: Headers;
   readonly text: string;
   readonly body: unknown;
-  /** What lies at a dotted path of the body; undefined where nothing does. */
+  /** The value at a dotted path of the body, or undefined. */
   at(path: string): unknown;
   /** The text at a dotted path; throws where there is none. */
   textAt(path: string): string;

@@ -63,7 +63,7 @@ export async function addOwnKey(node: TenantNode, provider: string, value: strin
   if (status !== 201) throw new Error(`adding a key: ${status} ${text}`);
 }
 
-/** Changes what the demo tenant may use. */
+/** Changes the demo tenant's plan. */
 export async function setPlan(
   node: TenantNode,
   operatorToken: string,

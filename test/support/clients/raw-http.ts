@@ -5,14 +5,14 @@ import { eventually } from '../clocks/eventually.js';
 /** A connection over which a test sends bytes as they are, right or wrong. */
 export class RawConnection {
   readonly socket: Socket;
-  /** What came back, as Latin-1. */
+  /** The answer, as Latin-1. */
   received = '';
   closed = false;
 
   constructor(t: ExecutionContext, port: number) {
     this.socket = connect(port, '127.0.0.1');
     this.socket.on('data', (bytes) => (this.received += bytes.toString('latin1')));
-    // An error closes the socket; the close is what tests look at.
+    // An error closes the socket; tests look at the close.
     this.socket.on('error', () => undefined);
     this.socket.on('close', () => (this.closed = true));
     t.teardown(() => void this.socket.destroy());

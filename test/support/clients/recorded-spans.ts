@@ -1,8 +1,8 @@
-// Spans as an operator's tracing would be handed them, in words: for tests of what they may tell.
+// Spans as an operator's tracing gets them, as text: for tests of their content.
 import { inspect } from 'node:util';
 import { type Attributes, type Span, type SpanOptions, trace } from '@opentelemetry/api';
 
-/** From here on, for the whole process: before what is to be traced is made. */
+/** From here on, for the whole process: call it before creating the traced objects. */
 export function recordSpans(): readonly string[] {
   const told: string[] = [];
   trace.setGlobalTracerProvider({

@@ -13,7 +13,7 @@ export interface TurnReading {
   readonly events: readonly SeenEvent[];
   /** The text as a client puts it together from its pieces. */
   readonly text: string;
-  /** What the `response` event said. */
+  /** The data of the `response` event. */
   readonly response: string | undefined;
   readonly outcomes: readonly string[];
   /** How often the connection was lost. */

@@ -1,4 +1,4 @@
-// A clock that stands still until the test moves it.
+// A clock that moves only when the test moves it.
 import type { Time, Timer } from '../../../cluster/index.js';
 
 export class ManualTime implements Time {
@@ -33,7 +33,7 @@ export class ManualTime implements Time {
     setImmediate(action);
   }
 
-  /** Moves both clocks and runs what has come due on the way, in order. */
+  /** Moves both clocks and runs the timers that become due, in order. */
   advance(byMs: number): void {
     const endMs = this.#monotonicMs + byMs;
     for (;;) {
@@ -50,7 +50,7 @@ export class ManualTime implements Time {
     this.advance(Date.parse(wall) - this.#wallMs);
   }
 
-  /** What an operator or a time server does; the monotonic clock does not notice. */
+  /** Like a change by an operator or a time server: the monotonic clock is unaffected. */
   setWall(wall: string): void {
     this.#wallMs = Date.parse(wall);
   }

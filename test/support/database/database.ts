@@ -9,7 +9,7 @@ export type TestDatabase = {
   readonly name: string;
   /** Connects as the owner of the tables, as a node does. */
   readonly url: string;
-  /** Ends whatever is still connected. */
+  /** Ends all remaining connections. */
   drop(): Promise<void>;
 };
 
@@ -50,7 +50,7 @@ export async function createEmptyDatabase(t?: {
 
 export type FileDatabase = {
   readonly url: string;
-  /** Runs before the database is dropped, the last one first: close what is connected to it. */
+  /** Runs before the database is dropped, in reverse order: close the connections. */
   atEnd(work: () => Promise<void>): void;
 };
 

@@ -1,4 +1,4 @@
-// Rows of the books as attempts and calls write them, with whatever a test changes.
+// Ledger rows as attempts and calls write them, with the test's changes.
 import { randomUUID } from 'node:crypto';
 import type { CallRow, ClosedRow, OpenedRow } from '../../../src/models/usage/index.js';
 

@@ -1,4 +1,4 @@
-// Agents behind a real door, on a real database.
+// Agents behind a real HTTP edge, on a real database.
 import { randomBytes } from 'node:crypto';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
@@ -29,7 +29,7 @@ export interface AgentsBench {
   readonly subject: AgentsSubject;
   newTenant(): Promise<TenantScope>;
   person(scope: TenantScope, role: Role): Person;
-  /** An API key, as other doors than REST let it in. */
+  /** An API key, as endpoints other than REST accept it. */
   key(scope: TenantScope, role: Role): Person<KeyCaller>;
 }
 

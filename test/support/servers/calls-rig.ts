@@ -1,4 +1,4 @@
-// Model calls with everything behind them (keys, quota, books) on a real database, and nothing before them.
+// Model calls with all lower parts (keys, quota, ledger) on a real database, and no HTTP.
 import { randomUUID } from 'node:crypto';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';

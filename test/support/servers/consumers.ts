@@ -1,4 +1,4 @@
-// Consumers behind a real door, on a real database; two benches on one database are two nodes.
+// Consumers behind a real HTTP edge, on a real database; two benches on one database are two nodes.
 import { randomUUID } from 'node:crypto';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type ConsumersSubject, createConsumers } from '../../../src/conversations/consumers/index.js';

@@ -6,7 +6,7 @@ import type { Json } from '../clients/client.js';
 
 export interface Conversations {
   readonly agentId: string;
-  /** A published agent with this model and whatever else. */
+  /** A published agent with this model and other fields. */
   agent(model: string, more?: object, schemas?: readonly object[]): Promise<string>;
   /** A turn from its beginning to its end. */
   say(body: object | string, options?: SayOptions): Promise<TurnReading>;

@@ -1,4 +1,4 @@
-// Database configurations behind a real door, on a real database.
+// Database configurations behind a real HTTP edge, on a real database.
 import { randomBytes } from 'node:crypto';
 import { type Server, type Socket, createServer } from 'node:net';
 import { once } from 'node:events';
@@ -128,7 +128,7 @@ export async function startShop(t: { teardown(fn: () => Promise<void>): void }) 
   return { url, client, place: placeOf(url) };
 }
 
-/** A server that says what the test wants to whoever connects. */
+/** A server that sends the test's bytes to every client. */
 export async function startTalker(
   t: ExecutionContext,
   talk: (socket: Socket) => void,
@@ -136,7 +136,7 @@ export async function startTalker(
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    // Whoever it talks to leaves when it has heard enough.
+    // The client disconnects when it has read enough.
     socket.on('error', () => undefined);
     talk(socket);
   });

@@ -1,4 +1,4 @@
-/** Records by `<type> <name>`. Names without an entry do not exist; an entry that is an error is what is thrown. */
+/** Records by `<type> <name>`. Names without an entry do not exist; an entry that is an error is thrown. */
 export type Records = Record<string, unknown[] | Error>;
 
 /** Answers as Node's resolver does. */

@@ -25,7 +25,7 @@ export function keyCaller(role: KeyCaller['role']): KeyCaller {
   };
 }
 
-/** Lets everybody in and counts nothing: the door is what is tested, not the subjects behind it. */
+/** Admits everybody and counts nothing: the tests are about the edge, not the subjects behind it. */
 const openAdmission: Admission = {
   admitRequest: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
   admitModelWork: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
@@ -43,7 +43,7 @@ export function knowing(callers: ReadonlyMap<string, Caller>): Authenticator {
   };
 }
 
-/** A real server on a free port in front of the given operations; the caller is whatever the test says. */
+/** A real server on a free port in front of the given operations; the test sets the caller. */
 export async function startEdge(
   operations: readonly Operation[],
   options: Partial<EdgeOptions> & {

@@ -1,4 +1,4 @@
-// A TCP server on loopback that says what a test wants, to a client that trusts it too much.
+// A TCP server on loopback that sends a test's bytes to a trusting client.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 

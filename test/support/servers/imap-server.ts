@@ -16,13 +16,13 @@ export interface ImapServer {
   readonly mails: readonly ImapMail[];
   readonly user: string;
   readonly password: string;
-  /** Sign-ins that were let in. */
+  /** The accepted sign-ins. */
   readonly signIns: number;
   /** Connections that are open now. */
   readonly connections: number;
-  /** Puts a mail into the mailbox and tells whoever listens. */
+  /** Puts a mail into the mailbox and notifies the listeners. */
   deliver(raw: string, arrivedAt?: Date): ImapMail;
-  /** Leaves those who search without an answer, until it is told otherwise. */
+  /** Leaves searches without an answer until set otherwise. */
   silent: boolean;
   /** Searches that wait for their answer. */
   readonly unanswered: number;
@@ -134,7 +134,7 @@ export async function startImapServer(
     }
   }
 
-  /** By `UID` and a range or list, else all: clients filter what is older. */
+  /** By `UID` and a range or list, else all: clients filter older mails. */
   function chosen(given: string): readonly ImapMail[] {
     const [, range] = /UID ([0-9:*,]+)/i.exec(given) ?? [];
     if (range === undefined) return mails;

@@ -44,7 +44,7 @@ const work: Operation = declare({
   handle: () => ({ success: true as const }),
 });
 
-/** `feedUrl` lets a test stand between the node and the feed of changes alone. */
+/** `feedUrl` lets a test intercept only the change feed of the node. */
 export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl } = {}) {
   const time = systemTime;
   const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });

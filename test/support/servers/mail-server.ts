@@ -1,4 +1,4 @@
-// A real SMTP server on loopback that keeps what it takes, and refuses what the test tells it to.
+// A real SMTP server on loopback that stores accepted mails, and refuses those that the test names.
 import { once } from 'node:events';
 import { SMTPServer } from 'smtp-server';
 
@@ -7,7 +7,7 @@ export interface MailServer {
   readonly taken: readonly string[];
   /** The SMTP code with which recipients are refused; undefined takes all. */
   refuseWith: number | undefined;
-  /** Runs when a mail was taken, before the client is told. */
+  /** Runs when a mail was accepted, before the client gets the answer. */
   onTaken: () => void;
   attempts: number;
   close(): Promise<void>;

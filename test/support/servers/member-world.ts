@@ -198,7 +198,7 @@ export class MemberWorld {
     const settled = work.finally(() => {
       done = true;
     });
-    // Failing is for whoever awaits the result below; here it only ends the loop.
+    // The caller that awaits the result below gets the error; here it only ends the loop.
     settled.catch(() => undefined);
     await this.time.until(() => done, boundMs);
     return settled;

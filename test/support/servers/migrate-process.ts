@@ -1,4 +1,4 @@
-// Migrates the database named by its argument and prints what it applied; several are run at once.
+// Migrates the database named by its argument and prints the applied files; several run at once.
 import { migrate } from '../../../src/infra/storage/index.js';
 
 const [, , databaseUrl = ''] = process.argv;

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** What the server knows: addresses of IPv4 by name; each question takes the next list, the last one stays. */
+/** IPv4 addresses by name; each query takes the next list, and the last one stays. */
 export type Zone = Map<string, string[][]>;
 
 /** A name server on loopback that answers questions for IPv4 addresses, with no time to live. */

@@ -12,10 +12,10 @@ import { type Program, runProgram } from './program.js';
 import { sharedRedisUrl } from './redis.js';
 
 export interface NodeProcess {
-  /** `node-1`, `node-2`, …: what its process id begins with. */
+  /** `node-1`, `node-2`, …: the start of its process id. */
   readonly name: string;
   readonly url: string;
-  /** Checks that answers carry what every answer carries. */
+  /** Checks the headers that every answer has. */
   readonly client: Client;
   readonly program: Program;
   readonly pid: number;
@@ -35,7 +35,7 @@ export interface NodeProcesses {
   add(environment?: Readonly<Record<string, string>>): Promise<NodeProcess>;
   /** Resolves once the node sees so many members that hold slots. */
   awaitMembers(of: NodeProcess, count: number): Promise<void>;
-  /** What `GET /api/v1/cluster` says there. */
+  /** The answer of `GET /api/v1/cluster` there. */
   cluster(of: NodeProcess): Promise<Json>;
 }
 

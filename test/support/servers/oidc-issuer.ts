@@ -7,7 +7,7 @@ export interface OidcIssuer {
   readonly issuer: string;
   /** How often the key set was fetched. */
   readonly keyFetches: number;
-  /** What discovery says instead of the truth. */
+  /** A false answer of discovery. */
   claimedIssuer: string | undefined;
   /** Answers 500 to everything. */
   broken: boolean;
@@ -20,7 +20,7 @@ interface TokenOptions {
   readonly audience?: string;
   readonly expiresInSeconds?: number;
   readonly issuer?: string;
-  /** Who the token is about; else each address is a person of its own. */
+  /** The subject of the token; otherwise each address is a separate person. */
   readonly subject?: string;
 }
 

@@ -6,7 +6,7 @@ const root = fileURLToPath(new URL('../../../../', import.meta.url));
 
 export interface Program {
   readonly process: ChildProcess;
-  /** What it printed so far, both streams. */
+  /** Its output so far, both streams. */
   readonly output: () => string;
   /** The exit code, or the signal's name. */
   readonly ended: Promise<number | string>;

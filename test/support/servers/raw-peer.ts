@@ -3,14 +3,14 @@ import { EventEmitter } from 'node:events';
 import type { ExecutionContext } from 'ava';
 import { CallsRequest, type Frame } from '../../../generated/troupe/cluster/v1/link.js';
 
-/** Somebody who speaks HTTP/2 and the framing of gRPC to a node, and sends whatever it likes. */
+/** A peer that speaks HTTP/2 and the framing of gRPC to a node, and sends arbitrary data. */
 export class RawPeer {
   readonly #session: ClientHttp2Session;
   isOpen = true;
 
   constructor(t: ExecutionContext, address: string) {
     this.#session = connect(`http://${address}`);
-    // That the node ends the connection is what most tests look for.
+    // Most tests expect that the node ends the connection.
     this.#session.on('error', () => undefined);
     this.#session.on('close', () => (this.isOpen = false));
     t.teardown(() => this.#session.destroy());

@@ -1,4 +1,4 @@
-// Realtime events behind a real door, on a real database; two benches on one database are two nodes.
+// Realtime events behind a real HTTP edge, on a real database; two benches on one database are two nodes.
 import { randomUUID } from 'node:crypto';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
@@ -19,7 +19,7 @@ export interface RealtimeBench {
   readonly url: string;
   readonly store: Store;
   newTenant(): Promise<TenantScope>;
-  /** Headers of somebody of the tenant. */
+  /** Headers of a member of the tenant. */
   as(scope: TenantScope, role?: Role): Readonly<Record<string, string>>;
   socket(scope: TenantScope, after?: string): Promise<TestSocket>;
   stream(scope: TenantScope, after?: string): Promise<TestStream>;

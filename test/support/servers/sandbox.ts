@@ -7,7 +7,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/i
 export const oneTenant: TenantScope = tenantScope('00000000-0000-4000-8000-000000000001');
 export const otherTenant: TenantScope = tenantScope('00000000-0000-4000-8000-000000000002');
 
-/** Whoever makes it closes it. */
+/** The creator closes it. */
 export function newSandbox(options: Partial<SandboxOptions> = {}): Sandbox {
   return createSandbox({
     time: systemTime,

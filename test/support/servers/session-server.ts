@@ -8,7 +8,7 @@ export interface SessionServer {
   readonly url: string;
   /** Sessions that were opened, by their ids. */
   readonly opened: readonly string[];
-  /** Sessions whose clients said that they end. */
+  /** Sessions that their clients have ended. */
   readonly ended: readonly string[];
   /** The session of each call that a tool was reached by. */
   readonly called: readonly string[];

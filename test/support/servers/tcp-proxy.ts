@@ -6,7 +6,7 @@ import type { Server, Socket } from 'node:net';
 export type ProxyMode =
   /** Passes everything on. */
   | 'open'
-  /** Passes questions on and cuts the connection when the answer comes: done, and nobody was told. */
+  /** Passes requests on and cuts the connection when the answer comes: done, but unreported. */
   | 'cut-at-answer'
   /** Cuts the connection when a question comes: not done. */
   | 'cut-at-question'
@@ -19,7 +19,7 @@ export class TcpProxy {
   mode: ProxyMode = 'open';
   /** How many more times a cutting mode cuts before the proxy opens again. */
   cutsLeft = Number.POSITIVE_INFINITY;
-  /** What becomes of a question on its way, as in a network or pooler that garbles it. */
+  /** The change of a request on its way, as by a network or pooler that garbles it. */
   alter: (question: Buffer) => Buffer = (question) => question;
   readonly #target: URL;
   readonly #server: Server;

@@ -22,7 +22,7 @@ export interface ToolServer {
   readonly heard: readonly HeardRequest[];
 }
 
-/** Answers with whatever the test says; remembers what it was sent. */
+/** Answers as the test says; records its requests. */
 export async function startToolServer(
   t: AtEnd,
   answer: (request: HeardRequest, response: ServerResponse) => void | Promise<void>,
@@ -57,14 +57,14 @@ export function answerJson(response: ServerResponse, value: unknown, status = 20
   response.end(JSON.stringify(value));
 }
 
-/** A tool that does nothing and says what it would do. */
+/** A tool that does nothing and describes its action. */
 export interface AnnotatedTool {
   readonly name: string;
   readonly description?: string;
   readonly annotations: { readonly readOnlyHint?: boolean; readonly idempotentHint?: boolean };
 }
 
-/** Offers `echo`, which answers its arguments, and `fail`. With a token, nobody else is let in. */
+/** Offers `echo`, which answers its arguments, and `fail`. With a token, it refuses all others. */
 export async function startMcpServer(
   t: AtEnd,
   token?: string,
@@ -86,7 +86,7 @@ export async function startMcpServer(
   });
   const server = await startToolServer(t, async (request, response) => {
     if (token !== undefined && request.headers['authorization'] !== `Bearer ${token}`) {
-      // As careless servers do: it quotes what it was sent.
+      // Like careless servers it quotes its input.
       response.writeHead(401, { 'content-type': 'text/plain' });
       response.end(`not let in: ${String(request.headers['authorization'])}`);
       return;

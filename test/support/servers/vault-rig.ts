@@ -21,7 +21,7 @@ export const secretShape = z.object({
 
 /** A vault behind a real server, for the tests of one file, which run one after the other. */
 export class VaultRig {
-  /** What the one reference finder of this vault finds. */
+  /** The result of this vault's one reference finder. */
   readonly references: SecretReference[] = [];
   readonly #database;
   #store: Store | undefined;
@@ -50,7 +50,7 @@ export class VaultRig {
     return there(this.#edge).reports;
   }
 
-  /** The caller of what follows: a user in a new tenant. */
+  /** The caller of the next requests: a user in a new tenant. */
   async enter(role: Role = 'admin'): Promise<TenantScope> {
     const scope = await insertTenant(this.store);
     this.#caller = userOf(scope, { role });

@@ -22,7 +22,7 @@ const config = databaseEventConfig.parse({
 const inserted = { 'troupe inserted': 't' };
 
 test("a row inserted between a poll's two queries is not an update, but its next change is", async (t) => {
-  // What each look is told: the latest birth, then the rows. The second look still compares with the first one's.
+  // Each poll gets the latest creation time, then the rows. The second poll still compares with the first one's.
   const looks = [
     { highest: '1', row: { id: '2', title: 'new', made: '2', changed: '5', ...inserted } },
     { highest: '2', row: { id: '2', title: 'changed', made: '2', changed: '6', ...inserted } },

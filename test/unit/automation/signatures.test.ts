@@ -62,7 +62,7 @@ test('a signature covers its timestamp, which is at most five minutes away', (t)
   t.false(check(signed('sha256', 'new secret', 'now'), 'now'));
 });
 
-/** As somebody sends it who saw a request that was signed with a timestamp: moment and body as one body. */
+/** The replay of an observed request with a signed timestamp: timestamp and body as one body. */
 function joined(timestamp: string, rest: string | Uint8Array, secret = 'new secret') {
   const whole = Buffer.concat([Buffer.from(`${timestamp}.`), Buffer.from(rest)]);
   const signature = `sha256=${createHmac('sha256', secret).update(whole).digest('hex')}`;

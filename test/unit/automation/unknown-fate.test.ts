@@ -12,7 +12,7 @@ import {
 import { RepeatedMessages } from '../../../src/automation/intake/repeated-messages.js';
 import { systemTime } from '../../../cluster/index.js';
 
-/** What becomes of the row of a keyed message whose turn fails so. */
+/** The row of a keyed message after its turn fails in this way. */
 async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
   const statements: string[] = [];
   const scope = tenantScope(randomUUID());

@@ -20,7 +20,7 @@ import { RepeatedMessages } from '../../../src/automation/intake/repeated-messag
 import { type DryRunParts, TriggerDryRun } from '../../../src/automation/management/dry-run.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 
-/** What may be wrong with a message, its trigger or its tenant. */
+/** Possible faults of a message, its trigger or its tenant. */
 interface Faults {
   readonly unknown: boolean;
   readonly unsigned: boolean;
@@ -163,7 +163,7 @@ function partsIn(world: World) {
 
 interface Decision {
   readonly runs: boolean;
-  /** What the sender gets instead of a run. */
+  /** The sender's answer instead of a run. */
   readonly answer?: unknown;
 }
 

@@ -1,4 +1,4 @@
-// Many calls of mixed outcomes at once: what was booked is what the vendors billed, to the token.
+// Many concurrent calls of mixed outcomes: the ledger equals the vendors' bill to the token.
 import test from 'ava';
 import {
   CircuitBreakers,
@@ -15,7 +15,7 @@ import type { Script } from '../../support/servers/vendors/vendor-server.js';
 
 const callsCount = 400;
 
-/** What a vendor may do to one request; every one of them but the first three costs an attempt and no tokens. */
+/** A vendor's possible reactions to one request; all but the first three cost an attempt and no tokens. */
 const outcomes: readonly Script[] = [
   { pieces: ['Hello', ' world'] },
   { thinking: ['hm', ' so'], pieces: ['Well', ',', ' yes'] },
@@ -59,7 +59,7 @@ test('four hundred calls with retries, fallbacks and refusals are recorded to th
         chain.map(([model, server]) => target(model, server)),
         {
           request: { ...ask(`question number ${nth} of many`), stream: nth % 3 !== 0 },
-          // Breakers of its own: what one call met is not this test's business in the next.
+          // Separate breakers: failures of one call must not affect the next.
           ports: { pools, breakers: new CircuitBreakers() },
         },
       );

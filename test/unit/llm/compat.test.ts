@@ -1,4 +1,4 @@
-// The doors in other vendors' forms, used through those vendors' own unmodified clients.
+// The OpenAI and Anthropic endpoints, used through those vendors' own unmodified clients.
 import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';

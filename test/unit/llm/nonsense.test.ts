@@ -1,4 +1,4 @@
-// Whatever a vendor sends: adapters report it, pass it on or leave it out. They never throw and never run wild.
+// Adapters report, pass on or omit any vendor output. They never throw and never grow without bound.
 import test from 'ava';
 import fc from 'fast-check';
 import { adaptersByVendor } from '../../../src/llm/index.js';

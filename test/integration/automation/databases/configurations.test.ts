@@ -1,4 +1,4 @@
-// Configurations of databases: made, read, changed, deleted, and what becomes of their passwords.
+// Database configurations: creating, reading, changing, deleting, and their passwords.
 import test from 'ava';
 import pg from 'pg';
 import { databaseOfFile } from '../../../support/database/database.js';

@@ -62,7 +62,7 @@ const manyColumns = message(
   Buffer.concat(Array.from({ length: 0x7fff }, () => Buffer.concat([Buffer.from('n\0'), Buffer.alloc(18)]))),
 );
 
-/** Writes for as long as somebody listens. */
+/** Writes until the reader disconnects. */
 function forEver(socket: Socket, bytes: Buffer): void {
   const chunk = Buffer.concat(Array.from({ length: Math.ceil(32_768 / bytes.length) }, () => bytes));
   const on = (): void => {
@@ -72,7 +72,7 @@ function forEver(socket: Socket, bytes: Buffer): void {
   on();
 }
 
-/** Welcomes whoever comes, then answers the first question. */
+/** Accepts any sign-in, then answers the first query. */
 function afterWelcome(answer: (socket: Socket) => void): (socket: Socket) => void {
   return (socket) => {
     socket.once('data', () => {

@@ -1,4 +1,4 @@
-// The face for those who read a configured database over a longer time.
+// The interface for longer reads of a configured database.
 import test from 'ava';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { type DatabasesBench, startDatabases, startShop } from '../../../support/servers/databases.js';

@@ -1,4 +1,4 @@
-// What is read of a tenant's database: schema, discovery, trial; within which bounds, and for whom.
+// Reading a tenant's database: schema, discovery, connection test, their bounds and permissions.
 import test from 'ava';
 import { databaseOfFile } from '../../../support/database/database.js';
 import {
@@ -181,7 +181,7 @@ test('discovery lists schemas, tables with stored row counts, and views, and rea
     { name: 'stock', tables: [{ name: 'moves', full_name: 'stock.moves', row_count: 40 }], views: [] },
   ]);
   t.deepEqual((await discover({ allowed_tables: [] })).body.schemas, []);
-  // Who held the tables would hold up whoever reads them.
+  // A lock on the tables would block their readers.
   await client.query('begin; lock table public.orders, stock.items, stock.moves in access exclusive mode');
   t.deepEqual((await discover()).body.schemas, body.schemas);
   await client.query('rollback');

@@ -41,7 +41,7 @@ const turn = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-/** A stream of gRPC that goes nowhere: what is emitted on it came from outside. */
+/** A gRPC stream without a peer: its events are the bytes from outside. */
 class NoStream extends EventEmitter {
   written = 0;
 
@@ -70,7 +70,7 @@ function pipeOver(stream: ByteStream, { binding, trust }: PipeOptions = {}): Grp
   });
 }
 
-/** What a peer sends may end its link; it may not do so by a mistake in this program, which a pipe would hide. */
+/** A peer's bytes may end its link, but not through a bug of this program, which a pipe would hide. */
 function noDefect(error: ClusterError): void {
   const { tag, cause } = error;
   if (tag !== 'bad_message' && (cause instanceof TypeError || cause instanceof RangeError))
@@ -230,7 +230,7 @@ test('a node outlives whatever strangers and peers send it, and serves on', asyn
   await eventually(() => server.links.served === 0, { what: 'every link of a peer that left is closed' });
 });
 
-/** What follows comes from a process that knows the secret. */
+/** The following bytes come from a process that knows the secret. */
 async function greetAs(stream: RawStream, address: string, purpose: 'calls' | 'probes'): Promise<void> {
   const messages = {
     on: (event: string, listener: (value: unknown) => void) => stream.on(event, listener),

@@ -67,7 +67,7 @@ async function startNode(t: ExecutionContext, name: string, options: NodeOptions
   return { links, peers, member, troubles };
 }
 
-/** What another process is told when it asks this one for its name. */
+/** The answer to another process that asks for this one's name. */
 function ask(from: Node, to: Member): Promise<string> {
   return new Promise((resolve) => {
     from.links.call(

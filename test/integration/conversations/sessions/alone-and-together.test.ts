@@ -1,4 +1,4 @@
-// Rows that go alone and rows that go together are other statements: what they store is the same.
+// Single rows and batches use different statements, which must store the same.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import {

@@ -1,4 +1,4 @@
-// The author of a message is stored with its turn, and judged where the session's row is.
+// The author of a message is stored with its turn, and checked by the session's owner.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type pg from 'pg';

@@ -29,7 +29,7 @@ test.serial.before(async () => {
 });
 
 const within = { deadlineMs: 60_000 };
-/** Whoever is silent is cut off only after a minute, so that a slow machine changes nothing. */
+/** A silent reader is disconnected only after a minute, so that a slow machine changes nothing. */
 const patient: Time = { ...systemTime, after: (ms, action) => systemTime.after(ms * 60, action) };
 
 function handOff({ session }: SessionNode): Promise<unknown> {
@@ -85,7 +85,7 @@ test('a handoff is answered after the text of a durable turn, also while its led
   await eventually(() => turnHasEnded(executionId), { what: 'the end of the turn is durable' });
   const handed = handOff(node).then(() => order.push('answered'));
   await eventually(() => isHandedOff(sessionId), { what: 'the handoff is durable' });
-  // What is asked and made durable later is answered: so would be the handoff, if it waited for nothing else.
+  // A later durable request is answered: so would be the handoff, if it waited for nothing else.
   await node.session.rename({ consumerDisplayName: 'somebody' }, within);
   closeBooks();
   await Promise.all([reading, handed]);

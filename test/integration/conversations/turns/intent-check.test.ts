@@ -1,4 +1,4 @@
-// What a message wants, asked of the cheapest model where the agent says so.
+// The intent of a message, classified by the cheapest model if the agent asks for it.
 import test from 'ava';
 import { z } from 'zod';
 import { TurnLost } from '../../../../src/conversations/turns/index.js';

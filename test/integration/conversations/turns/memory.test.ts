@@ -1,4 +1,4 @@
-// What is kept of messages that leave the window.
+// The memory of messages that leave the window.
 import test from 'ava';
 import type { Message } from '../../../../src/llm/index.js';
 import { memorySettings, windowOf } from '../../../../src/conversations/turns/index.js';

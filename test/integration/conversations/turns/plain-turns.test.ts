@@ -1,4 +1,4 @@
-// Turns without tools: what the model is told, what the readers hear, what is recorded, how a turn ends.
+// Turns without tools: the model's input, the readers' events, the records, the outcomes.
 import test from 'ava';
 import pg from 'pg';
 import { z } from 'zod';
@@ -41,7 +41,7 @@ test.after.always(async () => {
   await anthropic.stop();
 });
 
-// One after the other: the vendors follow one line of scripts.
+// Serial: the vendors follow one queue of scripts.
 const gpt = { model: 'openai.gpt-4.1-mini' };
 
 /** The one request that holds this text, of a server that several tests talk to. */
@@ -244,7 +244,7 @@ test.serial('a turn owned by another process is dropped wherever this process le
     executions.set(message, start.executionId);
     return bench.turns.run(start, ports);
   };
-  // The books are opened while the beginning is recorded, and closed again with nothing.
+  // The ledger row is opened while the start is recorded, and closed again without usage.
   const bookedOf = (messages: readonly string[]) => {
     const ids = messages.map((message) => executions.get(message) ?? '');
     return bench.store.inTenant(bench.scope, (tx) =>

@@ -1,4 +1,4 @@
-// A turn that is cut off anywhere and run again by another process: what was recorded is not done again.
+// A turn cut off at any point and repeated by another process: recorded steps are not repeated.
 import test from 'ava';
 import { type RecordedStep, TurnLost } from '../../../../src/conversations/turns/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -77,7 +77,7 @@ test.serial(
           if (count === cut) throw new Error('the process died');
         });
         const before = asked();
-        // Of a record whose answer never came, nobody knows whether it was written.
+        // Without an answer it is unknown whether the record was written.
         const first = bench.turns.run(start, dying);
         await t.throwsAsync(first, { instanceOf: TurnLost }, note);
         const known = dying.recorded(written ? cut : cut - 1);
@@ -86,7 +86,7 @@ test.serial(
 
         const finished = finishedNames(known);
         const roundsKnown = finished.filter((name) => name === 'agent.tool-loop').length;
-        // What a dead process left in the line of scripts is not there for the next one.
+        // A dead process's remaining scripts are removed for the next one.
         openai.clearScripts();
         openai.script(...rounds.slice(roundsKnown));
         const heardBefore = { asked: asked(), http: http.heard.length, mcp: mcpCalls() };

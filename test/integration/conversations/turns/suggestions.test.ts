@@ -26,7 +26,7 @@ test.serial.before(async () => {
 
 test.after.always(() => openai.stop());
 
-// One after the other: the vendor follows one line of scripts.
+// Serial: the vendor follows one queue of scripts.
 
 const model = 'openai.gpt-4.1-mini';
 

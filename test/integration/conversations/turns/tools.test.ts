@@ -1,4 +1,4 @@
-// Tools in a turn: what they are sent, what the model is told, what is recorded.
+// Tools in a turn: their requests, the model's input, the records.
 import test from 'ava';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -30,7 +30,7 @@ test.serial.before(async () => {
 
 test.after.always(() => openai.stop());
 
-// One after the other: the vendor follows one line of scripts.
+// Serial: the vendor follows one queue of scripts.
 
 const model = 'openai.gpt-4.1-mini';
 const noSecrets = { type: 'none' };

@@ -73,7 +73,7 @@ test.serial('the rest after a refusal is dropped, and the connection closes', as
   await Promise.all(connections.map(async (connection) => connection.ended('a refused body')));
   const grown = (process.memoryUsage().arrayBuffers - before.arrayBuffers) / megabyte;
   t.log(`200 MB sent, ${grown.toFixed(1)} MB more in buffers`);
-  // The other tests of this process send too, and what they sent is collected at some time.
+  // Other tests of this process send too, and their garbage is collected at some time.
   t.true(grown < 100);
 });
 

@@ -4,7 +4,7 @@ import { anyone, declare } from '../../../../src/http/operations/index.js';
 import { startEdge } from '../../../support/servers/edge.js';
 import { RawConnection } from '../../../support/clients/raw-http.js';
 
-/** Requests over raw sockets, and what was served of them: a smuggled one would be seen here. */
+/** Requests over raw sockets, and the served ones: a smuggled one would appear here. */
 async function served() {
   const seen: string[] = [];
   const edge = await startEdge([
@@ -78,7 +78,7 @@ const refused: readonly (readonly [string, string])[] = [
   ['120 headers', `${post}${'a: b\r\n'.repeat(120)}Content-Length: 2\r\n\r\n{}`],
   ['what is no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   ['an extension of a chunk', `${post}Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\n\r\n${smuggled}`],
-  // The native parser takes no trailers: what follows the last chunk is read as a request.
+  // The native parser has no trailers: it reads the bytes after the last chunk as a request.
   ['a request in place of a trailer', `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n${smuggled}`],
   ['a request behind a body in chunks', `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
 ];

@@ -8,7 +8,7 @@ import { RawConnection } from '../../../support/clients/raw-http.js';
 const clientsOfKind = 100;
 const megabyte = 1024 * 1024;
 const pieceBytes = 64 * 1024;
-/** What waits to be written is a piece or two; a WebSocket may have ten times as much. */
+/** The unwritten data is a piece or two; a WebSocket may have ten times as much. */
 const megabytesEach = 0.5;
 
 /** Clients that hold a connection. The native idle time, ten seconds and a few, ends all of them. */

@@ -29,7 +29,7 @@ async function serve(t: ExecutionContext, listener: RequestListener): Promise<st
   return `http://${host}:${await listen(t, createServer(listener))}`;
 }
 
-/** A server that says these bytes to whoever connects, and then whatever `then` does. */
+/** A server that sends these bytes to every client, and then runs `then`. */
 async function say(t: ExecutionContext, text: string, then: (socket: Socket) => void = () => undefined) {
   const server = createTcpServer((socket) => {
     socket.on('error', () => undefined);

@@ -60,7 +60,7 @@ test('a name that points to a forbidden address is refused on call and on publis
 });
 
 test('a name that changes its address after the check does not get the connection', async (t) => {
-  // The first answer is the one that is judged and used; a second look-up would get the second.
+  // The first answer is checked and used; a second look-up would get the second.
   const zone: Zone = new Map([['rebind.test', [[open], [secret]]]]);
   const { egress, port, reached, asked } = await world(t, zone);
   const url = `http://rebind.test:${port}/`;

@@ -149,7 +149,7 @@ test('a deferred mail is retried until accepted, and each attempt counts', async
   mail.start();
   await post.queue(mail);
   for (const attempts of [1, 2, 3]) {
-    // While it is in a worker's hands, its next attempt lies minutes ahead.
+    // While a worker holds it, its next attempt is minutes ahead.
     const soon = new Date(post.time.wallMs() + minuteMs);
     const row = await eventually(async () =>
       (await post.rows()).find((one) => one.attempts === attempts && one.next_attempt_at < soon),
@@ -219,7 +219,7 @@ test('a mail claimed by a dead node is sent by another after the claim ends', as
   const [post, server] = await Promise.all([openPost(t), openServer(t)]);
   const dying = post.node({ smtpUrl: server.url });
   const id = await post.queue(dying);
-  // What the dead node had committed: it took the mail, and then was no more.
+  // The dead node's commit: it claimed the mail, and then died.
   const heldUntil = new Date(post.time.wallMs() + 3 * minuteMs);
   await post.store.directory((tx) =>
     tx.query(sql.typeAlias('nothing')`

@@ -1,4 +1,4 @@
-// A task for tests: does what it is told, for as long as it is told, in a child process.
+// A task for tests: follows its input for the given time, in a child process.
 export interface HangInput {
   readonly [name: string]: string | number;
   readonly act: 'answer' | 'spin' | 'burn' | 'crash' | 'exit' | 'throw' | 'fill' | 'tell';

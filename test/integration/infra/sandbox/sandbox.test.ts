@@ -72,7 +72,7 @@ test('tenants take turns, and one alone does not have every process', async (t) 
   await Promise.all(noisy);
 });
 
-/** Starting takes long on a busy machine, and what is under way meanwhile goes on. */
+/** Starting takes long on a busy machine, and running work continues meanwhile. */
 async function bothStarted(sandbox: Sandbox): Promise<void> {
   await Promise.all(['a', 'b'].map((tenant) => act(sandbox, tenant, { act: 'spin', ms: 20 })));
 }
@@ -84,7 +84,7 @@ test('with a single process, a tenant with one task waits for at most two of six
     act(sandbox, tenant, { act: 'spin', ms: 5 }).then(() => order.push(tenant));
   const all = [...Array.from({ length: 60 }, () => spun('noisy')), spun('other')];
   await Promise.all(all);
-  // The first is under way and the second stands in front when the other comes.
+  // The first runs and the second is next when the other arrives.
   t.true(order.indexOf('other') <= 2, `${order.indexOf('other')} were before it`);
 });
 

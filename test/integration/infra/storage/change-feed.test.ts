@@ -1,4 +1,4 @@
-// What one node changed, every node hears: in order, without gaps, and it knows when it cannot hear.
+// Changes of one node reach every node in order and without gaps, and a node knows when it cannot receive them.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';

@@ -43,7 +43,7 @@ test('a closed folder or an unreadable file keeps the account out', async (t) =>
   t.false(await canReach(stranger, file));
 });
 
-/** The lines of a process's status that say what it may do. */
+/** The lines of a process's status with its rights. */
 async function rightsOf(pid: number): Promise<Record<string, string>> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const lines = status.split('\n').map((line) => line.split(':\t'));

@@ -1,4 +1,4 @@
-// Shares of those who wait for the same thing.
+// Fair shares between tenants that wait for the same resource.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';

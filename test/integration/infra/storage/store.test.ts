@@ -1,4 +1,4 @@
-// Transactions: what commits, what is undone, what an error tells and what it keeps to itself.
+// Transactions: commits, rollbacks, and the content of errors.
 import { executionAsyncId } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';

@@ -1,4 +1,4 @@
-// The second wall: what PostgreSQL itself refuses, whatever a query says.
+// Row-level security: PostgreSQL's own refusals, whatever a query says.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// The walls between tenants hold for what is read through published views too.
+// Tenant isolation also holds for published views.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// Streams that end at every frame, in every way: what a caller reads is a beginning of one model's answer, each byte of
+// Streams that end at every frame, in every way: a caller reads the beginning of one model's answer, each byte of
 // it once, or the whole of the next one's. Never both.
 import test from 'ava';
 import { PlatformError } from '../../../../src/kernel/errors.js';
@@ -25,7 +25,7 @@ const vendors: readonly (readonly [
   ['openrouter', 'openrouter.openai/gpt-5', () => new OpenAiServer('openrouter')],
 ];
 
-/** What a vendor writes, with its own mark on every piece. */
+/** A vendor's output, with its own mark on every piece. */
 function answerOf(mark: string): Script & { readonly pieces: readonly string[] } {
   const pieces = Array.from({ length: 6 }, (_, nth) => `${mark}${nth} `);
   return {

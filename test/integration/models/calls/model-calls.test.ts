@@ -219,7 +219,7 @@ test.serial(
     let opened = 0;
     const order = orderOf(scope, request, {
       ready: refused,
-      // Of a commit whose answer was lost nobody knows: this one was made.
+      // A commit with a lost answer has an unknown outcome: this one was made.
       openWith: async (row) => {
         opened += 1;
         await rig.ledger.open(row);

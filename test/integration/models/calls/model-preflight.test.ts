@@ -1,4 +1,4 @@
-// What can be said of a model before anybody calls it.
+// The preflight of a model before a call.
 import test from 'ava';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
 import { startCalls } from '../../../support/servers/calls-rig.js';

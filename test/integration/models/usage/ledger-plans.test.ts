@@ -34,7 +34,7 @@ test('a row is closed by its key among hundreds of open ones, also with a plan m
     else if (at % 2 === 0)
       await Promise.all(rows.slice(at, at + 2).map((each) => ledger.close(closed(each))));
   }
-  // What was read is told of at the latest when connections end.
+  // Reads appear in the statistics at the latest when connections end.
   await writers.close();
   await store.close();
   const owner = await ownerView(databaseUrl);

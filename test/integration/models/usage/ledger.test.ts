@@ -1,4 +1,4 @@
-// The books of model calls on the real database, with the connection cut at the moments that matter.
+// The ledger of model calls on a real database, with the connection cut at the critical moments.
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
@@ -49,7 +49,7 @@ async function newTenant(): Promise<string> {
   }
 }
 
-/** What the rows of calls add up to, and what their hours say of them. */
+/** The sums of the call rows, and the same from their hours. */
 async function toldOf(tenantId: string) {
   const sums = `sum(input_tokens)::int as input, sum(output_tokens)::int as output,
     sum(response_time_ms)::float8 as ms, sum(cached_tokens)::int as cached`;
@@ -357,7 +357,7 @@ test('a call whose process died between its last closing and its record is recor
     return row;
   };
   const failed = { outcome: 'failed', stop_reason: null, failure: 'server' } as const;
-  // Answered at its second attempt; failed at once; told of; its second attempt still open.
+  // Answered at its second attempt; failed at once; recorded; its second attempt still open.
   const [answered, refused, told, running] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   for (const call_id of [answered, refused, told, running]) {
     await ledger.close(closed(await open({ call_id, model: 'sim.fail' }), failed));

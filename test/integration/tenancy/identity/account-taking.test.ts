@@ -1,4 +1,4 @@
-// Somebody registers an address that is not theirs. What becomes of it when the person whose address it is signs in.
+// An account registered with another person's address, after that person signs in.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { z } from 'zod';
@@ -71,7 +71,7 @@ function startNode(onKeys: (keys: Keys) => void = () => undefined): Promise<Iden
 const me = (token: string, at = node): Promise<ApiAnswer> => at.api.get('/api/auth/me', { token });
 const login = ({ email, password }: Person): Promise<ApiAnswer> =>
   node.api.post('/api/auth/login', { email, password });
-/** A token of the person who really has the address. */
+/** A token of the real owner of the address. */
 const tokenOf = (email: string, subject?: string): Promise<string> =>
   issuer.token({ email, email_verified: true }, subject === undefined ? {} : { subject });
 
@@ -88,7 +88,7 @@ async function invite(by: Person, email: string, role: string): Promise<string> 
   return /token=([\w-]+)/.exec(mail)?.[1] ?? '';
 }
 
-/** Somebody with an account of their own who joined by an invitation. */
+/** A member with a separate account who joined by an invitation. */
 async function joined(by: Person, role: string): Promise<Person> {
   const person = await registerPerson(node.api);
   const token = await invite(by, person.email, role);

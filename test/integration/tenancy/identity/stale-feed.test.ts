@@ -42,7 +42,7 @@ test.serial(
     t.is((await cutOff.api.get(tenant, member)).at('error'), 'tenant_not_found');
     t.is((await cutOff.api.get(me, outside)).at('error'), 'invalid_token');
 
-    // What it does itself is answered too, although it cannot hear of it.
+    // Its own changes are answered too, although it cannot receive them.
     const out = await cutOff.api.post('/api/auth/logout', { refresh_token: owner.refreshToken });
     t.is(out.status, 200);
     t.is((await cutOff.api.get(me, owner)).at('error'), 'invalid_token');

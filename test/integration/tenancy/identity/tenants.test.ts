@@ -72,7 +72,7 @@ test("a user's only tenant needs no header; with two, or none, the header is req
 test('a cached membership and token are returned without a promise', async (t) => {
   const owner = await person();
   const { membershipOf, verifyToken } = node.identity;
-  // What other tests change meanwhile may keep an answer from being remembered at the first time.
+  // Concurrent changes of other tests may prevent the first answer from being cached.
   const inMemory = (read: () => unknown): Promise<true> =>
     eventually(async () => {
       await read();

@@ -1,4 +1,4 @@
-// Making keys over HTTP: what may be wished for, and by whom.
+// Creating keys over HTTP: the permitted fields for each role.
 import test from 'ava';
 import type { Plan, Role } from '../../../../src/kernel/caller.js';
 import { sql } from '../../../../src/infra/storage/index.js';

@@ -1,4 +1,4 @@
-// Keys that somebody invents: what they cost the store, and that they lock no right key out.
+// Invented keys: their cost for the store, and that they block no right key.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
@@ -167,7 +167,7 @@ test('invented access tokens and operator tokens count too, and are rarely check
   }
   t.is(checks, 10, 'one in a tenth of a second');
 
-  // A user who tries tenants is stopped alone, whatever the address.
+  // A user who tries tenants is limited alone, at any address.
   checks = 0;
   for (let count = 0; count < 600; count += 1) t.is(await tryTenant(), 'tenant_not_found');
   t.is(await tryTenant(), 'rate_limit_exceeded');

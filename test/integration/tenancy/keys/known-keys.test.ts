@@ -1,4 +1,4 @@
-// What a node remembers of keys, and when it asks the store instead. The reads are real; a gate holds some of them up.
+// The key cache of a node, and when it asks the store instead. The reads are real; a latch delays some of them.
 import test from 'ava';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
@@ -58,7 +58,7 @@ async function newKey(wish: Partial<KeyRequest> = {}, inTenant?: TenantScope) {
   return { ...key, scope };
 }
 
-/** A promise and what ends it. */
+/** A promise and the function that resolves it. */
 function gate(): { closed: Promise<void>; open: () => void } {
   let open = (): void => undefined;
   const closed = new Promise<void>((resolve) => (open = resolve));

@@ -1,4 +1,4 @@
-// A revocation reaches a node whose feed of changes is cut off, slow, or has lost its place.
+// A revocation reaches a node whose change feed is cut off, slow, or has lost its position.
 import test from 'ava';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -52,7 +52,7 @@ test('a node whose feed lost its position queries which of its keys ended, and r
   other.keys.onRevoked(({ keyId, tenantId }) => {
     if (tenantId === scope.tenantId) ended.push(keyId);
   });
-  // A change to a key makes the node forget what it knew of it, but not that the key was used.
+  // A change of a key drops its cache entry, but not the record of its use.
   const body = { rateLimitPerMinute: 30 };
   const changed = await node.asUser(scope, 'admin')('PATCH', `/api/keys/${keys[0]?.id}/rpm`, body);
   t.is(changed.status, 200);
@@ -61,7 +61,7 @@ test('a node whose feed lost its position queries which of its keys ended, and r
   proxy.cutAll();
   const gone = keys.slice(0, 2);
   for (const { id } of gone) await node.asUser(scope, 'admin')('DELETE', `/api/keys/${id}`);
-  // As after an hour away: what it missed is no longer kept.
+  // As after an hour away: the missed changes are no longer kept.
   await node.store.directory((tx) => tx.query(sql.typeAlias('nothing')`delete from changes`));
   proxy.mode = 'open';
   await eventually(() => ended.length >= 2, { what: 'both are told of' });

@@ -1,4 +1,4 @@
-// Requests with keys: what is accepted, counted, limited, and when it ends, on one node and on several.
+// Requests with keys on one node and on several: acceptance, counts, limits and expiry.
 import test from 'ava';
 import type { Plan } from '../../../../src/kernel/caller.js';
 import { databaseOfFile } from '../../../support/database/database.js';

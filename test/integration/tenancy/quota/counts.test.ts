@@ -181,7 +181,7 @@ test('daily counts older than forty days are removed when a new day begins', asy
   const quota = node(time);
   await admittedOf(quota, user, 1);
   await admittedOf(quota, key, 1);
-  // Every timer of eighty days would hold up the loop, and with it what the other tests wait for.
+  // Every timer of eighty days would block the loop and delay the other tests.
   time.setWall('2026-11-21T10:00:00Z');
   await admittedOf(quota, user, 1);
   t.is(await granted(scope, '2026-09-01'), null);

@@ -1,4 +1,4 @@
-// How a node asks the actors of tenants: over the real runtime, with an actor that writes down what it is asked.
+// A node's questions to the actors of tenants: over the real runtime, with an actor that records them.
 import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';

@@ -94,7 +94,7 @@ test('the first question loads the actor; from then on this node answers within 
   t.false(next instanceof Promise);
   t.false(quota.admission.admitModelWork(key) instanceof Promise);
   t.is((await next).figures.remaining, 8);
-  // Now and then a question goes through the mailbox all the same, so that the actor does not count as idle.
+  // Some questions use the mailbox anyway, so that the actor does not count as idle.
   time.advance(30_000);
   t.true(quota.admission.admitRequest(key, 'request') instanceof Promise);
 });

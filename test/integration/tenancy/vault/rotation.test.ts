@@ -17,7 +17,7 @@ interface Installation {
     text: string,
     values?: readonly unknown[],
   ) => Promise<pg.QueryResult<Record<string, unknown>>>;
-  /** What a node that was started with these keys has. */
+  /** The parts of a node that was started with these keys. */
   readonly node: (wanted: Buffer, ...previous: Buffer[]) => Vault;
   readonly tenant: () => Promise<TenantScope>;
 }
@@ -134,7 +134,7 @@ test('a value copied to another tenant, secret or version, or changed by a bit, 
   await t.throwsAsync(read(vault, one, second), unreadable);
   await copy(first, foreign);
   await t.throwsAsync(read(vault, other, foreign), unreadable);
-  // With its data key along, as somebody would who may write the database.
+  // With its data key, as an attacker with write access to the database would.
   await query(
     `update vault_data_keys set wrapped = (select wrapped from vault_data_keys where tenant_id = $1) where tenant_id = $2`,
     [one.tenantId, other.tenantId],
@@ -158,7 +158,7 @@ test('the master key changes while nodes run, and the old one is not needed afte
   await before.prepare();
   const planted = await plant(installation, before, 5);
 
-  // Half the nodes restarted: each still reads what the other writes.
+  // Half the nodes are restarted: each still reads the other's values.
   const restarted = node(newKey, oldKey);
   await restarted.prepare();
   planted.push(...(await plant(installation, restarted, 2)));

@@ -34,7 +34,7 @@ test.serial('no database, refusal, error or report contains a planted value', as
   ]) {
     const { status, text } = await rig.create(body);
     t.true(status >= 400 && status < 500, text);
-    // What the caller wrote into the name may come back in the message about the name.
+    // The message about a name may repeat the caller's name.
     if (!body.name.includes(value)) texts.push(text);
   }
   texts.push(

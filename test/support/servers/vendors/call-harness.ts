@@ -1,4 +1,4 @@
-// Runs calls of the platform against test vendors, and keeps what came out.
+// Runs calls of the platform against test vendors, and keeps the results.
 import {
   adaptersByVendor,
   AnswerBuilder,

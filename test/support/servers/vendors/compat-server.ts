@@ -1,4 +1,4 @@
-// The smallest server around the doors: parses, calls, writes. The platform's own edge does the same with more around it.
+// The smallest server around the compat endpoints: parses, calls, writes. The platform's edge does the same and more.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { envelope } from '../../../../src/http/operations/index.js';
@@ -32,7 +32,7 @@ interface Frames {
   end(): string;
 }
 
-/** Serves every request at either door from one target. */
+/** Serves every request at both endpoints from one target. */
 export async function compatServer(target: Target, ports: CallPorts): Promise<CompatServer> {
   const seen: LlmRequest[] = [];
   const origin = {

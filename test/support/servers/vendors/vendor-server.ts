@@ -75,12 +75,12 @@ export abstract class VendorServer {
   abstract errorBody(status: number, message: string): unknown;
   abstract keyOf(request: IncomingMessage): string | undefined;
   abstract isStream(seen: SeenRequest): boolean;
-  /** An error in place of an answer costs what the vendor has reported by then: with most of them nothing. */
+  /** An error in place of an answer costs the usage reported so far: with most vendors nothing. */
   billedAtStart(_seen: SeenRequest): SeenRequest['billed'] {
     return { input: 0, output: 0 };
   }
 
-  /** What the vendor's own SDK takes as its base address. */
+  /** The base address in the format of the vendor's own SDK. */
   abstract get baseUrl(): string;
 
   /** Follows these, one a request, then the default. */
@@ -210,7 +210,7 @@ export abstract class VendorServer {
   }
 }
 
-/** So that what was written before a break has left this process. */
+/** So that data written before a break has left this process. */
 function flushed(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     response.write('', () => setImmediate(resolve));

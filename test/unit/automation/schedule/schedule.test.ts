@@ -217,7 +217,7 @@ test('the 29th of February fires in leap years, also around 2100, which is not o
 
 const swedish = new Map<string, Intl.DateTimeFormat>();
 
-/** What a wall clock in the zone shows, asked for in another way than the product does: Swedes write dates like ISO. */
+/** The wall clock of the zone, by another query than the product's: Swedish dates have the form of ISO. */
 function wallMs(instantMs: number, zone: string): number {
   let format = swedish.get(zone);
   if (format === undefined) {
@@ -255,7 +255,7 @@ function matches({ minutes, hours, weekdays }: Line, wall: number): boolean {
 function walked(line: Line, zone: string, fromMs: number, toMs: number): number[] {
   const found: number[] = [];
   let reached = -Infinity;
-  // It begins a day early, to know what the clock has shown already.
+  // It starts a day early, to know the times that the clock has already shown.
   for (let moment = fromMs - dayMs; moment <= toMs; moment += minuteMs) {
     const shown = wallMs(moment, zone);
     const first = reached === -Infinity ? shown : reached + minuteMs;

@@ -69,7 +69,7 @@ class End implements Pipe {
 interface Meeting {
   readonly listenerBinding?: string;
   readonly listener?: Partial<HandshakeSettings>;
-  /** What happens to the dialer's frames on their way, and to the listener's. */
+  /** Changes to the dialer's frames on their way, and to the listener's. */
   readonly there?: (frame: Frame) => Frame;
   readonly back?: (frame: Frame) => Frame;
 }

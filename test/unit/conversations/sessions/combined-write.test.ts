@@ -2,7 +2,7 @@ import test from 'ava';
 import { combinedWrite } from '../../../../src/conversations/sessions/combined-write.js';
 import type { SessionWrite } from '../../../../src/conversations/sessions/rows.js';
 
-// Only what tells rows apart is looked at, so that is all these rows have, and a word for their version.
+// Only the identifying columns are compared, so these rows have nothing else but a word for their version.
 const rows = (
   field: 'messages' | 'executions' | 'steps' | 'logs',
   ...given: readonly object[]

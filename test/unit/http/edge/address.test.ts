@@ -1,4 +1,4 @@
-// Whose request it is: the header's lines over real sockets, and the rules of the walk.
+// The client address of a request: header lines over real sockets, and the rules of the walk.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
@@ -9,7 +9,7 @@ import { startEdge } from '../../../support/servers/edge.js';
 
 const proxies = ['127.0.0.0/8', '10.0.0.0/8', '2001:db8:ffff::/48'];
 
-/** What the reader makes of a socket's address and lines of the header. */
+/** The reader's result for a socket's address and header lines. */
 function read(lines: readonly string[], socket: readonly number[] = [127, 0, 0, 1]): string {
   return new AddressReader(proxies).read(Uint8Array.from(socket).buffer, {
     forEach(callback) {

@@ -313,7 +313,7 @@ test('closing lets a running request finish and accepts no new connection', asyn
   ]);
   const running = fetch(`${edge.url}/slow`);
   await eventually(() => edge.server.runningRequests === 1);
-  // Patient: a machine that stands still for a while must not cut off what is to finish.
+  // Long bounds: a machine that pauses must not cut off a request that should finish.
   const closed = edge.server.close(AbortSignal.timeout(60_000));
   await t.throwsAsync(fetch(`${edge.url}/slow`));
   release();
@@ -353,7 +353,7 @@ test('a late event loop refuses new work with 503 and Retry-After, but still rep
   const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live], { lagMsMax: 500 });
   t.teardown(edge.close);
   // Again and again, since the samples of a loop that is in time would end the state before a slow machine has asked.
-  // All five that are judged, since on a busy machine a true one comes between each two of these.
+  // All five samples that are evaluated, because on a busy machine a real one comes between each two of these.
   const late = setInterval(() => {
     for (let sample = 0; sample < 5; sample += 1) edge.server.overload.record(10_000);
   }, 5);
@@ -390,7 +390,7 @@ test('hostile headers are answered or refused, and the server survives', async (
     socket.write(
       `POST /echo/${id} HTTP/1.1\r\nhost: x\r\n${header}\r\ncontent-length: 13\r\n\r\n{"text":"hi"}`,
     );
-    // What is no HTTP at all gets no answer; the idle time-out of the native server ends it.
+    // Bytes that are not HTTP get no answer; the native server's idle time-out ends the connection.
     await eventually(() => over, { what: header, timeoutMs: 30_000 });
     socket.destroy();
   }

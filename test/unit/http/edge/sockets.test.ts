@@ -7,7 +7,7 @@ import { keyCaller, startEdge } from '../../../support/servers/edge.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { openSocket } from '../../../support/clients/sockets.js';
 
-/** A socket whose handler does what the test says and stays until the other side is gone. */
+/** A socket whose handler follows the test and stays until the other side leaves. */
 function speaking(opened: (socket: SocketWriter, topic: string) => Promise<void>) {
   return declare({
     name: 'test.socket',

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { TaskLimiter } from '../../../../src/infra/claims/task-limiter.js';
 
-/** Work that ends when it is told to. */
+/** Work that ends on request. */
 function held() {
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => void (end = resolve));

@@ -115,7 +115,7 @@ test('a credential at the cut of a long text is not kept in part', (t) => {
     const copy = redactDeep(`${'-'.repeat(before)} ${credential}`) as string;
     t.false(copy.includes('Zx9'), String(before));
   }
-  // What was replaced made the text shorter, and a token split by the bound of reading moves into sight.
+  // The replacement shortens the text, and a token split by the reading bound becomes visible.
   const token = ['eyJhbGciOiJIUzI1NiJ9', 'Zx9'.repeat(100), 'Zx9'].join('.');
   const text = `${`${pem} `.repeat(60)}${'-'.repeat(4_400 - 60 * 69)} ${token}`;
   t.false((redactDeep(text) as string).includes('Zx9'));

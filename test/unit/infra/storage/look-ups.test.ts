@@ -27,7 +27,7 @@ function build(bounds: { everyMs?: number; perQuestionMax?: number; waitingMax?:
   return { time, questions, lookUps };
 }
 
-/** Lets what was answered go on. */
+/** Lets answered look-ups continue. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('a single look-up is sent at once, and those during it go together', async (t) => {

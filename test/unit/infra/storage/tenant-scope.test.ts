@@ -1,4 +1,4 @@
-// What must not compile: the build of this file fails when one of the marked lines is accepted.
+// Code that must not compile: the build of this file fails if a marked line is accepted.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
@@ -19,7 +19,7 @@ export async function refusedByTheCompiler(store: Store, scope: TenantScope): Pr
   await store.inTenant(randomUUID(), countMembers);
   // @ts-expect-error an object that looks like a scope is none
   await store.inTenant({ tenantId: randomUUID() }, countMembers);
-  // @ts-expect-error what reads a tenant's rows does not run without a tenant
+  // @ts-expect-error a reader of a tenant's rows requires a tenant
   await store.directory(countMembers);
   // @ts-expect-error there is no query outside a transaction
   await store.query(sql.typeAlias('count')`select count(*) from memberships`);

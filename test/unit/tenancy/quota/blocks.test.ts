@@ -8,7 +8,7 @@ import { type Countable, Grants, type GrantStore } from '../../../../src/tenancy
 import { SlidingWindow } from '../../../../src/tenancy/quota/sliding-window.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
-/** As `work_counts` books: what was given out below a limit is never given out again. */
+/** Like `work_counts`: a count granted below a limit is never granted again. */
 class Booked implements GrantStore {
   granted = 0;
 
@@ -83,7 +83,7 @@ test('however processes die, stop, return and change limits, no more than the hi
         if (granted > highest || booked.granted < granted) return false;
       }
       for (const node of nodes) await node.stop();
-      // A crash may leave a block spent; orderly ends leave exactly what was granted.
+      // A crash may leave a block spent; orderly ends leave exactly the granted count.
       return died ? booked.granted >= granted : booked.granted === granted;
     }),
     { numRuns: 150 },

@@ -38,7 +38,7 @@ function wish(attemptId: string, changes: Partial<TokenClaim> = {}): TokenClaim 
   };
 }
 
-/** What has been decided by the time that everything asked for before was answered. */
+/** The decisions once every earlier request was answered. */
 async function decided(reserved: Reserved | Promise<Reserved>): Promise<Reserved['outcome'] | 'waits'> {
   const later = new Promise<'waits'>((resolve) => setImmediate(() => setImmediate(() => resolve('waits'))));
   return Promise.race([Promise.resolve(reserved).then(({ outcome }) => outcome), later]);
