@@ -47,7 +47,7 @@ test('the list of owners names each migrated object once', (t) => {
   const created = [...migrations, ...functions].flatMap(createdIn).map(({ name }) => name);
   t.deepEqual(
     owned.map(({ name }) => name).toSorted(),
-    // format('create table %I …') in prepare_call_partitions makes partitions, which nobody names.
+    // format('create table %I …') in prepare_call_partitions creates partitions, which no statement names.
     created.toSorted(),
   );
   t.deepEqual(

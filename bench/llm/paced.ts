@@ -1,4 +1,4 @@
-// Streams whose chunks arrive one by one, as from a model: how many chunks pass, and how late.
+// Streams of single chunks, as from a model: the number of chunks that pass, and their lateness.
 import { connect } from 'node:net';
 import type { BenchServer } from '../support/servers.js';
 import { percentile } from '../support/load.js';

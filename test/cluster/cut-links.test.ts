@@ -30,7 +30,7 @@ test.serial('links that are cut or silent for seconds lose no call and no member
     await more(50);
   }
   for (const proxy of proxies) proxy.mode = 'silent';
-  // The one that is dialed directly goes on; the links to the others are found dead meanwhile.
+  // The directly dialed node continues; the links to the others are found dead meanwhile.
   const [first] = cluster.workers;
   if (first === undefined) throw new Error('a worker');
   const [direct = ''] = cluster.keysOf(first, 1);

@@ -1,5 +1,5 @@
-// A process that is killed while it makes calls: what it had booked is the vendors' bill, what it left open says that
-// it is estimated, and the month counts exactly what the rows say.
+// A process that is killed during its calls: its completed rows equal the vendors' bill, its open ones are marked as
+// estimated, and the month equals the sum of the rows.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -71,8 +71,8 @@ test('the ledger records every attempt of a process killed during calls, exactly
   const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(report) }, { isGone });
   await ledger.sweep();
 
-  // The end of a call of several attempts may be told while its last attempt is left open: a commit each. That attempt is
-  // an estimate then.
+  // A call of several attempts may be recorded while its last attempt is still open: each has its own commit. That attempt
+  // is then an estimate.
   const { rows: calls } = await owner.query<{ prompt: string; attempts: number; tokens: number }>(
     `select c.input_preview as prompt, count(*)::int as attempts, sum(u.input_tokens + u.output_tokens)::int as tokens
      from calls c join usage_rows u on u.tenant_id = c.tenant_id and u.call_id = c.call_id

@@ -13,7 +13,7 @@ test('one of two nodes polls a mailbox, another continues when it dies, and each
   t.timeout(300_000);
   const server = await startImapServer();
   t.teardown(() => server.close());
-  // The mails of this test are signed by nobody.
+  // The mails of this test have no signature.
   const environment = { TROUPE_EGRESS_ALLOW: '127.0.0.0/8', TROUPE_MAIL_SENDER_CHECK: 'off' };
   const world = await startNodes(t, { count: 2, environment });
   const { access_token: token, tenant_id: tenant, agent_id } = world.bootstrap;

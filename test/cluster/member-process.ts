@@ -1,5 +1,5 @@
-// One worker process of a test cluster. Its settings come as the first argument; it tells its parent what
-// happens, drains at SIGTERM, and ends when its lease is lost.
+// One worker process of a test cluster. Its settings are the first argument; it reports its events to its parent,
+// drains at SIGTERM, and ends when its lease is lost.
 
 import { startNode, type ProcessSettings } from './process-settings.js';
 

@@ -18,7 +18,7 @@ export interface ProcessSettings {
   readonly roles: readonly Role[];
   readonly seesExits: boolean;
   readonly port: number;
-  /** Where peers dial it, if something stands between. */
+  /** The address that peers dial, if a proxy is in between. */
   readonly advertise?: string;
   readonly config?: Partial<ClusterConfig>;
 }

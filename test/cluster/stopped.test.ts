@@ -5,17 +5,17 @@ import { ProcessCluster, type WorkerProcess } from './process-cluster.js';
 import { servedTime } from '../support/clocks/served-time.js';
 
 /**
- * Seconds of SIGSTOP: one that costs nobody his place, one about the length of a lease, and one that is long over when
- * the process goes on. `TROUPE_TEST_STOPS=1,2,3,4,5,6,8,12,20,30` plays more of them, which takes minutes.
+ * Seconds of SIGSTOP: one that removes no process, one of about a lease, and one far beyond the lease.
+ * `TROUPE_TEST_STOPS=1,2,3,4,5,6,8,12,20,30` runs more of them, which takes minutes.
  */
 const stops = (process.env['TROUPE_TEST_STOPS'] ?? '1,4,20').split(',').map(Number);
-/** No renewal was due for longer than this before the stop: one that is this short costs nobody his place. */
+/** A stop of at most this length removes no process, whenever its last renewal was. */
 const harmlessS = 1;
-/** The promise: lease, margin and view are over by then, whatever the last renewal was. */
+/** The promise: lease, margin and view have ended by then, whatever the time of the last renewal. */
 const replacedS = 8;
 /**
- * What is asserted is the promise and this: on a machine shared with other work the processes of this test, the store
- * and Redis each wait for a core now and then. The measured time is printed beside the promise.
+ * The asserted bound is the promise plus this: on a shared machine the processes of this test, the store and Redis each
+ * wait for a core now and then. The measured time is printed beside the promise.
  */
 const noiseMs = 3_000;
 const fencedExitCode = 3;

@@ -1,5 +1,5 @@
-// Turns with a vendor and a tool over three nodes. Each node has a key of its own at the vendor, which so sees who
-// asks it: the node that owns the turn.
+// Turns with a vendor and a tool over three nodes. Each node has a separate key at the vendor, which therefore sees the
+// asking node: the owner of the turn.
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
@@ -382,7 +382,7 @@ test.serial(
       vendor.requests.some((request) => messageOf(request).includes('one that waits')),
       'no model was asked for them',
     );
-    // The one before them went on all the while, and goes on at the next owner.
+    // The turn before them ran all the while, and continues at the next owner.
     await eventually(
       async () => (await call(first(), 'POST', `/api/v1/sessions/${sessionId}/cancel`)).cancelled,
     );

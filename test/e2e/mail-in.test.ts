@@ -208,7 +208,7 @@ test.serial(
     });
     await first.kill();
     t.is(await sent, 'broken off');
-    // PostgreSQL does not notice by itself that nobody waits for the commit any more.
+    // PostgreSQL does not notice by itself that the client has left the commit.
     await client.query('select pg_terminate_backend($1)', [backend]);
     await client.query('rollback');
     const next = await world.add(environment);

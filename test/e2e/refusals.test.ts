@@ -6,8 +6,8 @@ import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { makeTenant, signInAgain, type TestTenant } from '../support/builders/tenants.js';
 
 /**
- * Walks the table: each operation as a stranger, with the wrong kind of credential, as each role, and with another
- * tenant's id. What is not refused here is meant to be open; the lists below may only shrink.
+ * Calls each operation of the table without a credential, with the wrong kind of credential, as each role, and with
+ * another tenant's id. Every operation must refuse, except those in the lists below; the lists may only shrink.
  */
 const openToStrangers = new Set([
   'auth.register',
@@ -37,8 +37,8 @@ const openToStrangers = new Set([
 ]);
 
 /**
- * Open to every role by the specification, the operator's alone, or judged by the handler: a wish for an owner key is refused as bad input
- * before anybody's role is looked at (the keys' own tests hold it to that).
+ * Open to every role by the specification, the operator's alone, or checked by the handler: a request for an owner key is
+ * refused as invalid input before the role is checked (the keys' own tests check that).
  */
 const withoutPermission = new Set([
   'auth.me',

@@ -105,7 +105,7 @@ test('sums over hours and rows at both ends are exact, with every filter', async
       agent_id: agent,
       status: 'error',
       response_time_ms: 300,
-      // Another model was tried, and served nobody.
+      // Another model was tried without success.
       first_model: 'x.y',
     },
     { started_at: at('2026-11-02T13:00:00Z'), agent_id: other, model: 'openai.gpt-5', first_model: 'x.y' },

@@ -154,7 +154,7 @@ test("an editor who runs a trigger by hand can enter no customer's session, now 
   t.is(foreign.json.error, 'not_found');
   t.is((await invoke(owner, 'a look', 'ada')).status, 200);
 
-  // One that nobody has come to yet is the editor's to try, until its customer comes.
+  // An editor may use a session without a customer until its customer writes.
   t.is((await invoke(editor, 'a trial', 'bob')).status, 200);
   t.is((await invoke(editor, 'another', 'bob')).status, 200);
   t.is((await sendSigned(node, trigger, { message: 'hello', from: 'bob' })).status, 200);

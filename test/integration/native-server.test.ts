@@ -37,7 +37,7 @@ const installed = fileURLToPath(new URL('node_modules/uWebSockets.js/', root));
 const check = (await import(script)) as Check;
 const list = JSON.parse(await readFile(new URL('scripts/native-server.json', root), 'utf8')) as List;
 
-/** The package as it is installed, whose files a test may replace. */
+/** The installed package, with files that a test may replace. */
 async function copyOfPackage(t: ExecutionContext): Promise<string> {
   const folder = await emptyFolder(t);
   for (const path of Object.keys(list.files)) {

@@ -260,7 +260,7 @@ export class World {
     });
   }
 
-  /** Removes the lease of a live process, as peers do whose connections it refused (protocol 2.4). */
+  /** Removes the lease of a live process, like peers whose connections it refused (protocol 2.4). */
   removeLease(place: number): void {
     const process = this.places[place];
     if (process !== undefined) this.members.current.takeAway(process.membership.self.process);

@@ -62,7 +62,7 @@ function startSchedule() {
       });
       return (await schedules.fire(scope, id)).map(({ work }) => work.message);
     },
-    /** A firing came a moment ago, and nobody has looked since. */
+    /** A firing is due since a moment ago, and no node has polled since. */
     becomeDue: () =>
       owner.query(
         `update trigger_sources set due_at = date_trunc('second', now() - interval '2 s'),

@@ -20,7 +20,7 @@ test.serial.before(async () => {
   database.atEnd(() => store.close());
 });
 
-/** Messages that run nowhere any more, each a second older than the one before. */
+/** Abandoned messages, each a second older than the one before. */
 async function leaveMessages({ tenantId }: TenantScope, scope: TenantScope, count: number, dueAgoS: number) {
   await store.inTenant(scope, (tx) =>
     tx.query(sql.typeAlias('nothing')`

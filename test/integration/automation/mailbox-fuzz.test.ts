@@ -72,7 +72,7 @@ const server = fc.record({
 
 type Server = typeof server extends fc.Arbitrary<infer One> ? One : never;
 
-/** Hangs up when it has nothing more to say, so that nobody waits for a time limit. */
+/** Disconnects after its last line, so that no test waits for a time limit. */
 function serving({ greeting, answers }: Server): (socket: Socket) => void {
   return (socket) => {
     let at = 0;

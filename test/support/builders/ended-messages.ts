@@ -1,4 +1,4 @@
-// Messages of triggers whose turns are over, in a real PostgreSQL, as far as ending them goes.
+// Trigger messages with ended turns, in a real PostgreSQL, for tests of ending them.
 import { randomUUID } from 'node:crypto';
 import type { TestFn } from 'ava';
 import pg from 'pg';

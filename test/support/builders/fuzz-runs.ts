@@ -4,7 +4,7 @@ export function fuzzRuns(few: number): number {
   return Number.isInteger(wanted) && wanted > 0 ? wanted : few;
 }
 
-/** A long run takes as long as it takes. */
+/** A long run has no time limit. */
 export function fuzzTimeoutMs(runs: number): number {
   return 120_000 + runs * 3_000;
 }

@@ -1,8 +1,8 @@
-// Calls of every kind of outcome, which a test makes by the thousand. What a vendor does to a call, and when its caller
-// leaves, is told by the prompt, so neither the order of requests nor who serves them matters.
+// Calls of every kind of outcome, made by the thousand. The prompt tells the vendor's reaction and the moment at which the
+// caller leaves, so neither the order of requests nor the serving vendor matters.
 //
-// The prompts are six words of one letter: as many tokens by these vendors' count as by the platform's own estimate, so
-// what was cut off, and can only be estimated, is expected to the token too.
+// The prompts are six words of one letter: the vendors count as many tokens as the platform estimates, so the tests know
+// the figures of estimated calls to the token too.
 import type { CallOrder } from '../../../src/models/calls/index.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { PlatformError } from '../../../src/kernel/errors.js';

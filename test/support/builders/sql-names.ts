@@ -1,5 +1,5 @@
 // Finds the names of tables, views and functions in SQL text. The text may be a part of a statement, as programs join
-// them: a gap in a template stands as `${}`.
+// them: a gap in a template is written as `${}`.
 
 export interface SqlName {
   readonly name: string;

@@ -1,5 +1,5 @@
-// A reader of one turn that tells in what order things were written to it. What a server has written is there to be
-// read at once on this machine, and the plain client hands it over in the same turn of the loop.
+// A reader of one turn that shows the order of writes. On this machine written data is readable at once, and the plain
+// client passes it on in the same turn of the loop.
 import { request } from 'node:http';
 
 export interface OrderedFrame {

@@ -1,8 +1,8 @@
 import { Agent, WebSocket } from 'undici';
 import { eventually } from '../clocks/eventually.js';
 
-// Not those of `fetch`, which belong to Node's own release of the library: what one of them hands over as an upgrade the
-// other does not always understand.
+// Not the classes of `fetch`, which belong to Node's own release of the library: the two releases do not always understand
+// each other's upgrades.
 const connections = new Agent();
 
 export interface TestSocket {

@@ -1,4 +1,4 @@
-// A client of turns: reads the events of one, and goes on at another node when the connection is lost.
+// A client of turns: reads the events of one, and continues at another node when the connection is lost.
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface SeenEvent {

@@ -1,8 +1,8 @@
 const everyMs = 10;
 
 /**
- * A clock that counts only while this process is served, for promises in milliseconds: where the machine stands still for
- * two seconds, or is busy with others, nobody was slow. A pause of the loop counts as two ticks, however long it was.
+ * A clock that counts only while this process gets a core, for promises in milliseconds: a pause of the machine of two
+ * seconds, or other load, does not count as slow. A pause of the loop counts as two ticks, however long it was.
  */
 export function servedTime(t: { teardown(fn: () => void): void }): () => number {
   let servedMs = 0;

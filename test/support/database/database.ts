@@ -85,10 +85,9 @@ async function create(server: pg.Client, from: string): Promise<TestDatabase> {
 }
 
 /**
- * Drops a database and ends whoever is connected. A worker of autovacuum that looks at it just then belongs to the
- * superuser, whom the tests' account may not end: it is gone in a moment, so that refusal is waited out. So is the one
- * that says that those who were ended are still going: PostgreSQL itself gives them five seconds, in which a machine with
- * much to do may not get to them.
+ * Drops a database and ends its connections. Two refusals are retried. An autovacuum worker on it belongs to the
+ * superuser, which the tests' account may not end, and leaves within moments. Ended backends may still be exiting:
+ * PostgreSQL itself gives them five seconds, which a busy machine may exceed.
  */
 async function drop(server: pg.Client, name: string): Promise<void> {
   const endsAt = performance.now() + dropMsMax;

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 
 /**
- * The backends that wait for what this connection holds. Not by what they run or wait for: other tests of the same
- * database run the same statements, which wait as well now and then, if only for room in a table; and copies of one
- * database give their tables the same numbers. Read from the locks: the list of backends stays as it was first seen for the
- * rest of a transaction.
+ * The backends that wait for a lock of this connection. Statements and wait events do not identify them: other tests of
+ * the same database run the same statements, which also wait now and then, if only to extend a table; and copies of one
+ * database give their tables the same numbers. Reads the locks, because a transaction keeps seeing its first snapshot of
+ * the list of backends.
  */
 export async function waitersFor(holder: pg.ClientBase): Promise<readonly number[]> {
   const { rows } = await holder.query<{ pid: number }>(

@@ -1,4 +1,4 @@
-// A process that makes mixed calls until it is killed: how many it has begun is told to its parent.
+// A process that makes mixed calls until it is killed, and reports the number of started calls to its parent.
 import { startCalls } from './calls-rig.js';
 import { accessTo, mixedCall, mixedCalls } from '../builders/mixed-calls.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';

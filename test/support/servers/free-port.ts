@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below those that systems give to whoever names none (Linux begins at 32,768): nobody comes by one of these by chance
- * between the look and its use, or while the server on it is down. A Redis Cluster takes a second one 10,000 above.
+ * Below the ports that systems assign by default (Linux begins at 32,768): no process gets one of these by chance between
+ * the look-up and its use, or while the server on it is down. A Redis Cluster takes a second port 10,000 above.
  */
 const [lowest, highest] = [12_000, 22_000];
 /** Of each test process; those that run at the same time have numbers near each other. */
@@ -12,7 +12,7 @@ const ownCount = 100;
 const first = lowest + ((process.pid * ownCount) % (highest - lowest));
 let taken = 0;
 
-/** A loopback port that was free a moment ago, and that nobody else is given soon: not here, and not by another test. */
+/** A loopback port that was free a moment ago, and that is not given again soon: not here, and not by another test. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = first + (taken++ % ownCount);

@@ -10,7 +10,7 @@ export interface HostileServer {
   close(): Promise<void>;
 }
 
-/** `serve` is called with each client; it may write as long as it likes. */
+/** `serve` is called with each client; it may write without end. */
 export async function startHostileServer(
   serve: (socket: Socket) => void | Promise<void>,
 ): Promise<HostileServer> {

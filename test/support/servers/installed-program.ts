@@ -50,15 +50,15 @@ function canInstall(): boolean {
   try {
     return /^ID(?:_LIKE)?=.*\b(?:debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
   } catch {
-    // No os-release: not a system whose package manager we know.
+    // No os-release: not a system with a known package manager.
     return false;
   }
 }
 
 /**
- * Test files run in several processes at once, so the whole step is under one lock, and whoever comes second
- * finds the program there. Package lists are fetched only when the first attempt finds no package. RUNLEVEL=1
- * keeps packages from starting services of their own on their default ports.
+ * Test files run in several processes at once, so the whole step is under one lock, and the second process finds the
+ * program there. Package lists are fetched only when the first attempt finds no package. RUNLEVEL=1 keeps packages from
+ * starting services on their default ports.
  */
 function install(names: readonly string[], debianPackage: string): string | undefined {
   const attempt = `apt-get install -y --no-install-recommends ${debianPackage}`;

@@ -26,7 +26,7 @@ class NodeTime implements Time {
   readonly #time: VirtualTime;
   readonly #held: (() => void)[] = [];
   frozen = false;
-  /** A paused machine's monotonic clock stands still. */
+  /** A paused machine's monotonic clock does not move. */
   pausedMs = 0;
   wallOffMs = 0;
 
@@ -240,7 +240,7 @@ export class MemberWorld {
           from.time.after(0.5, () => resolve({ outcome: 'refused' }));
           return;
         }
-        // A frozen process accepts the connection and answers when it goes on.
+        // A frozen process accepts the connection and answers when it continues.
         to.time.after(0, () => {
           void Promise.resolve(to.handler?.(request)).then((reply) => {
             if (reply !== undefined) from.time.after(0.5, () => resolve({ outcome: 'replied', reply }));

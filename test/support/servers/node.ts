@@ -41,8 +41,8 @@ export interface TestNodeOptions {
 
 export const operatorToken = 'operator-token-of-tests-in-one-process';
 /**
- * Nodes of one process stand still together when the machine is busy: the watchdog of one would end the whole test, and
- * each would take the others for dead. What these bounds are for is tried with real processes.
+ * Nodes of one process pause together when the machine is busy: the watchdog of one would end the whole test, and each
+ * would remove the others. Tests with real processes cover these bounds.
  */
 const patientCluster = {
   leaseMs: 100_000,

@@ -19,7 +19,7 @@ function clocks(limits: Partial<ClockLimits> = {}) {
   return {
     running,
     expired,
-    /** Lets the time pass; what has arrived `meanwhile` is read after the timers, as a loop that was held up does it. */
+    /** Advances the time; data that arrived `meanwhile` is read after the timers, as in a blocked loop. */
     pass: async (byMs: number, meanwhile?: () => void) => {
       time.advance(byMs);
       meanwhile?.();

@@ -1,4 +1,4 @@
-// The servers that stand for vendors in other tests, held to the protocol by the vendors' own clients.
+// The simulated vendor servers of other tests, checked for the protocol by the vendors' own clients.
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import test from 'ava';

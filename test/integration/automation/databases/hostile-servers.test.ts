@@ -1,4 +1,4 @@
-// Servers that tenants name: they answer nonsense, never, or for ever, and nobody else notices.
+// Hostile servers that tenants name: they answer nonsense, never, or without end, and nothing else on the node slows.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

@@ -128,8 +128,8 @@ test('an invalid id starts with the oldest event; a client without an id starts 
   const witness = await bench.socket(scope);
   await report(bench.store, scope, 1);
   const lost = await bench.socket(scope, 'nonsense');
-  // What is kept is read from the store and may arrive before this node tells its listeners of it. Only once the
-  // witness has heard event 1 is a newcomer sure not to be told of it.
+  // Kept events are read from the store and may arrive before this node publishes them. Only after the witness has received
+  // event 1 is it certain that a newcomer does not receive it again.
   await eventually(() => witness.messages.length === 1 && lost.messages.length === 1);
   const fresh = await bench.socket(scope);
   await report(bench.store, scope, 2);
@@ -176,7 +176,7 @@ test('events during many joins and returns reach each reader once, in order', as
           await eventually(() => socket.messages.length >= total, patience);
           return numbersOf(socket.messages);
         }
-        // Leaves in the middle and goes on elsewhere.
+        // Leaves in the middle and continues at another node.
         const first = await node.stream(scope, '0');
         await eventually(() => first.events().length > index * 5, { ...patience, everyMs: 5 });
         const before = dataOf(first.events());

@@ -1,5 +1,5 @@
-// What a turn costs in commits, and that what goes along with its acceptance harms no turn that had ended before. The
-// session's actor on a node that is alone, over real tables; the turns are real too.
+// The commits of a turn, and that writes which share the commit of its acceptance harm no ended turn. The session's actor
+// runs on a single node, over real tables; the turns are real too.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type pg from 'pg';

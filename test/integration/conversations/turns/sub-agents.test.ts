@@ -177,7 +177,7 @@ test.serial('a cancel reaches the model of a sub-agent, and a failing one is rep
       JSON.stringify((body['messages'] as unknown[]).at(-1)).includes('marker-child'),
     ),
   );
-  // Before its first word nobody knows whether a vendor has taken a call in, and it counts for nothing.
+  // Before the first word it is unknown whether a vendor has accepted the call, and it counts nothing.
   await eventually(() => bench.said.includes(begun));
   const servedMs = servedTime(t);
   ports.end('cancelled');

@@ -1,5 +1,5 @@
-// Calls of every outcome, by the thousand: the books are the vendors' own bill, to the token. With
-// TROUPE_PROOF_CALLS=20000 as many as the product promises; a run of the whole suite makes fewer.
+// Calls of every outcome, by the thousand: the ledger equals the vendors' bill to the token. TROUPE_PROOF_CALLS=20000
+// makes as many as the product promises; a run of the whole suite makes fewer.
 import test from 'ava';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { startCalls } from '../../../support/servers/calls-rig.js';

@@ -33,8 +33,8 @@ test.serial.before(async () => {
   });
 });
 
-// What one test teaches of a failing vendor, the next must not know; and on a busy machine a clock may run out before
-// the vendor heard of a call, so that what it was told to answer is still waiting.
+// One test's observations of a failing vendor must not reach the next. On a busy machine a time-out may also come before
+// the vendor received a call, which leaves that call's script in the queue.
 test.serial.beforeEach(async () => {
   for (const server of Object.values(servers)) server.clearScripts();
   rig = await startCalls({

@@ -344,7 +344,7 @@ test('open rows of a gone process are closed before their deadline, and its call
   t.is((await toldOf(tenantId)).hours[0]?.calls, 1);
 });
 
-/** Deadlines pass ten times as fast, so that nobody waits for a store that is away. */
+/** Deadlines pass ten times as fast, so that the test waits less for an unavailable store. */
 const fastTime: Time = { ...systemTime, after: (delayMs, action) => systemTime.after(delayMs / 10, action) };
 
 test('a call whose process died between its last closing and its record is recorded whole once', async (t) => {

@@ -59,7 +59,7 @@ export abstract class VendorServer {
   readonly #scripts: Script[] = [];
   readonly #server: Server;
   #byDefault: Script = { pieces: ['Hello', ' world'] };
-  /** Decides by the request itself, where the order of requests is nobody's to say. */
+  /** Chooses by the request itself, for tests without a defined order of requests. */
   decide: ((seen: SeenRequest) => Script | undefined) | undefined;
 
   constructor() {

@@ -249,7 +249,7 @@ function matches({ minutes, hours, weekdays }: Line, wall: number): boolean {
 }
 
 /**
- * Walks minute by minute: whatever the clock shows, or has jumped over, for the first time fires now. No formula, no
+ * Searches minute by minute: a time fires when the clock shows it, or has skipped it, for the first time. No formula, no
  * search, nothing of the product.
  */
 function walked(line: Line, zone: string, fromMs: number, toMs: number): number[] {

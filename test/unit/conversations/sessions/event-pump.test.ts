@@ -6,7 +6,7 @@ import type { TurnEvents } from '../../../../src/conversations/sessions/requests
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 
-/** A client whose connection takes one write at a time, and the next when the test says so. */
+/** A client whose connection accepts one write at a time, and the next when the test says so. */
 class SlowClient {
   readonly writes: string[] = [];
   readonly #leaving = new AbortController();

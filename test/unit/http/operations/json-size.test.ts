@@ -6,7 +6,7 @@ import { depthMax, JsonSize, valuesMax } from '../../../../src/kernel/json-size.
 const read = (text: string): unknown => parseJson(Buffer.from(text), { prototypeNames: 'refuse' });
 
 test('the allowed number of values is read, and one more is refused', (t) => {
-  // Each element stands behind a comma but the first, and the list counts for one.
+  // Each element but the first follows a comma, and the list counts as one.
   const list = (length: number): string => `[${'0,'.repeat(length - 1)}0]`;
   t.is((read(list(valuesMax)) as readonly number[]).length, valuesMax);
   t.throws(() => read(list(valuesMax + 1)), { message: /more than 50000 keys and list elements/ });

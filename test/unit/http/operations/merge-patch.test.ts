@@ -1,8 +1,8 @@
 import test from 'ava';
 import { mergePatch } from '../../../../src/http/operations/index.js';
 
-// The examples of RFC 7396, appendix A, whose patches are objects; the other patches replace the whole document, which
-// no operation takes.
+// The examples of RFC 7396, appendix A, with objects as patches; the other patches replace the whole document, which no
+// operation accepts.
 const examples: readonly (readonly [unknown, Record<string, unknown>, unknown])[] = [
   [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
   [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],

@@ -26,8 +26,8 @@ test("without a stored hash no password is right, not even the placeholder's", a
 });
 
 test.serial('a check without a stored hash costs as much as one with it', async (t) => {
-  // Cheap hashes would drown in noise; these take tens of milliseconds. Counted is the time of a core that this process
-  // got, in turn: what else runs on the machine takes time from both, and none of theirs is added.
+  // Cheap hashes would drown in noise; these take tens of milliseconds. The test measures this process's CPU time, in turn:
+  // other load on the machine slows both, and its time is not added.
   const passwords = createPasswords({ ...cheap, memoryCostKiB: 32_768, timeCost: 2 });
   const hash = await passwords.hash('correct horse battery');
   const cost = async (stored: string | null): Promise<number> => {
