@@ -19,7 +19,7 @@ const model = 'openai.gpt-4.1-mini';
 const server = new OpenAiServer();
 const shared = sharedNodeWithOpenAi(test, server);
 
-/** Longer than a Redis on a busy machine stays away: what two nodes share is found, however long it takes. */
+/** Longer than Redis stalls on a busy machine: shared answers are found, however long it takes. */
 const patient = { limits: { sharedAnswerMsMax: 20_000 } };
 
 /** Two nodes of one installation, which share a database and a Redis; another one may join them. */
@@ -228,7 +228,7 @@ test.serial('a slow or unavailable Redis is a cache miss without an error or a w
     }
     return performance.now() - startedAt;
   };
-  // What the calls cost by themselves on this machine, and how busy it is, shows beside a Redis that answers.
+  // The comparison with a responsive Redis shows the calls' own time and the load of this machine.
   const wellMs = await round('well');
   redis.freeze();
   const frozenMs = await round('frozen');

@@ -1,4 +1,4 @@
-// Looks at a tenant's table, with both databases real: what is found, and what becomes of the connection.
+// Polls of a tenant's table, with both databases real: the found rows and the connection.
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { systemPlatform } from '../../../src/infra/platform/index.js';

@@ -57,7 +57,7 @@ function errorShape(dialect: Dialect): z.ZodType {
 
 const errorShapes = Object.fromEntries(dialects.map((dialect) => [dialect, errorShape(dialect)]));
 
-/** Calls a node by HTTP and throws when an answer is not what its operation declares. */
+/** Calls a node by HTTP and throws if an answer does not match its operation's declaration. */
 export class Client {
   readonly baseUrl: string;
   readonly #router: Router;
@@ -121,7 +121,7 @@ const detailsOf429: Readonly<Record<string, readonly string[]>> = {
   quota_exceeded: ['limit', 'reset_date', 'used'],
 };
 
-/** Whoever is refused for too much is told when to come back, and the figures. */
+/** A rate limit refusal contains the retry time and the figures. */
 function holdRefusal(method: string, path: string, { headers, text, json }: CallResult): void {
   if (!(Number(headers.get('retry-after')) > 0))
     throw new Error(`${method} ${path}: 429 without Retry-After`);

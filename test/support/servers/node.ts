@@ -33,7 +33,7 @@ export interface TestNodeOptions {
   /** A database of another node, to run two on one. */
   readonly databaseUrl?: string;
   readonly dataDir?: string;
-  /** For tests of what nodes share: on a busy machine Redis may need longer than a caller would wait. */
+  /** For tests of data shared between nodes: on a busy machine Redis may need longer than a caller waits. */
   readonly limits?: Partial<NonNullable<NodeParts['limits']>>;
   /** Answers for DNS. */
   readonly lookUp?: (name: string, type: string) => Promise<unknown>;

@@ -79,7 +79,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
   return statements;
 }
 
-test('a key is free again after a refusal, and not where nobody knows whether the turn was taken', async (t) => {
+test("a key is free again after a refusal, but not if the turn's acceptance is unknown", async (t) => {
   t.deepEqual(await afterFailure('conflict'), ['delete']);
   t.deepEqual(await afterFailure('rate_limit_exceeded'), ['delete']);
   t.deepEqual(await afterFailure('service_unavailable'), ['update']);

@@ -21,7 +21,7 @@ const cases: readonly (readonly [Dialect, ErrorCode, string])[] = [
   ['openai', 'malformed_body', 'validation_error'],
 ];
 
-test('a body that is no JSON is a validation_error even where fields are refused in capitals', (t) => {
+test('a body that is not JSON is a validation_error also in dialects with upper-case codes', (t) => {
   t.is(spelled('malformed_body', 'invocation'), 'validation_error');
   t.is(spelled('malformed_body', 'keys'), 'invalid_input');
 });
@@ -32,7 +32,7 @@ for (const [dialect, inner, code] of cases) {
   });
 }
 
-test('telemetry has an envelope of its own, and everything else the general one', (t) => {
+test('telemetry has its own envelope, and everything else the general one', (t) => {
   const error = new PlatformError('rate_limit_exceeded', { details: { limit: 1 } });
   t.deepEqual(envelope(error, 'telemetry'), {
     error: { code: 'RATE_LIMIT_EXCEEDED', message: error.message },
@@ -45,7 +45,7 @@ test('telemetry has an envelope of its own, and everything else the general one'
   });
 });
 
-test('what nobody foresaw is told in fixed words', (t) => {
+test('unforeseen errors are reported in fixed words', (t) => {
   const error = unexpected(new Error('the password is hunter2'));
   t.is(error.status, 500);
   t.false(JSON.stringify(envelope(error, 'general')).includes('hunter2'));

@@ -9,7 +9,7 @@ const row1: SealedPlace = ['mail', 'row 1'];
 const row2: SealedPlace = ['mail', 'row 2'];
 const value = Buffer.from('a secret');
 
-test('a sealed value opens in its place and shows nothing of itself', (t) => {
+test('a sealed value opens in its place and reveals nothing', (t) => {
   const sealed = sealer.seal(value, row1);
   t.deepEqual(sealer.open(sealed, row1), value);
   t.false(sealed.includes(value));
@@ -32,7 +32,7 @@ test('a value that was moved, changed, cut or sealed under another key does not 
   });
 });
 
-test('after a new master key the former still opens, and says that it is to be sealed anew', (t) => {
+test('after a new master key the former still opens, and reports that it must be sealed again', (t) => {
   const sealed = sealer.seal(value, row1);
   const next = createSealer({ masterKey: otherKey, formerMasterKeys: [key], random: systemPlatform.random });
   t.deepEqual(next.open(sealed, row1), value);

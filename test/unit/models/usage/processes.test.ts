@@ -7,7 +7,7 @@ import { openProcesses } from '../../../../src/models/usage/index.js';
 
 const ids = { uuid: () => 'new' };
 
-test('a member that is surely gone keeps its rows for as long as it may need to finish, and nobody else loses theirs', async (t) => {
+test('a member that is surely gone keeps its rows while it may finish, and no other process loses rows', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'troupe-processes-'));
   t.teardown(() => rm(dataDir, { recursive: true, force: true }));
   let aheadMs = 0;
