@@ -130,7 +130,7 @@ test.serial('a tool outside of the role is refused like its endpoint, and change
 });
 
 test.serial(
-  'an unknown tool, and one that is narrowed away, is a protocol error with the closest name',
+  'an unknown or excluded tool is a protocol error with the closest name',
   async (t) => {
     const headers = { 'x-mcp-toolsets': 'agents, llm', 'x-mcp-readonly': 'true' };
     const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { headers });
@@ -294,7 +294,7 @@ test.serial(
   },
 );
 
-test.serial('a change of an agent reaches those who subscribed to it, and nobody else', async (t) => {
+test.serial('a change of an agent reaches its subscribers and nobody else', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const made = await client.callTool({ name: 'create_agent', arguments: { name: `seen-${Date.now()}` } });
   t.falsy(made.isError, JSON.stringify(made));
@@ -311,7 +311,7 @@ test.serial('a change of an agent reaches those who subscribed to it, and nobody
   t.deepEqual([...new Set(updates)], [uri]);
 });
 
-test.serial('a common call is answered like any other, whichever way it takes', async (t) => {
+test.serial('a common call gets the same answer on the direct path and through the library', async (t) => {
   const post = async (name: string, args: object, meta: object): Promise<unknown> => {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',

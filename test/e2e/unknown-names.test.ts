@@ -25,7 +25,7 @@ const lenient = new Set([
   'mcp.request',
 ]);
 
-test.serial('every management operation refuses what it does not know, and names it', async (t) => {
+test.serial('every management operation refuses unknown names and reports them', async (t) => {
   const node = await startTestNode(t);
   let tenant = await makeTenant(node);
   const wrong: string[] = [];
@@ -224,7 +224,7 @@ test.serial(
   },
 );
 
-test.serial('what a client of a vendor sends beside the known fields is ignored', async (t) => {
+test.serial('unknown fields of a vendor client are ignored', async (t) => {
   const node = await startTestNode(t);
   const { keys } = await makeTenant(node);
   const body = { model: 'sim.echo', messages: [{ role: 'user', content: 'hi' }], surprise: 1 };

@@ -1,5 +1,5 @@
-// One node's keys and quota behind a real edge on a real database. Signed-in users are whoever the test says: a bearer
-// token `<role>:<name>` is that user, with that role in every tenant.
+// One node's keys and quota behind a real edge on a real database. The test chooses the signed-in user: a bearer token
+// `<role>:<name>` is that user, with that role in every tenant.
 import { z } from 'zod';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';

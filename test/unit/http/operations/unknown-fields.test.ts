@@ -83,7 +83,7 @@ test('a mistyped query parameter is refused, and one of another kind is ignored'
   t.deepEqual(validQuery(bare, { a: '1' }), {});
 });
 
-test('interfaces with rules of their own and probes ignore what they do not know', (t) => {
+test('interfaces with separate rules and probes ignore unknown names', (t) => {
   for (const own of [
     { dialect: 'invocation' },
     { dialect: 'openai' },
