@@ -162,7 +162,7 @@ for (const [what, text] of Object.entries(bad)) {
 }
 
 for (const [what, text] of Object.entries(good)) {
-  test(`${what} is not a use of another owner's table`, (t) => {
+  test(`${what}: not a use of another owner's table`, (t) => {
     t.deepEqual(crossings(example, [{ path: 'src/b/x.ts', texts: [text] }]), []);
   });
 }

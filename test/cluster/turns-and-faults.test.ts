@@ -173,67 +173,64 @@ test.serial('a cancel on any node closes the tool call within a second', async (
   }
 });
 
-test.serial(
-  'after its owner is killed a turn repeats no recorded model or tool step',
-  async (t) => {
-    t.timeout(300_000);
-    const turns = 9;
-    const schemas = [
-      httpTool('first_step', `${tools.url}/first`, { body: { turn: '${args.turn}' } }),
-      httpTool('second_step', `${tools.url}/second`, { body: { turn: '${args.turn}' } }),
-    ];
-    const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
-    const asked = new Map<string, number>();
-    const used = new Map<string, Set<unknown>[]>();
-    const owners = new Map<string, NodeProcess>();
-    const count = (what: string): void => void asked.set(what, (asked.get(what) ?? 0) + 1);
-    vendor.decide = (seen) => {
-      const turn = messageOf(seen);
-      const round = roundOf(seen);
-      count(`${turn}: model ${round}`);
-      owners.set(turn, ownerOf(seen));
-      if (round === 2) return saying(`${turn} is done`);
-      return calling([round === 0 ? 'first_step' : 'second_step', { turn }]);
-    };
-    const held: (() => void)[] = [];
-    let holding = true;
-    onTool = ({ path, body, headers }, answer) => {
-      const turn = String((JSON.parse(body) as { turn: unknown }).turn);
-      const what = `${turn}: ${path}`;
-      count(what);
-      used.set(what, [...(used.get(what) ?? []), new Set([headers['idempotency-key']])]);
-      const done = (): void => answer({ done: true });
-      if (path === '/second' && holding) held.push(done);
-      else done();
-    };
-    const names = Array.from({ length: turns }, (_, index) => `turn number ${index} of these`);
-    const reading = Promise.all(names.map((message) => say(agentId, { message })));
-    await eventually(() => held.length === turns, {
-      timeoutMs: 90_000,
-      what: 'all turns are in their second step',
-    });
-    const [victim] = [...owners.values()].toSorted(
-      (one, other) => ownedBy(owners, other).length - ownedBy(owners, one).length,
-    );
-    const lost = victim === undefined ? [] : ownedBy(owners, victim);
-    t.true(lost.length > 0);
-    holding = false;
-    await victim?.kill();
-    for (const done of held) done();
-    const readings = await reading;
-    for (const [index, { outcomes, response }] of readings.entries()) {
-      const turn = names[index] ?? '';
-      t.deepEqual(outcomes, ['COMPLETED'], turn);
-      t.is(response, `${turn} is done`);
-      for (const what of ['model 0', 'model 1', 'model 2', '/first'])
-        t.is(asked.get(`${turn}: ${what}`), 1, `${turn}: ${what}`);
-      // Requests in progress at the ended process are unknown: they are repeated under the same key.
-      t.is(asked.get(`${turn}: /second`), lost.includes(turn) ? 2 : 1, `${turn}: /second`);
-      t.is(new Set((used.get(`${turn}: /second`) ?? []).flatMap((keys) => [...keys])).size, 1);
-    }
-    await addNode();
-  },
-);
+test.serial('after its owner is killed a turn repeats no recorded model or tool step', async (t) => {
+  t.timeout(300_000);
+  const turns = 9;
+  const schemas = [
+    httpTool('first_step', `${tools.url}/first`, { body: { turn: '${args.turn}' } }),
+    httpTool('second_step', `${tools.url}/second`, { body: { turn: '${args.turn}' } }),
+  ];
+  const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
+  const asked = new Map<string, number>();
+  const used = new Map<string, Set<unknown>[]>();
+  const owners = new Map<string, NodeProcess>();
+  const count = (what: string): void => void asked.set(what, (asked.get(what) ?? 0) + 1);
+  vendor.decide = (seen) => {
+    const turn = messageOf(seen);
+    const round = roundOf(seen);
+    count(`${turn}: model ${round}`);
+    owners.set(turn, ownerOf(seen));
+    if (round === 2) return saying(`${turn} is done`);
+    return calling([round === 0 ? 'first_step' : 'second_step', { turn }]);
+  };
+  const held: (() => void)[] = [];
+  let holding = true;
+  onTool = ({ path, body, headers }, answer) => {
+    const turn = String((JSON.parse(body) as { turn: unknown }).turn);
+    const what = `${turn}: ${path}`;
+    count(what);
+    used.set(what, [...(used.get(what) ?? []), new Set([headers['idempotency-key']])]);
+    const done = (): void => answer({ done: true });
+    if (path === '/second' && holding) held.push(done);
+    else done();
+  };
+  const names = Array.from({ length: turns }, (_, index) => `turn number ${index} of these`);
+  const reading = Promise.all(names.map((message) => say(agentId, { message })));
+  await eventually(() => held.length === turns, {
+    timeoutMs: 90_000,
+    what: 'all turns are in their second step',
+  });
+  const [victim] = [...owners.values()].toSorted(
+    (one, other) => ownedBy(owners, other).length - ownedBy(owners, one).length,
+  );
+  const lost = victim === undefined ? [] : ownedBy(owners, victim);
+  t.true(lost.length > 0);
+  holding = false;
+  await victim?.kill();
+  for (const done of held) done();
+  const readings = await reading;
+  for (const [index, { outcomes, response }] of readings.entries()) {
+    const turn = names[index] ?? '';
+    t.deepEqual(outcomes, ['COMPLETED'], turn);
+    t.is(response, `${turn} is done`);
+    for (const what of ['model 0', 'model 1', 'model 2', '/first'])
+      t.is(asked.get(`${turn}: ${what}`), 1, `${turn}: ${what}`);
+    // Requests in progress at the ended process are unknown: they are repeated under the same key.
+    t.is(asked.get(`${turn}: /second`), lost.includes(turn) ? 2 : 1, `${turn}: /second`);
+    t.is(new Set((used.get(`${turn}: /second`) ?? []).flatMap((keys) => [...keys])).size, 1);
+  }
+  await addNode();
+});
 
 test.serial('a turn without readers continues when its owner is killed', async (t) => {
   t.timeout(180_000);
@@ -306,31 +303,28 @@ test.serial(
   },
 );
 
-test.serial(
-  'a timed handoff ends on time, also if the owner is killed in between',
-  async (t) => {
-    t.timeout(180_000);
-    const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
-    vendor.decide = () => saying('at your service');
-    const { sessionId } = await say(agentId, { message: 'who is in charge?' });
-    const seen = vendor.requests.at(-1);
-    if (seen === undefined) throw new Error('the vendor was not asked');
-    const victim = ownerOf(seen);
-    const path = `/api/v1/sessions/${sessionId}`;
-    await call(victim, 'POST', `${path}/handoff`, { expires_in_seconds: 4 });
-    await victim.kill();
-    const [other] = alive();
-    if (other === undefined) throw new Error('there is no node left');
-    t.is((await call(other, 'GET', path)).control_mode, 'manual_handoff');
-    await eventually(async () => (await call(other, 'GET', path)).control_mode === 'engaged', {
-      timeoutMs: 60_000,
-      everyMs: 100,
-      what: 'the agent leads again',
-    });
-    t.deepEqual((await say(agentId, { message: 'and now?', session_id: sessionId })).outcomes, ['COMPLETED']);
-    await addNode();
-  },
-);
+test.serial('a timed handoff ends on time, also if the owner is killed in between', async (t) => {
+  t.timeout(180_000);
+  const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
+  vendor.decide = () => saying('at your service');
+  const { sessionId } = await say(agentId, { message: 'who is in charge?' });
+  const seen = vendor.requests.at(-1);
+  if (seen === undefined) throw new Error('the vendor was not asked');
+  const victim = ownerOf(seen);
+  const path = `/api/v1/sessions/${sessionId}`;
+  await call(victim, 'POST', `${path}/handoff`, { expires_in_seconds: 4 });
+  await victim.kill();
+  const [other] = alive();
+  if (other === undefined) throw new Error('there is no node left');
+  t.is((await call(other, 'GET', path)).control_mode, 'manual_handoff');
+  await eventually(async () => (await call(other, 'GET', path)).control_mode === 'engaged', {
+    timeoutMs: 60_000,
+    everyMs: 100,
+    what: 'the agent leads again',
+  });
+  t.deepEqual((await say(agentId, { message: 'and now?', session_id: sessionId })).outcomes, ['COMPLETED']);
+  await addNode();
+});
 
 test.serial(
   'cancelling a queued turn on any node ends it at once, and it stays cancelled after its owner is killed',

@@ -23,49 +23,46 @@ async function stored(cluster: NodeProcesses, url: string, { sessionId }: TurnRe
   return data.filter(({ role }) => role === 'assistant').map(({ content }) => content);
 }
 
-test.serial(
-  'each turn ends once with the same text for every reader although nodes die',
-  async (t) => {
-    t.timeout(600_000);
-    const cluster = await startNodes(t);
-    const { bootstrap } = cluster;
-    const agentId = await talkativeAgent(cluster, 'sim.lorem-40-100');
-    const alive = new Set(cluster.nodes);
-    const urls = (): string[] => [...alive].map(({ url }) => url);
-    let begun = 0;
-    const reading = Promise.all(
-      Array.from({ length: turns }, (_, index) =>
-        readTurn({
-          urls,
-          key: bootstrap.api_key,
-          agentId,
-          body: { message: `words for ${index}` },
-          onEvent: ({ type }) => {
-            if (type === 'metadata') begun += 1;
-          },
-        }),
-      ),
-    );
-    await eventually(() => begun >= turns, { timeoutMs: 120_000, what: 'all turns have begun' });
-    for (const node of cluster.nodes.slice(1)) {
-      alive.delete(node);
-      await node.kill();
-      const added = await cluster.add();
-      alive.add(added);
-      await cluster.awaitMembers(added, 3);
-    }
-    const readings = await reading;
-    t.deepEqual(
-      readings.filter(({ outcomes }) => outcomes.length !== 1 || outcomes[0] !== 'COMPLETED'),
-      [],
-    );
-    t.true(
-      readings.some(({ cuts }) => cuts > 0),
-      'some connections were lost',
-    );
-    for (const one of readings) {
-      t.is(one.text, one.response ?? 'none');
-      t.deepEqual(await stored(cluster, urls()[0] ?? '', one), [one.response ?? '']);
-    }
-  },
-);
+test.serial('each turn ends once with the same text for every reader although nodes die', async (t) => {
+  t.timeout(600_000);
+  const cluster = await startNodes(t);
+  const { bootstrap } = cluster;
+  const agentId = await talkativeAgent(cluster, 'sim.lorem-40-100');
+  const alive = new Set(cluster.nodes);
+  const urls = (): string[] => [...alive].map(({ url }) => url);
+  let begun = 0;
+  const reading = Promise.all(
+    Array.from({ length: turns }, (_, index) =>
+      readTurn({
+        urls,
+        key: bootstrap.api_key,
+        agentId,
+        body: { message: `words for ${index}` },
+        onEvent: ({ type }) => {
+          if (type === 'metadata') begun += 1;
+        },
+      }),
+    ),
+  );
+  await eventually(() => begun >= turns, { timeoutMs: 120_000, what: 'all turns have begun' });
+  for (const node of cluster.nodes.slice(1)) {
+    alive.delete(node);
+    await node.kill();
+    const added = await cluster.add();
+    alive.add(added);
+    await cluster.awaitMembers(added, 3);
+  }
+  const readings = await reading;
+  t.deepEqual(
+    readings.filter(({ outcomes }) => outcomes.length !== 1 || outcomes[0] !== 'COMPLETED'),
+    [],
+  );
+  t.true(
+    readings.some(({ cuts }) => cuts > 0),
+    'some connections were lost',
+  );
+  for (const one of readings) {
+    t.is(one.text, one.response ?? 'none');
+    t.deepEqual(await stored(cluster, urls()[0] ?? '', one), [one.response ?? '']);
+  }
+});

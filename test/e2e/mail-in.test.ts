@@ -170,64 +170,61 @@ test.serial(
   },
 );
 
-test.serial(
-  'a mail is accepted only once committed: its sender retries after the node died',
-  async (t) => {
-    const mailPort = await freePort();
-    const environment = {
-      TROUPE_SMTP_IN_PORT: String(mailPort),
-      TROUPE_MAIL_DOMAIN: 'example.org',
-      TROUPE_MAIL_SENDER_CHECK: 'off',
-    };
-    const world = await startNodes(t, { count: 1, environment });
-    const [first] = world.nodes;
-    if (first === undefined) throw new Error('one node was started');
-    const asOwnerOfDemo = { token: world.bootstrap.access_token, tenant: world.bootstrap.tenant_id };
-    const made = await first.client.call('POST', '/api/triggers', {
-      ...asOwnerOfDemo,
-      body: {
-        agent_id: world.bootstrap.agent_id,
-        name: 'mail',
-        trigger_type: 'email',
-        trigger_config: { reply: false },
-      },
-    });
-    const to = `${made.json.data.id}@example.org`;
-    const mail = { to, messageId: '<kept@example.com>', text: 'keep me' };
-    const client = new pg.Client(world.databaseUrl);
-    await client.connect();
-    t.teardown(() => client.end());
-    await client.query('begin; lock table trigger_mails in exclusive mode');
-    // The locks of all databases are there, and those made of one template number their tables alike.
-    const sent = sendMail(mailPort, mail).then(
-      (code) => code,
-      () => 'broken off',
-    );
-    const backend = await eventually(async () => (await waitersFor(client))[0], {
-      what: 'the acceptance waits for the table',
-    });
-    await first.kill();
-    t.is(await sent, 'broken off');
-    // PostgreSQL does not notice by itself that the client has left the commit.
-    await client.query('select pg_terminate_backend($1)', [backend]);
-    await client.query('rollback');
-    const next = await world.add(environment);
-    t.is(await sendMail(mailPort, mail), 250);
-    t.is(await sendMail(mailPort, mail), 250);
-    const executions = await eventually(
-      async () => {
-        const { json } = await next.client.call(
-          'GET',
-          `/api/triggers/${made.json.data.id}/executions`,
-          asOwnerOfDemo,
-        );
-        return json.data[0]?.status === 'completed' && json.data;
-      },
-      { what: 'the mail is answered', timeoutMs: 90_000, everyMs: 200 },
-    );
-    t.is(executions.length, 1);
-  },
-);
+test.serial('a mail is accepted only once committed: its sender retries after the node died', async (t) => {
+  const mailPort = await freePort();
+  const environment = {
+    TROUPE_SMTP_IN_PORT: String(mailPort),
+    TROUPE_MAIL_DOMAIN: 'example.org',
+    TROUPE_MAIL_SENDER_CHECK: 'off',
+  };
+  const world = await startNodes(t, { count: 1, environment });
+  const [first] = world.nodes;
+  if (first === undefined) throw new Error('one node was started');
+  const asOwnerOfDemo = { token: world.bootstrap.access_token, tenant: world.bootstrap.tenant_id };
+  const made = await first.client.call('POST', '/api/triggers', {
+    ...asOwnerOfDemo,
+    body: {
+      agent_id: world.bootstrap.agent_id,
+      name: 'mail',
+      trigger_type: 'email',
+      trigger_config: { reply: false },
+    },
+  });
+  const to = `${made.json.data.id}@example.org`;
+  const mail = { to, messageId: '<kept@example.com>', text: 'keep me' };
+  const client = new pg.Client(world.databaseUrl);
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query('begin; lock table trigger_mails in exclusive mode');
+  // The locks of all databases are there, and those made of one template number their tables alike.
+  const sent = sendMail(mailPort, mail).then(
+    (code) => code,
+    () => 'broken off',
+  );
+  const backend = await eventually(async () => (await waitersFor(client))[0], {
+    what: 'the acceptance waits for the table',
+  });
+  await first.kill();
+  t.is(await sent, 'broken off');
+  // PostgreSQL does not notice by itself that the client has left the commit.
+  await client.query('select pg_terminate_backend($1)', [backend]);
+  await client.query('rollback');
+  const next = await world.add(environment);
+  t.is(await sendMail(mailPort, mail), 250);
+  t.is(await sendMail(mailPort, mail), 250);
+  const executions = await eventually(
+    async () => {
+      const { json } = await next.client.call(
+        'GET',
+        `/api/triggers/${made.json.data.id}/executions`,
+        asOwnerOfDemo,
+      );
+      return json.data[0]?.status === 'completed' && json.data;
+    },
+    { what: 'the mail is answered', timeoutMs: 90_000, everyMs: 200 },
+  );
+  t.is(executions.length, 1);
+});
 
 test.serial('a node with a certificate lets senders encrypt', async (t) => {
   // Of its own: settings are tried.

@@ -129,25 +129,22 @@ test.serial('a tool outside of the role is refused like its endpoint, and change
   t.is(json.data.status, 'published');
 });
 
-test.serial(
-  'an unknown or excluded tool is a protocol error with the closest name',
-  async (t) => {
-    const headers = { 'x-mcp-toolsets': 'agents, llm', 'x-mcp-readonly': 'true' };
-    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { headers });
-    t.deepEqual(await namesFor(client), [
-      'list_agents',
-      'get_agent',
-      'validate_agent',
-      'list_models',
-      'get_quota',
-    ]);
-    const unknown = await t.throwsAsync(client.callTool({ name: 'list_agent', arguments: {} }));
-    t.like(unknown, { code: -32_602 });
-    t.regex(unknown?.message ?? '', /Did you mean "list_agents"/);
-    const hidden = await t.throwsAsync(client.callTool({ name: 'create_agent', arguments: { name: 'x' } }));
-    t.like(hidden, { code: -32_602 });
-  },
-);
+test.serial('an unknown or excluded tool is a protocol error with the closest name', async (t) => {
+  const headers = { 'x-mcp-toolsets': 'agents, llm', 'x-mcp-readonly': 'true' };
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { headers });
+  t.deepEqual(await namesFor(client), [
+    'list_agents',
+    'get_agent',
+    'validate_agent',
+    'list_models',
+    'get_quota',
+  ]);
+  const unknown = await t.throwsAsync(client.callTool({ name: 'list_agent', arguments: {} }));
+  t.like(unknown, { code: -32_602 });
+  t.regex(unknown?.message ?? '', /Did you mean "list_agents"/);
+  const hidden = await t.throwsAsync(client.callTool({ name: 'create_agent', arguments: { name: 'x' } }));
+  t.like(hidden, { code: -32_602 });
+});
 
 test.serial('a header lowers the role and never raises it', async (t) => {
   const lowered = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, {

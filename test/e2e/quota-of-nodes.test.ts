@@ -143,67 +143,61 @@ async function threeNodes(t: ExecutionContext) {
   return { all, nodes: all.nodes, first };
 }
 
-test.serial(
-  'three nodes admit exactly the cap of 1,000 concurrent calls',
-  async (t) => {
-    const { all, nodes, first } = await threeNodes(t);
+test.serial('three nodes admit exactly the cap of 1,000 concurrent calls', async (t) => {
+  const { all, nodes, first } = await threeNodes(t);
 
-    const byKey = await makeTenant(first);
-    const key = await byKey.makeKey({ quotaLimit: 100 });
-    const outcomes = await callAll(nodes, key, 1_000);
-    t.deepEqual(tally(outcomes), { '200': 100, '429 quota_exceeded': 900 });
-    for (const node of nodes) t.is((await call(node, key)).used, 100);
+  const byKey = await makeTenant(first);
+  const key = await byKey.makeKey({ quotaLimit: 100 });
+  const outcomes = await callAll(nodes, key, 1_000);
+  t.deepEqual(tally(outcomes), { '200': 100, '429 quota_exceeded': 900 });
+  for (const node of nodes) t.is((await call(node, key)).used, 100);
 
-    const byDay = await makeTenant(first, { requests_per_day: 100 });
-    const [one, other] = [await byDay.makeKey(), await byDay.makeKey()];
-    const both = await Promise.all([callAll(nodes, one, 500), callAll(nodes, other, 500)]);
-    t.deepEqual(tally(both.flat()), { '200': 100, '429 rate_limit_exceeded': 900 });
+  const byDay = await makeTenant(first, { requests_per_day: 100 });
+  const [one, other] = [await byDay.makeKey(), await byDay.makeKey()];
+  const both = await Promise.all([callAll(nodes, one, 500), callAll(nodes, other, 500)]);
+  t.deepEqual(tally(both.flat()), { '200': 100, '429 rate_limit_exceeded': 900 });
 
-    // The windows of a minute are one truth too, and a raised limit holds at once wherever it is asked.
-    const byMinute = await makeTenant(first, { requests_per_minute: 30 });
-    const third = await byMinute.makeKey();
-    t.deepEqual(tally(await callAll(nodes, third, 100)), { '200': 30, '429 rate_limit_exceeded': 70 });
-    await byMinute.plan({ requests_per_minute: 50 });
-    await eventually(async () => (await call(nodes[2] ?? first, third)).status === 200);
-    t.deepEqual(tally(await callAll([first], third, 40)), { '200': 19, '429 rate_limit_exceeded': 21 });
-    const rate = await byMinute.makeKey({ rateLimitPerMinute: 5 });
-    const asked = await Promise.all(
-      Array.from({ length: 30 }, (_, index) =>
-        ask(nodes[index % 3] ?? first, 'GET', '/api/quota', { key: rate }),
-      ),
-    );
-    t.is(asked.filter(({ status }) => status === 200).length, 5);
-    const remaining = asked.map(({ headers }) => Number(headers.get('x-ratelimit-remaining')));
-    t.deepEqual(remaining.sort((a, b) => b - a).slice(0, 5), [4, 3, 2, 1, 0], 'each figure was given once');
+  // The windows of a minute are one truth too, and a raised limit holds at once wherever it is asked.
+  const byMinute = await makeTenant(first, { requests_per_minute: 30 });
+  const third = await byMinute.makeKey();
+  t.deepEqual(tally(await callAll(nodes, third, 100)), { '200': 30, '429 rate_limit_exceeded': 70 });
+  await byMinute.plan({ requests_per_minute: 50 });
+  await eventually(async () => (await call(nodes[2] ?? first, third)).status === 200);
+  t.deepEqual(tally(await callAll([first], third, 40)), { '200': 19, '429 rate_limit_exceeded': 21 });
+  const rate = await byMinute.makeKey({ rateLimitPerMinute: 5 });
+  const asked = await Promise.all(
+    Array.from({ length: 30 }, (_, index) =>
+      ask(nodes[index % 3] ?? first, 'GET', '/api/quota', { key: rate }),
+    ),
+  );
+  t.is(asked.filter(({ status }) => status === 200).length, 5);
+  const remaining = asked.map(({ headers }) => Number(headers.get('x-ratelimit-remaining')));
+  t.deepEqual(remaining.sort((a, b) => b - a).slice(0, 5), [4, 3, 2, 1, 0], 'each figure was given once');
 
-    for (const [tenant, apiKey] of [
-      [byKey, key],
-      [byDay, one],
-      [byMinute, third],
-    ] as const) {
-      const rows = await query(all.databaseUrl, sum, tenant.id);
-      t.true(rows > 0);
-      for (const node of nodes)
-        t.is(await usedAt(node, apiKey), rows, 'every node tells the tokens of the rows');
-    }
-  },
-);
+  for (const [tenant, apiKey] of [
+    [byKey, key],
+    [byDay, one],
+    [byMinute, third],
+  ] as const) {
+    const rows = await query(all.databaseUrl, sum, tenant.id);
+    t.true(rows > 0);
+    for (const node of nodes)
+      t.is(await usedAt(node, apiKey), rows, 'every node tells the tokens of the rows');
+  }
+});
 
-test.serial(
-  'near the end of a quota concurrent calls exceed it by at most one call',
-  async (t) => {
-    const { all, nodes, first } = await threeNodes(t);
-    const tenant = await makeTenant(first, { monthly_tokens: 60 });
-    const key = await tenant.makeKey();
-    const outcomes = await callAll(nodes, key, 120);
-    const counts = tally(outcomes);
-    t.deepEqual(Object.keys(counts).sort(), ['200', '429 quota_exceeded'], JSON.stringify(counts));
-    const used = await query(all.databaseUrl, sum, tenant.id);
-    const largest = used / (counts['200'] ?? 1);
-    t.true(used >= 60 && used < 60 + largest, `used ${used} of 60 in ${counts['200']} calls`);
-    for (const node of nodes) t.is(await usedAt(node, key), used);
-  },
-);
+test.serial('near the end of a quota concurrent calls exceed it by at most one call', async (t) => {
+  const { all, nodes, first } = await threeNodes(t);
+  const tenant = await makeTenant(first, { monthly_tokens: 60 });
+  const key = await tenant.makeKey();
+  const outcomes = await callAll(nodes, key, 120);
+  const counts = tally(outcomes);
+  t.deepEqual(Object.keys(counts).sort(), ['200', '429 quota_exceeded'], JSON.stringify(counts));
+  const used = await query(all.databaseUrl, sum, tenant.id);
+  const largest = used / (counts['200'] ?? 1);
+  t.true(used >= 60 && used < 60 + largest, `used ${used} of 60 in ${counts['200']} calls`);
+  for (const node of nodes) t.is(await usedAt(node, key), used);
+});
 
 test.serial('an owner that stops in order hands its counts and windows to the next', async (t) => {
   t.timeout(300_000);
@@ -229,39 +223,36 @@ test.serial('an owner that stops in order hands its counts and windows to the ne
   t.deepEqual(tally(await callAll([other], key, 100)), { '200': 40, '429 quota_exceeded': 60 });
 });
 
-test.serial(
-  'a dying node never admits more than the limit, and the ledger agrees afterwards',
-  async (t) => {
-    const { all, nodes, first } = await threeNodes(t);
-    const tenant = await makeTenant(first);
-    const key = await tenant.makeKey({ quotaLimit: 100 });
-    const warm = await tenant.makeKey();
-    t.is((await call(first, warm)).status, 200);
-    const owner = await ownerOf(all, first, tenant.id);
-    const calls = callAll(nodes, key, 600);
-    const admitted = `select coalesce(sum(granted), 0) as value from work_counts where tenant_id = $1 and kind = 'key'`;
-    await eventually(async () => (await query(all.databaseUrl, admitted, tenant.id)) > 0, { everyMs: 5 });
-    await owner.kill();
-    const living = nodes.filter((node) => node !== owner);
-    const counts = tally([...(await calls), ...(await callAll(living, key, 200))]);
-    t.true((counts['200'] ?? 0) <= 100, JSON.stringify(counts));
-    const rows = `select count(*) as value from usage_rows where tenant_id = $1`;
-    // One more is that of the warm key.
-    t.true((await query(all.databaseUrl, rows, tenant.id)) <= 101);
+test.serial('a dying node never admits more than the limit, and the ledger agrees afterwards', async (t) => {
+  const { all, nodes, first } = await threeNodes(t);
+  const tenant = await makeTenant(first);
+  const key = await tenant.makeKey({ quotaLimit: 100 });
+  const warm = await tenant.makeKey();
+  t.is((await call(first, warm)).status, 200);
+  const owner = await ownerOf(all, first, tenant.id);
+  const calls = callAll(nodes, key, 600);
+  const admitted = `select coalesce(sum(granted), 0) as value from work_counts where tenant_id = $1 and kind = 'key'`;
+  await eventually(async () => (await query(all.databaseUrl, admitted, tenant.id)) > 0, { everyMs: 5 });
+  await owner.kill();
+  const living = nodes.filter((node) => node !== owner);
+  const counts = tally([...(await calls), ...(await callAll(living, key, 200))]);
+  t.true((counts['200'] ?? 0) <= 100, JSON.stringify(counts));
+  const rows = `select count(*) as value from usage_rows where tenant_id = $1`;
+  // One more is that of the warm key.
+  t.true((await query(all.databaseUrl, rows, tenant.id)) <= 101);
 
-    const [survivor] = living;
-    if (survivor === undefined) return t.fail();
-    t.is((await call(survivor, warm)).status, 200, 'others are served');
-    await eventually(async () => (await query(all.databaseUrl, open, tenant.id)) === 0, {
-      timeoutMs: 120_000,
-      everyMs: 250,
-      what: 'what the dead node left open is closed',
+  const [survivor] = living;
+  if (survivor === undefined) return t.fail();
+  t.is((await call(survivor, warm)).status, 200, 'others are served');
+  await eventually(async () => (await query(all.databaseUrl, open, tenant.id)) === 0, {
+    timeoutMs: 120_000,
+    everyMs: 250,
+    what: 'what the dead node left open is closed',
+  });
+  const used = await query(all.databaseUrl, sum, tenant.id);
+  for (const node of living) {
+    await eventually(async () => (await usedAt(node, warm)) === used, {
+      what: `${node.url} tells ${used}`,
     });
-    const used = await query(all.databaseUrl, sum, tenant.id);
-    for (const node of living) {
-      await eventually(async () => (await usedAt(node, warm)) === used, {
-        what: `${node.url} tells ${used}`,
-      });
-    }
-  },
-);
+  }
+});

@@ -71,31 +71,28 @@ test.serial('an uncreatable data folder is reported with the reason and the sett
   await fails(t, 'start', { TROUPE_DATA_DIR: join(file, 'below') }, /a file of that name is in the way/);
 });
 
-test.serial(
-  'a folder without write permission is reported, also if it exists',
-  async (t) => {
-    const outer = await folder(t);
-    const there = join(outer, 'there');
-    await mkdir(there, { mode: 0o755 });
-    if (!isRoot) await chmod(outer, 0o555);
-    if (!isRoot) await chmod(there, 0o555);
-    t.teardown(() => chmod(outer, 0o755));
-    const asSomebody = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : ['env'];
-    for (const dataDir of [there, join(outer, 'new')]) {
-      const words = [...asSomebody.slice(1), process.execPath, 'bin/start.mjs'];
-      const program = runCommand(asSomebody[0] ?? 'env', words, {
-        TROUPE_DATA_DIR: dataDir,
-        TROUPE_HTTP_PORT: '0',
-      });
-      t.is(await program.ended, 1, program.output());
-      t.regex(
-        program.output(),
-        /cannot be used: this account may not write there\. Give it the folder \(chown\)/,
-      );
-      t.true(program.output().includes(dataDir), program.output());
-    }
-  },
-);
+test.serial('a folder without write permission is reported, also if it exists', async (t) => {
+  const outer = await folder(t);
+  const there = join(outer, 'there');
+  await mkdir(there, { mode: 0o755 });
+  if (!isRoot) await chmod(outer, 0o555);
+  if (!isRoot) await chmod(there, 0o555);
+  t.teardown(() => chmod(outer, 0o755));
+  const asSomebody = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : ['env'];
+  for (const dataDir of [there, join(outer, 'new')]) {
+    const words = [...asSomebody.slice(1), process.execPath, 'bin/start.mjs'];
+    const program = runCommand(asSomebody[0] ?? 'env', words, {
+      TROUPE_DATA_DIR: dataDir,
+      TROUPE_HTTP_PORT: '0',
+    });
+    t.is(await program.ended, 1, program.output());
+    t.regex(
+      program.output(),
+      /cannot be used: this account may not write there\. Give it the folder \(chown\)/,
+    );
+    t.true(program.output().includes(dataDir), program.output());
+  }
+});
 
 test.serial('a full disk is reported before a database is created on it', async (t) => {
   if (!isRoot || process.platform !== 'linux') {
@@ -208,26 +205,23 @@ test.serial(
   },
 );
 
-test.serial(
-  'a database or data folder of an unreleased version is refused with instructions',
-  async (t) => {
-    const says = [/The database "\w+" was set up by an earlier, unreleased version/, /empty data folder/];
-    const { url } = await createEmptyDatabase(t);
-    await markUnreleased(url);
-    const TROUPE_DATA_DIR = join(await folder(t), 'data');
-    for (const command of ['start', 'migrate']) {
-      await fails(t, command, { TROUPE_DATA_DIR, DATABASE_URL: url }, ...says);
-    }
-    const services = { DATABASE_URL: url, REDIS_URL: await sharedRedisUrl(), TROUPE_MASTER_KEY: masterKey };
-    await fails(t, 'serve', { TROUPE_DATA_DIR, ...services }, ...says);
+test.serial('a database or data folder of an unreleased version is refused with instructions', async (t) => {
+  const says = [/The database "\w+" was set up by an earlier, unreleased version/, /empty data folder/];
+  const { url } = await createEmptyDatabase(t);
+  await markUnreleased(url);
+  const TROUPE_DATA_DIR = join(await folder(t), 'data');
+  for (const command of ['start', 'migrate']) {
+    await fails(t, command, { TROUPE_DATA_DIR, DATABASE_URL: url }, ...says);
+  }
+  const services = { DATABASE_URL: url, REDIS_URL: await sharedRedisUrl(), TROUPE_MASTER_KEY: masterKey };
+  await fails(t, 'serve', { TROUPE_DATA_DIR, ...services }, ...says);
 
-    const older = join(await folder(t), 'older');
-    const embedded = await startEmbeddedPostgres({ directory: join(older, 'postgres') });
-    await markUnreleased(embedded.connectionString);
-    await embedded.stop();
-    await fails(t, 'start', { TROUPE_DATA_DIR: older }, ...says);
-  },
-);
+  const older = join(await folder(t), 'older');
+  const embedded = await startEmbeddedPostgres({ directory: join(older, 'postgres') });
+  await markUnreleased(embedded.connectionString);
+  await embedded.stop();
+  await fails(t, 'start', { TROUPE_DATA_DIR: older }, ...says);
+});
 
 /** Records a file that no release has, as the versions before the first release did. */
 async function markUnreleased(databaseUrl: string): Promise<void> {

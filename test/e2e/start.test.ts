@@ -154,19 +154,22 @@ test.serial('commands work beside a running node', async (t) => {
   t.regex(doctor.output(), /ok +PostgreSQL: 18/);
 });
 
-test.serial('serve refuses to start without its required settings, and lists all of them at once', async (t) => {
-  const serve = runProgram('bin/troupe.mjs', ['serve'], { TROUPE_HTTP_PORT: 'many' });
-  t.is(await serve.ended, 1);
-  for (const name of [
-    'DATABASE_URL is missing',
-    'REDIS_URL is missing',
-    'TROUPE_MASTER_KEY is missing',
-    'TROUPE_HTTP_PORT must be',
-  ]) {
-    t.true(serve.output().includes(name), serve.output());
-  }
-  t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
-});
+test.serial(
+  'serve refuses to start without its required settings, and lists all of them at once',
+  async (t) => {
+    const serve = runProgram('bin/troupe.mjs', ['serve'], { TROUPE_HTTP_PORT: 'many' });
+    t.is(await serve.ended, 1);
+    for (const name of [
+      'DATABASE_URL is missing',
+      'REDIS_URL is missing',
+      'TROUPE_MASTER_KEY is missing',
+      'TROUPE_HTTP_PORT must be',
+    ]) {
+      t.true(serve.output().includes(name), serve.output());
+    }
+    t.true(serve.output().includes('Example: TROUPE_HTTP_PORT=8080'));
+  },
+);
 
 test.serial('no command that runs a node accepts a short operator token', async (t) => {
   const folder = await dataFolder(t);

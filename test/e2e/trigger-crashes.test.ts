@@ -212,37 +212,34 @@ for (const { died, chunks } of steps) {
   });
 }
 
-test.serial(
-  'a message that ended several processes is given up and reported',
-  async (t) => {
-    const first = await startTestNode(t);
-    const trigger = await createTrigger(first, {
-      auth: { type: 'none' },
-      execution: { mode: 'async', callback: { url: 'http://127.0.0.1:9/' } },
-    });
-    await first.client.call('POST', trigger.path, { body: { message: 'deadly' } });
-    const owner = await ownerView(first.databaseUrl);
-    t.teardown(() => owner.end());
-    await eventually(async () => (await counts(owner))?.executions === 1);
-    await eventually(async () => {
-      const { rows } = await owner.query<{ state: string }>('select state from trigger_inbox');
-      return rows[0]?.state === 'done';
-    });
-    await first.stop();
-    await owner.query('delete from deliveries');
-    await owner.query('delete from executions');
-    await owner.query(unfinished.replace('attempts = 1', 'attempts = 9'));
+test.serial('a message that ended several processes is given up and reported', async (t) => {
+  const first = await startTestNode(t);
+  const trigger = await createTrigger(first, {
+    auth: { type: 'none' },
+    execution: { mode: 'async', callback: { url: 'http://127.0.0.1:9/' } },
+  });
+  await first.client.call('POST', trigger.path, { body: { message: 'deadly' } });
+  const owner = await ownerView(first.databaseUrl);
+  t.teardown(() => owner.end());
+  await eventually(async () => (await counts(owner))?.executions === 1);
+  await eventually(async () => {
+    const { rows } = await owner.query<{ state: string }>('select state from trigger_inbox');
+    return rows[0]?.state === 'done';
+  });
+  await first.stop();
+  await owner.query('delete from deliveries');
+  await owner.query('delete from executions');
+  await owner.query(unfinished.replace('attempts = 1', 'attempts = 9'));
 
-    await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
-    const given = await eventually(async () => {
-      const { rows } = await owner.query<{ status: string; code: string; state: string; message: string }>(`
+  await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
+  const given = await eventually(async () => {
+    const { rows } = await owner.query<{ status: string; code: string; state: string; message: string }>(`
         select e.status, e.error ->> 'code' as code, i.state, e.input ->> 'message' as message
         from executions e join trigger_inbox i on i.execution_id = e.id`);
-      return rows[0];
-    });
-    t.deepEqual(given, { status: 'failed', code: 'worker_lost', state: 'done', message: 'deadly' });
-  },
-);
+    return rows[0];
+  });
+  t.deepEqual(given, { status: 'failed', code: 'worker_lost', state: 'done', message: 'deadly' });
+});
 
 test.serial('an answer that ends every process fails, and the next ones arrive', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));

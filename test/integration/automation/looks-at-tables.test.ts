@@ -97,38 +97,32 @@ type Given = { readonly nodes?: number } & Readonly<Record<string, unknown>>;
 
 const visits = 'create table visits (id int primary key, at timestamptz not null, note text)';
 
-test.serial(
-  'more rows than one poll reads are all found once, although they share one cursor',
-  async (t) => {
-    const { shop, found, look, lookToTheEnd } = await startLooking(t, visits);
-    await shop.client.query("insert into visits select n, '2026-05-01' from generate_series(1, 1300) n");
-    await lookToTheEnd();
-    t.is(found.length, 1_300);
-    t.is(new Set(found).size, 1_300);
-    await shop.client.query("insert into visits values (1301, '2026-05-01'), (1302, '2026-05-02')");
-    await lookToTheEnd();
-    await look();
-    t.deepEqual(found.slice(1_300), ['1301', '1302']);
-  },
-);
+test.serial('more rows than one poll reads are all found once, although they share one cursor', async (t) => {
+  const { shop, found, look, lookToTheEnd } = await startLooking(t, visits);
+  await shop.client.query("insert into visits select n, '2026-05-01' from generate_series(1, 1300) n");
+  await lookToTheEnd();
+  t.is(found.length, 1_300);
+  t.is(new Set(found).size, 1_300);
+  await shop.client.query("insert into visits values (1301, '2026-05-01'), (1302, '2026-05-02')");
+  await lookToTheEnd();
+  await look();
+  t.deepEqual(found.slice(1_300), ['1301', '1302']);
+});
 
-test.serial(
-  'a sweep longer than one poll continues where it stopped, and finds late rows',
-  async (t) => {
-    const { shop, found, lookToTheEnd } = await startLooking(t, visits);
-    await shop.client.query(
-      "insert into visits select n, timestamptz '2026-05-01' + n * interval '1 s' from generate_series(1, 1100) n",
-    );
-    await lookToTheEnd();
-    t.is(found.length, 1_100);
-    await shop.client.query("insert into visits values (0, '2026-05-01 00:00:30')");
-    const owner = await ownerView(database.url);
-    await owner.query("update trigger_sources set state = state - 'swept_ms'");
-    await owner.end();
-    t.true(((await lookToTheEnd()) ?? 0) > 1);
-    t.deepEqual(found.slice(1_100), ['0']);
-  },
-);
+test.serial('a sweep longer than one poll continues where it stopped, and finds late rows', async (t) => {
+  const { shop, found, lookToTheEnd } = await startLooking(t, visits);
+  await shop.client.query(
+    "insert into visits select n, timestamptz '2026-05-01' + n * interval '1 s' from generate_series(1, 1100) n",
+  );
+  await lookToTheEnd();
+  t.is(found.length, 1_100);
+  await shop.client.query("insert into visits values (0, '2026-05-01 00:00:30')");
+  const owner = await ownerView(database.url);
+  await owner.query("update trigger_sources set state = state - 'swept_ms'");
+  await owner.end();
+  t.true(((await lookToTheEnd()) ?? 0) > 1);
+  t.deepEqual(found.slice(1_100), ['0']);
+});
 
 test.serial('rows that are too large together are read in smaller numbers', async (t) => {
   const { shop, found, lookToTheEnd } = await startLooking(t, visits);
@@ -226,16 +220,13 @@ for (const [quiet, sinceLook] of [
   );
 }
 
-test.serial(
-  'a node at its limit leaves rows in their table, and takes them later',
-  async (t) => {
-    const { shop, node, found, look } = await startLooking(t, visits);
-    await shop.client.query("insert into visits values (1, '2026-05-01')");
-    node.isFull = true;
-    await look();
-    t.deepEqual(found, []);
-    node.isFull = false;
-    await look();
-    t.deepEqual(found, ['1']);
-  },
-);
+test.serial('a node at its limit leaves rows in their table, and takes them later', async (t) => {
+  const { shop, node, found, look } = await startLooking(t, visits);
+  await shop.client.query("insert into visits values (1, '2026-05-01')");
+  node.isFull = true;
+  await look();
+  t.deepEqual(found, []);
+  node.isFull = false;
+  await look();
+  t.deepEqual(found, ['1']);
+});

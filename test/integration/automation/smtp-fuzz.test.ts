@@ -240,31 +240,28 @@ const tls = {
 };
 
 for (const encrypts of [false, true]) {
-  test.serial(
-    `no sender leaves its own connection${encrypts ? ', where it may encrypt' : ''}`,
-    async (t) => {
-      const numRuns = fuzzRuns(30);
-      t.timeout(fuzzTimeoutMs(numRuns));
-      const { port, taken, problems } = await started(t, encrypts ? tls : undefined);
-      let count = 0;
-      await fc.assert(
-        fc.asyncProperty(sender, async (one) => {
-          const heard = await play(port, one);
-          // After a failed handshake the bytes are TLS.
-          if (!encrypts && !replies.test(heard))
-            throw new Error(`answered ${JSON.stringify(heard.slice(-500))}`);
-          count += 1;
-          if (count % 10 !== 0) return;
-          const text = `ordinary ${count}`;
-          const code = await sendMail(port, { to: recipient, text });
-          if (code !== 250 || !taken.includes(text)) throw new Error(`an ordinary mail was answered ${code}`);
-        }),
-        { numRuns, endOnFailure: true, includeErrorInReport: true },
-      );
-      t.deepEqual(problems, []);
-      t.pass();
-    },
-  );
+  test.serial(`no sender leaves its own connection${encrypts ? ', where it may encrypt' : ''}`, async (t) => {
+    const numRuns = fuzzRuns(30);
+    t.timeout(fuzzTimeoutMs(numRuns));
+    const { port, taken, problems } = await started(t, encrypts ? tls : undefined);
+    let count = 0;
+    await fc.assert(
+      fc.asyncProperty(sender, async (one) => {
+        const heard = await play(port, one);
+        // After a failed handshake the bytes are TLS.
+        if (!encrypts && !replies.test(heard))
+          throw new Error(`answered ${JSON.stringify(heard.slice(-500))}`);
+        count += 1;
+        if (count % 10 !== 0) return;
+        const text = `ordinary ${count}`;
+        const code = await sendMail(port, { to: recipient, text });
+        if (code !== 250 || !taken.includes(text)) throw new Error(`an ordinary mail was answered ${code}`);
+      }),
+      { numRuns, endOnFailure: true, includeErrorInReport: true },
+    );
+    t.deepEqual(problems, []);
+    t.pass();
+  });
 }
 
 test.serial(

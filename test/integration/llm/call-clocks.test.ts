@@ -29,24 +29,21 @@ function keptPools(t: ExecutionContext): { pools: VendorPools } {
   return { pools };
 }
 
-test.serial(
-  'a missing first signal is retried once on the same model, and never on another',
-  async (t) => {
-    const server = await started(t, new OpenAiServer());
-    const other = await started(t, new AnthropicServer());
-    server.script({ hangAfter: 0 }, { hangBeforeHeaders: true });
-    const done = await call([target(openai, server), target(claude, other)], {
-      limits: limits({ firstSignalMs: 1_000 }),
-      ports: keptPools(t),
-    });
-    t.is(done.outcome.kind, 'failed');
-    t.is(done.outcome.error?.failure, 'timeout');
-    t.is(done.outcome.error?.clock, 'first_signal');
-    t.is(server.requests.length, 2);
-    t.is(other.requests.length, 0);
-    await eventually(() => server.requests.every(({ leftAtMs }) => leftAtMs !== undefined));
-  },
-);
+test.serial('a missing first signal is retried once on the same model, and never on another', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  const other = await started(t, new AnthropicServer());
+  server.script({ hangAfter: 0 }, { hangBeforeHeaders: true });
+  const done = await call([target(openai, server), target(claude, other)], {
+    limits: limits({ firstSignalMs: 1_000 }),
+    ports: keptPools(t),
+  });
+  t.is(done.outcome.kind, 'failed');
+  t.is(done.outcome.error?.failure, 'timeout');
+  t.is(done.outcome.error?.clock, 'first_signal');
+  t.is(server.requests.length, 2);
+  t.is(other.requests.length, 0);
+  await eventually(() => server.requests.every(({ leftAtMs }) => leftAtMs !== undefined));
+});
 
 test.serial('a role, a message start and pings are not a first signal', async (t) => {
   for (const server of [new OpenAiServer(), new AnthropicServer()]) {

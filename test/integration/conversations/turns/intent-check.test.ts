@@ -29,49 +29,46 @@ test.after.always(() => openai.stop());
 
 const agent = agentOf({ llm: { model: 'openai.gpt-4.1' }, metadata: { intent_check: 'model' } });
 
-test.serial(
-  "the plan's cheapest model classifies a message, as a separate step and call",
-  async (t) => {
-    openai.script(saying('"Greeting"'), saying('Good day.'));
-    const ports = new RecordingPorts();
-    const start = bench.start(agent, 'Salve, amice!');
-    const end = await bench.turns.run(start, ports);
-    t.like(end, { outcome: 'COMPLETED', content: 'Good day.' });
-    const [check, answer] = openai.requests.map(({ body }) => String(body['model']));
-    t.not(check, answer);
-    t.is(answer, 'gpt-4.1');
-    t.deepEqual(
-      ports.records.map((steps) =>
-        steps.map(({ number, kind, name, state }) => `${number} ${kind} ${name} ${state}`),
-      ),
-      [
-        ['1 intent agent.intent-check started'],
-        ['1 intent agent.intent-check finished', '2 model agent.light-response started'],
-      ],
-    );
-    t.is(end.usage.outputVisible, 2, 'the check is counted');
-    const sources = (): Promise<readonly string[]> =>
-      bench.store.inTenant(bench.scope, (tx) =>
-        tx.anyFirst(
-          sql.type(z.object({ call_source: z.string() }))`
+test.serial("the plan's cheapest model classifies a message, as a separate step and call", async (t) => {
+  openai.script(saying('"Greeting"'), saying('Good day.'));
+  const ports = new RecordingPorts();
+  const start = bench.start(agent, 'Salve, amice!');
+  const end = await bench.turns.run(start, ports);
+  t.like(end, { outcome: 'COMPLETED', content: 'Good day.' });
+  const [check, answer] = openai.requests.map(({ body }) => String(body['model']));
+  t.not(check, answer);
+  t.is(answer, 'gpt-4.1');
+  t.deepEqual(
+    ports.records.map((steps) =>
+      steps.map(({ number, kind, name, state }) => `${number} ${kind} ${name} ${state}`),
+    ),
+    [
+      ['1 intent agent.intent-check started'],
+      ['1 intent agent.intent-check finished', '2 model agent.light-response started'],
+    ],
+  );
+  t.is(end.usage.outputVisible, 2, 'the check is counted');
+  const sources = (): Promise<readonly string[]> =>
+    bench.store.inTenant(bench.scope, (tx) =>
+      tx.anyFirst(
+        sql.type(z.object({ call_source: z.string() }))`
           select call_source from calls
           where tenant_id = ${bench.scope.tenantId} and execution_id = ${start.executionId}
           order by call_source`,
-        ),
-      );
-    await eventually(async () => (await sources()).length === 2);
-    t.deepEqual(await sources(), ['agent.intent-check', 'agent.light-response']);
+      ),
+    );
+  await eventually(async () => (await sources()).length === 2);
+  t.deepEqual(await sources(), ['agent.intent-check', 'agent.light-response']);
 
-    const asked = openai.requests.length;
-    openai.script(saying('Good day again.'));
-    const recorded = ports
-      .recorded(2)
-      .map((step) => (step.kind === 'model' ? { ...step, state: 'started' as const } : step));
-    const again = await bench.turns.run({ ...start, attempt: 2, recorded }, new RecordingPorts());
-    t.is(again.content, 'Good day again.');
-    t.is(openai.requests.length, asked + 1, 'the check is not made again');
-  },
-);
+  const asked = openai.requests.length;
+  openai.script(saying('Good day again.'));
+  const recorded = ports
+    .recorded(2)
+    .map((step) => (step.kind === 'model' ? { ...step, state: 'started' as const } : step));
+  const again = await bench.turns.run({ ...start, attempt: 2, recorded }, new RecordingPorts());
+  t.is(again.content, 'Good day again.');
+  t.is(openai.requests.length, asked + 1, 'the check is not made again');
+});
 
 test.serial('an unusable or failing classification takes the full path', async (t) => {
   for (const script of [

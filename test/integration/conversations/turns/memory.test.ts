@@ -50,38 +50,35 @@ test('agents remember a window by default, and summarise only if configured', (t
   t.false(of({ enabled: false }).remembers);
 });
 
-test.serial(
-  'a summary uses the notes so far and the messages, and nothing of the context',
-  async (t) => {
-    const secret = `sk-${'a1B2'.repeat(8)}`;
-    const facts = ['Is called Ann.', `Has the key ${secret}`, 'x'.repeat(400), '', 'Is called Ann.'];
-    openai.script(saying('```json\n', JSON.stringify({ summary: ' They spoke of boats. ', facts }), '\n```'));
-    const start = bench.start(agentOf({ llm: { model: 'openai.gpt-4.1-mini', temperature: 1.5 } }), 'now', {
-      summary: 'They spoke of rum.',
-      facts: ['likes rum'],
-    });
-    const messages: Message[] = [
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'my boat' },
-          { type: 'context', text: 'hidden-context' },
-        ],
-      },
-      assistant('a fine boat'),
-    ];
-    const made = await bench.turns.summarise(start, messages, new RecordingPorts());
-    t.is(made?.summary, 'They spoke of boats.');
-    t.deepEqual(made?.facts, ['Is called Ann.', 'Has the key [REDACTED]', 'x'.repeat(300)]);
-    t.true((made?.usage.outputVisible ?? 0) > 0);
-    const sent = JSON.stringify(openai.requests.at(-1)?.body);
-    for (const part of ['They spoke of rum.', '- likes rum', 'User: my boat', 'Assistant: a fine boat']) {
-      t.true(sent.includes(part), part);
-    }
-    t.false(sent.includes('hidden-context'));
-    t.like(openai.requests.at(-1)?.body, { temperature: 0 });
-  },
-);
+test.serial('a summary uses the notes so far and the messages, and nothing of the context', async (t) => {
+  const secret = `sk-${'a1B2'.repeat(8)}`;
+  const facts = ['Is called Ann.', `Has the key ${secret}`, 'x'.repeat(400), '', 'Is called Ann.'];
+  openai.script(saying('```json\n', JSON.stringify({ summary: ' They spoke of boats. ', facts }), '\n```'));
+  const start = bench.start(agentOf({ llm: { model: 'openai.gpt-4.1-mini', temperature: 1.5 } }), 'now', {
+    summary: 'They spoke of rum.',
+    facts: ['likes rum'],
+  });
+  const messages: Message[] = [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'my boat' },
+        { type: 'context', text: 'hidden-context' },
+      ],
+    },
+    assistant('a fine boat'),
+  ];
+  const made = await bench.turns.summarise(start, messages, new RecordingPorts());
+  t.is(made?.summary, 'They spoke of boats.');
+  t.deepEqual(made?.facts, ['Is called Ann.', 'Has the key [REDACTED]', 'x'.repeat(300)]);
+  t.true((made?.usage.outputVisible ?? 0) > 0);
+  const sent = JSON.stringify(openai.requests.at(-1)?.body);
+  for (const part of ['They spoke of rum.', '- likes rum', 'User: my boat', 'Assistant: a fine boat']) {
+    t.true(sent.includes(part), part);
+  }
+  t.false(sent.includes('hidden-context'));
+  t.like(openai.requests.at(-1)?.body, { temperature: 0 });
+});
 
 test.serial('an answer in another form is the summary, and the facts stay', async (t) => {
   const start = bench.start(agentOf(), 'now', { facts: ['likes rum'] });

@@ -165,77 +165,65 @@ test.serial(
   },
 );
 
-test.serial(
-  'thoughts are sent as thoughts, and the stored text equals the streamed one',
-  async (t) => {
-    anthropic.script({
-      thinking: ['let me ', 'see'],
-      pieces: ['nul \0 half \ud83d', '\ude00 ', 'end'],
-      pieceDelayMs: 5,
+test.serial('thoughts are sent as thoughts, and the stored text equals the streamed one', async (t) => {
+  anthropic.script({
+    thinking: ['let me ', 'see'],
+    pieces: ['nul \0 half \ud83d', '\ude00 ', 'end'],
+    pieceDelayMs: 5,
+  });
+  const ports = new RecordingPorts();
+  const end = await bench.turns.run(
+    bench.start(agentOf({ llm: { model: 'anthropic.claude-sonnet-4-5' } }), 'why?'),
+    ports,
+  );
+  t.is(end.outcome, 'COMPLETED', JSON.stringify(end.error));
+  t.is(end.content, 'nul  half 😀 end');
+  t.is(ports.text, end.content);
+  t.is(ports.events.map((event) => (event.type === 'thinking' ? event.content : '')).join(''), 'let me see');
+  const [step] = end.steps;
+  t.true(step?.detail?.step === 'model' && step.detail.parts.some((part) => part.type === 'thinking'));
+  t.false(JSON.stringify(step).includes('\\u0000'));
+});
+
+test.serial("a refused or failing model ends the turn as failed, with the platform's code", async (t) => {
+  const unknown = await bench.turns.run(
+    bench.start(agentOf({ llm: { model: 'nobody.knows' } }), 'x'),
+    new RecordingPorts(),
+  );
+  t.like(unknown, { outcome: 'FAILED', error: { code: 'invalid_model' }, content: '', model: null });
+  t.is(unknown.steps[0]?.state, 'failed');
+  openai.script({ status: 400, message: 'no good' });
+  const failed = await bench.turns.run(bench.start(agentOf({ llm: gpt }), 'x'), new RecordingPorts());
+  t.like(failed, { outcome: 'FAILED', error: { code: 'provider_error' } });
+  openai.script({ pieces: ['some ', 'text'], failAfter: 1 });
+  const ports = new RecordingPorts();
+  const half = await bench.turns.run(bench.start(agentOf({ llm: gpt }), 'x'), ports);
+  t.like(half, { outcome: 'FAILED', content: 'some ', error: { code: 'provider_error' } });
+  t.is(ports.text, 'some ');
+  t.deepEqual(bench.problems, []);
+});
+
+test.serial('a cancel closes the connection to the vendor within a second and keeps the text', async (t) => {
+  for (const [by, outcome] of [
+    ['cancelled', 'CANCELLED'],
+    ['suspended', 'SUSPENDED'],
+  ] as const) {
+    openai.script({ pieces: ['partial ', 'answer'], hangAfter: 1 });
+    const marker = `marker-${by}`;
+    let servedMs: (() => number) | undefined;
+    const ports = new RecordingPorts().onEvent((event) => {
+      if (event.type !== 'delta') return;
+      servedMs = servedTime(t);
+      ports.end(by);
     });
-    const ports = new RecordingPorts();
-    const end = await bench.turns.run(
-      bench.start(agentOf({ llm: { model: 'anthropic.claude-sonnet-4-5' } }), 'why?'),
-      ports,
-    );
-    t.is(end.outcome, 'COMPLETED', JSON.stringify(end.error));
-    t.is(end.content, 'nul  half 😀 end');
-    t.is(ports.text, end.content);
-    t.is(
-      ports.events.map((event) => (event.type === 'thinking' ? event.content : '')).join(''),
-      'let me see',
-    );
-    const [step] = end.steps;
-    t.true(step?.detail?.step === 'model' && step.detail.parts.some((part) => part.type === 'thinking'));
-    t.false(JSON.stringify(step).includes('\\u0000'));
-  },
-);
-
-test.serial(
-  "a refused or failing model ends the turn as failed, with the platform's code",
-  async (t) => {
-    const unknown = await bench.turns.run(
-      bench.start(agentOf({ llm: { model: 'nobody.knows' } }), 'x'),
-      new RecordingPorts(),
-    );
-    t.like(unknown, { outcome: 'FAILED', error: { code: 'invalid_model' }, content: '', model: null });
-    t.is(unknown.steps[0]?.state, 'failed');
-    openai.script({ status: 400, message: 'no good' });
-    const failed = await bench.turns.run(bench.start(agentOf({ llm: gpt }), 'x'), new RecordingPorts());
-    t.like(failed, { outcome: 'FAILED', error: { code: 'provider_error' } });
-    openai.script({ pieces: ['some ', 'text'], failAfter: 1 });
-    const ports = new RecordingPorts();
-    const half = await bench.turns.run(bench.start(agentOf({ llm: gpt }), 'x'), ports);
-    t.like(half, { outcome: 'FAILED', content: 'some ', error: { code: 'provider_error' } });
-    t.is(ports.text, 'some ');
-    t.deepEqual(bench.problems, []);
-  },
-);
-
-test.serial(
-  'a cancel closes the connection to the vendor within a second and keeps the text',
-  async (t) => {
-    for (const [by, outcome] of [
-      ['cancelled', 'CANCELLED'],
-      ['suspended', 'SUSPENDED'],
-    ] as const) {
-      openai.script({ pieces: ['partial ', 'answer'], hangAfter: 1 });
-      const marker = `marker-${by}`;
-      let servedMs: (() => number) | undefined;
-      const ports = new RecordingPorts().onEvent((event) => {
-        if (event.type !== 'delta') return;
-        servedMs = servedTime(t);
-        ports.end(by);
-      });
-      const end = await bench.turns.run(bench.start(agentOf({ llm: gpt }), marker), ports);
-      t.like(end, { outcome, content: 'partial ', error: undefined });
-      t.is(end.steps[0]?.state, 'failed');
-      await eventually(() => heard(openai, marker).leftAtMs);
-      const tookMs = servedMs?.() ?? Infinity;
-      t.true(tookMs < 1_000, `${tookMs} ms`);
-    }
-  },
-);
+    const end = await bench.turns.run(bench.start(agentOf({ llm: gpt }), marker), ports);
+    t.like(end, { outcome, content: 'partial ', error: undefined });
+    t.is(end.steps[0]?.state, 'failed');
+    await eventually(() => heard(openai, marker).leftAtMs);
+    const tookMs = servedMs?.() ?? Infinity;
+    t.true(tookMs < 1_000, `${tookMs} ms`);
+  }
+});
 
 test.serial('a turn owned by another process is dropped wherever this process learns of it', async (t) => {
   const executions = new Map<string, string>();
@@ -272,32 +260,29 @@ test.serial('a turn owned by another process is dropped wherever this process le
   await eventually(() => heard(openai, 'marker-lost').leftAtMs !== undefined);
 });
 
-test.serial(
-  'a turn refused while its tokens are being reserved ends alone',
-  async (t) => {
-    // Nobody has asked for this tenant's month yet: its reservation waits for the table.
-    const scope = await bench.agents.newTenant();
-    const holder = new pg.Client({ connectionString: database.url });
-    await holder.connect();
-    t.teardown(() => holder.end());
-    await holder.query('begin; lock table quota_months in access exclusive mode');
-    const isWaitedFor = async (): Promise<boolean> => (await waitersFor(holder)).length > 0;
-    const unheard: unknown[] = [];
-    const hear = (error: unknown): void => void unheard.push(error);
-    process.on('unhandledRejection', hear);
-    t.teardown(() => process.off('unhandledRejection', hear));
-    const before = openai.requests.length;
-    const ports = new RecordingPorts().onRecord(() => Promise.reject(new Error('fenced')));
-    const ended = bench.turns.run(bench.start(agentOf({ llm: gpt }), 'marker-reserving', { scope }), ports);
-    const thrown = t.throwsAsync(ended, { instanceOf: TurnLost });
-    await eventually(() => ports.records.length === 1);
-    await eventually(isWaitedFor);
-    await holder.query('rollback');
-    await thrown;
-    t.is(openai.requests.length, before, 'nothing was sent');
-    t.deepEqual(unheard, [], 'a node would have ended with 1');
-  },
-);
+test.serial('a turn refused while its tokens are being reserved ends alone', async (t) => {
+  // Nobody has asked for this tenant's month yet: its reservation waits for the table.
+  const scope = await bench.agents.newTenant();
+  const holder = new pg.Client({ connectionString: database.url });
+  await holder.connect();
+  t.teardown(() => holder.end());
+  await holder.query('begin; lock table quota_months in access exclusive mode');
+  const isWaitedFor = async (): Promise<boolean> => (await waitersFor(holder)).length > 0;
+  const unheard: unknown[] = [];
+  const hear = (error: unknown): void => void unheard.push(error);
+  process.on('unhandledRejection', hear);
+  t.teardown(() => process.off('unhandledRejection', hear));
+  const before = openai.requests.length;
+  const ports = new RecordingPorts().onRecord(() => Promise.reject(new Error('fenced')));
+  const ended = bench.turns.run(bench.start(agentOf({ llm: gpt }), 'marker-reserving', { scope }), ports);
+  const thrown = t.throwsAsync(ended, { instanceOf: TurnLost });
+  await eventually(() => ports.records.length === 1);
+  await eventually(isWaitedFor);
+  await holder.query('rollback');
+  await thrown;
+  t.is(openai.requests.length, before, 'nothing was sent');
+  t.deepEqual(unheard, [], 'a node would have ended with 1');
+});
 
 test.serial("the turn's deadline ends it at any point, and the answer says so", async (t) => {
   openai.script({ pieces: ['slow ', 'answer'], hangAfter: 1 });

@@ -231,20 +231,17 @@ test.serial(
   },
 );
 
-test.serial(
-  'a sub-agent with named parameters receives them, one without receives a message',
-  async (t) => {
-    const child = await newAgent();
-    const parameters = { type: 'object', properties: { city: { type: 'string' } } };
-    const agent = agentOf({
-      llm: { model },
-      schemas: [sub('expert', child, { parameters }), sub('plain', child)],
-    });
-    openai.script(calling(['expert', { city: 'Bonn' }]), saying('child'), saying('done'));
-    await bench.turns.run(bench.start(agent, 'x'), new RecordingPorts());
-    const tools = openai.requests.at(-1)?.body['tools'] as { function: { parameters: unknown } }[];
-    t.like(tools[0]?.function.parameters, parameters);
-    t.like(tools[1]?.function.parameters, { required: ['message'] });
-    t.true(JSON.stringify(openai.requests.at(-2)?.body).includes(String.raw`{\"city\":\"Bonn\"}`));
-  },
-);
+test.serial('a sub-agent with named parameters receives them, one without receives a message', async (t) => {
+  const child = await newAgent();
+  const parameters = { type: 'object', properties: { city: { type: 'string' } } };
+  const agent = agentOf({
+    llm: { model },
+    schemas: [sub('expert', child, { parameters }), sub('plain', child)],
+  });
+  openai.script(calling(['expert', { city: 'Bonn' }]), saying('child'), saying('done'));
+  await bench.turns.run(bench.start(agent, 'x'), new RecordingPorts());
+  const tools = openai.requests.at(-1)?.body['tools'] as { function: { parameters: unknown } }[];
+  t.like(tools[0]?.function.parameters, parameters);
+  t.like(tools[1]?.function.parameters, { required: ['message'] });
+  t.true(JSON.stringify(openai.requests.at(-2)?.body).includes(String.raw`{\"city\":\"Bonn\"}`));
+});

@@ -39,29 +39,32 @@ function run(schemas: NonNullable<AgentWishes['schemas']>, more: Partial<TurnSta
   return bench.turns.run(start, new RecordingPorts());
 }
 
-test.serial('suggestions alone end the turn without a text; suggestions beside a text come with it', async (t) => {
-  const http = await startToolServer(t, (_, response) => answerJson(response, {}));
-  const labels = ['Yes', ' No ', 'x'.repeat(80), 'Yes', 'four', 'five', 7];
-  const suggested = ['Yes', 'No', `${'x'.repeat(59)}…`, 'four'];
-  const blocks = [{ type: 'quick_replies', data: { labels: suggested } }] as const;
-  const on = { quickReplies: true };
-  openai.script(calling(['suggest_quick_replies', { labels }]));
-  const alone = await run([], on);
-  t.like(alone, { outcome: 'COMPLETED', content: '', toolCalls: 0 });
-  t.deepEqual(alone.blocks, blocks);
-  t.deepEqual(lastTools(openai), ['suggest_quick_replies']);
-  openai.script({ ...calling(['suggest_quick_replies', { labels }]), pieces: ['Shall I?'] });
-  t.like(await run([], on), { content: 'Shall I?', blocks });
-  openai.script(
-    calling(['suggest_quick_replies', { labels: ['a'] }], ['find', {}]),
-    calling(['suggest_quick_replies', { labels: ['b'] }]),
-  );
-  const mixed = await run([findAt(http.url)], on);
-  t.deepEqual(mixed.blocks, [{ type: 'quick_replies', data: { labels: ['a'] } }], 'one group a turn');
-  openai.script(calling(['suggest_quick_replies', { labels: 'a' }]), saying('ok'));
-  t.like(await run([], on), { content: 'ok', blocks: [] });
-  t.deepEqual(lastResults(openai), ['labels must be a list of texts.']);
-});
+test.serial(
+  'suggestions alone end the turn without a text; suggestions beside a text come with it',
+  async (t) => {
+    const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+    const labels = ['Yes', ' No ', 'x'.repeat(80), 'Yes', 'four', 'five', 7];
+    const suggested = ['Yes', 'No', `${'x'.repeat(59)}…`, 'four'];
+    const blocks = [{ type: 'quick_replies', data: { labels: suggested } }] as const;
+    const on = { quickReplies: true };
+    openai.script(calling(['suggest_quick_replies', { labels }]));
+    const alone = await run([], on);
+    t.like(alone, { outcome: 'COMPLETED', content: '', toolCalls: 0 });
+    t.deepEqual(alone.blocks, blocks);
+    t.deepEqual(lastTools(openai), ['suggest_quick_replies']);
+    openai.script({ ...calling(['suggest_quick_replies', { labels }]), pieces: ['Shall I?'] });
+    t.like(await run([], on), { content: 'Shall I?', blocks });
+    openai.script(
+      calling(['suggest_quick_replies', { labels: ['a'] }], ['find', {}]),
+      calling(['suggest_quick_replies', { labels: ['b'] }]),
+    );
+    const mixed = await run([findAt(http.url)], on);
+    t.deepEqual(mixed.blocks, [{ type: 'quick_replies', data: { labels: ['a'] } }], 'one group a turn');
+    openai.script(calling(['suggest_quick_replies', { labels: 'a' }]), saying('ok'));
+    t.like(await run([], on), { content: 'ok', blocks: [] });
+    t.deepEqual(lastResults(openai), ['labels must be a list of texts.']);
+  },
+);
 
 test.serial('a greeting is answered without the tools, and may still suggest replies', async (t) => {
   const agent = agentOf({

@@ -132,37 +132,34 @@ test.serial("context replaces the model's value, and the model never sees it", a
   t.false(calls.join('').includes('bound-user'), 'it stands in no recorded argument');
 });
 
-test.serial(
-  'a tool without its required context is refused if configured, otherwise noted',
-  async (t) => {
-    const http = await startToolServer(t, (_, response) => answerJson(response, { called: true }));
-    const server = await startMcpServer(t);
-    const schemas = [
-      api('find', `${http.url}/\${context.user}`),
-      mcp('files', server.url, { defaults_from_context: { owner: 'user' } }),
-    ];
-    const both = calling(['find', {}], ['files__echo', {}]);
-    openai.script(both, saying('ok'));
-    await run(schemas);
-    t.deepEqual(lastResults(openai), ['{"called":true}', '{}']);
-    const { tenantId: tenant } = bench.scope;
-    t.is(bench.notes.length, 2);
-    for (const tool of ['find', 'files']) {
-      const noted = bench.notes.find((facts) => facts['tool'] === tool);
-      t.like(noted, { tenant, missing: ['user'] });
-    }
-    const [calledHttp, calledServer] = [http.heard.length, server.heard.length];
-    openai.script(both, saying('ok'));
-    const { end, ports } = await run(schemas, {}, { on: strict });
-    t.is(end.outcome, 'COMPLETED');
-    for (const told of lastResults(openai)) {
-      t.regex(told, /^CONTEXT_PARAM_MISSING: The context does not contain user\./);
-    }
-    t.is(http.heard.length, calledHttp, 'the API was not called');
-    t.is(server.heard.length, calledServer, 'the server was not called');
-    t.true(ports.events.some((event) => event.type === 'tool' && event.state === 'failed'));
-  },
-);
+test.serial('a tool without its required context is refused if configured, otherwise noted', async (t) => {
+  const http = await startToolServer(t, (_, response) => answerJson(response, { called: true }));
+  const server = await startMcpServer(t);
+  const schemas = [
+    api('find', `${http.url}/\${context.user}`),
+    mcp('files', server.url, { defaults_from_context: { owner: 'user' } }),
+  ];
+  const both = calling(['find', {}], ['files__echo', {}]);
+  openai.script(both, saying('ok'));
+  await run(schemas);
+  t.deepEqual(lastResults(openai), ['{"called":true}', '{}']);
+  const { tenantId: tenant } = bench.scope;
+  t.is(bench.notes.length, 2);
+  for (const tool of ['find', 'files']) {
+    const noted = bench.notes.find((facts) => facts['tool'] === tool);
+    t.like(noted, { tenant, missing: ['user'] });
+  }
+  const [calledHttp, calledServer] = [http.heard.length, server.heard.length];
+  openai.script(both, saying('ok'));
+  const { end, ports } = await run(schemas, {}, { on: strict });
+  t.is(end.outcome, 'COMPLETED');
+  for (const told of lastResults(openai)) {
+    t.regex(told, /^CONTEXT_PARAM_MISSING: The context does not contain user\./);
+  }
+  t.is(http.heard.length, calledHttp, 'the API was not called');
+  t.is(server.heard.length, calledServer, 'the server was not called');
+  t.true(ports.events.some((event) => event.type === 'tool' && event.state === 'failed'));
+});
 
 test.serial(
   'arguments that are not a JSON object, and unknown tools, are reported to the model',
@@ -189,24 +186,27 @@ test.serial(
   },
 );
 
-test.serial('a slow tool does not end the turn: the model is informed, and gets the other answers', async (t) => {
-  const slow = await startToolServer(t, () => undefined);
-  const quick = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
-  openai.script(calling(['slow', {}], ['quick', {}], ['silent__echo', {}]), saying('so be it'));
-  const { end, ports } = await run([
-    api('slow', slow.url, { timeout_ms: 1_000 }),
-    api('quick', quick.url),
-    mcp('silent', `${slow.url}/mcp`, { call_timeout_ms: 1_000 }),
-  ]);
-  t.like(end, { outcome: 'COMPLETED', content: 'so be it' });
-  const [first, second, third] = lastResults(openai);
-  t.regex(first ?? '', /^The tool did not answer in time: .*1000 ms/);
-  t.is(second, '{"ok":true}');
-  t.regex(third ?? '', /^The tool did not answer in time: .*1000 ms/);
-  const states = ports.recorded().flatMap(({ kind, state }) => (kind === 'tool' ? [state] : []));
-  t.deepEqual(states, ['timeout', 'finished', 'timeout']);
-  t.is(ports.events.filter((event) => event.type === 'tool' && event.state === 'timeout').length, 2);
-});
+test.serial(
+  'a slow tool does not end the turn: the model is informed, and gets the other answers',
+  async (t) => {
+    const slow = await startToolServer(t, () => undefined);
+    const quick = await startToolServer(t, (_, response) => answerJson(response, { ok: true }));
+    openai.script(calling(['slow', {}], ['quick', {}], ['silent__echo', {}]), saying('so be it'));
+    const { end, ports } = await run([
+      api('slow', slow.url, { timeout_ms: 1_000 }),
+      api('quick', quick.url),
+      mcp('silent', `${slow.url}/mcp`, { call_timeout_ms: 1_000 }),
+    ]);
+    t.like(end, { outcome: 'COMPLETED', content: 'so be it' });
+    const [first, second, third] = lastResults(openai);
+    t.regex(first ?? '', /^The tool did not answer in time: .*1000 ms/);
+    t.is(second, '{"ok":true}');
+    t.regex(third ?? '', /^The tool did not answer in time: .*1000 ms/);
+    const states = ports.recorded().flatMap(({ kind, state }) => (kind === 'tool' ? [state] : []));
+    t.deepEqual(states, ['timeout', 'finished', 'timeout']);
+    t.is(ports.events.filter((event) => event.type === 'tool' && event.state === 'timeout').length, 2);
+  },
+);
 
 test.serial('the model gets text of a bounded size, whatever tools answer', async (t) => {
   const http = await startToolServer(t, async ({ path }, response) => {

@@ -122,31 +122,22 @@ test.serial('a round with tools returns the message that the next round takes ba
   );
 });
 
-test.serial(
-  'the next model of the chain answers after a failure, but not after a time-out',
-  async (t) => {
-    const scope = await insertTenant(rig.store);
-    servers.openai.script({ status: 500 }, { status: 500 });
-    const fallbackModels = ['nobody.knows-this', claude];
-    const done = await run(orderOf(scope, {}, { fallbackModels }));
-    t.is(done.model, claude);
-    servers.openai.script({ hangAfter: 0 }, { hangAfter: 0 });
-    const clocks = { firstSignalMs: 60, idleMs: 5_000, callMs: 5_000 };
-    const late = await refusal(t, run(orderOf(scope, {}, { fallbackModels, clocks })));
-    t.is(late.code, 'provider_timeout');
-    t.like(late.details, { clock: 'first_signal' });
-    t.deepEqual(
-      (await rowsOf(scope.tenantId)).map(({ model, outcome }) => `${model} ${outcome}`),
-      [
-        `${openai} failed`,
-        `${openai} failed`,
-        `${claude} completed`,
-        `${openai} timeout`,
-        `${openai} timeout`,
-      ],
-    );
-  },
-);
+test.serial('the next model of the chain answers after a failure, but not after a time-out', async (t) => {
+  const scope = await insertTenant(rig.store);
+  servers.openai.script({ status: 500 }, { status: 500 });
+  const fallbackModels = ['nobody.knows-this', claude];
+  const done = await run(orderOf(scope, {}, { fallbackModels }));
+  t.is(done.model, claude);
+  servers.openai.script({ hangAfter: 0 }, { hangAfter: 0 });
+  const clocks = { firstSignalMs: 60, idleMs: 5_000, callMs: 5_000 };
+  const late = await refusal(t, run(orderOf(scope, {}, { fallbackModels, clocks })));
+  t.is(late.code, 'provider_timeout');
+  t.like(late.details, { clock: 'first_signal' });
+  t.deepEqual(
+    (await rowsOf(scope.tenantId)).map(({ model, outcome }) => `${model} ${outcome}`),
+    [`${openai} failed`, `${openai} failed`, `${claude} completed`, `${openai} timeout`, `${openai} timeout`],
+  );
+});
 
 test.serial(
   "the turn's deadline ends a call before the call's own, and no call starts after it",
@@ -163,48 +154,42 @@ test.serial(
   },
 );
 
-test.serial(
-  'preset ids are those of the rows, and an aborted call closes its row',
-  async (t) => {
-    const scope = await insertTenant(rig.store);
-    const executionId = randomUUID();
-    const callId = callIdFrom(`${executionId}/1/1`);
-    t.is(callId, callIdFrom(`${executionId}/1/1`));
-    t.not(callId, callIdFrom(`${executionId}/1/2`));
-    servers.openai.script({ status: 500 }, { pieces: ['a', 'b'], hangAfter: 1 });
-    const asked = servers.openai.requests.length;
-    const signal = new LeaveController();
-    const running = run(orderOf(scope, {}, { callId, signal, executionId }));
-    await eventually(() => servers.openai.requests[asked + 1]?.billed.output === 1);
-    signal.leave();
-    t.is((await running).model, undefined);
-    const rows = await rowsOf(scope.tenantId);
-    t.deepEqual(
-      rows.map((row) => [row.call_id, row.number, row.outcome]),
-      [
-        [callId, 1, 'failed'],
-        [callId, 2, 'cancelled'],
-      ],
-    );
-    t.is(new Set(rows.map((row) => row.attempt_id)).size, 2);
-  },
-);
+test.serial('preset ids are those of the rows, and an aborted call closes its row', async (t) => {
+  const scope = await insertTenant(rig.store);
+  const executionId = randomUUID();
+  const callId = callIdFrom(`${executionId}/1/1`);
+  t.is(callId, callIdFrom(`${executionId}/1/1`));
+  t.not(callId, callIdFrom(`${executionId}/1/2`));
+  servers.openai.script({ status: 500 }, { pieces: ['a', 'b'], hangAfter: 1 });
+  const asked = servers.openai.requests.length;
+  const signal = new LeaveController();
+  const running = run(orderOf(scope, {}, { callId, signal, executionId }));
+  await eventually(() => servers.openai.requests[asked + 1]?.billed.output === 1);
+  signal.leave();
+  t.is((await running).model, undefined);
+  const rows = await rowsOf(scope.tenantId);
+  t.deepEqual(
+    rows.map((row) => [row.call_id, row.number, row.outcome]),
+    [
+      [callId, 1, 'failed'],
+      [callId, 2, 'cancelled'],
+    ],
+  );
+  t.is(new Set(rows.map((row) => row.attempt_id)).size, 2);
+});
 
-test.serial(
-  'a used-up month refuses new work, but not the rounds of admitted work',
-  async (t) => {
-    const scope = await insertTenant(rig.store);
-    const limits = limitsOf('free', { monthly_tokens: 0 });
-    const model = 'sim.echo';
-    const order = orderOf(scope, {}, { limits, model });
-    t.is((await refusal(t, rig.calls.models.preflight(order))).code, 'quota_exceeded');
-    t.is((await refusal(t, run(order))).code, 'quota_exceeded');
-    await rig.calls.models.preflight({ ...order, alreadyAdmitted: true });
-    t.is((await run({ ...order, alreadyAdmitted: true })).answer.text, 'echo: say hello');
-    const outside = orderOf(scope, {}, { limits, model: 'anthropic.claude-opus-4-5' });
-    t.is((await refusal(t, rig.calls.models.preflight(outside))).code, 'MODEL_TIER_RESTRICTED');
-  },
-);
+test.serial('a used-up month refuses new work, but not the rounds of admitted work', async (t) => {
+  const scope = await insertTenant(rig.store);
+  const limits = limitsOf('free', { monthly_tokens: 0 });
+  const model = 'sim.echo';
+  const order = orderOf(scope, {}, { limits, model });
+  t.is((await refusal(t, rig.calls.models.preflight(order))).code, 'quota_exceeded');
+  t.is((await refusal(t, run(order))).code, 'quota_exceeded');
+  await rig.calls.models.preflight({ ...order, alreadyAdmitted: true });
+  t.is((await run({ ...order, alreadyAdmitted: true })).answer.text, 'echo: say hello');
+  const outside = orderOf(scope, {}, { limits, model: 'anthropic.claude-opus-4-5' });
+  t.is((await refusal(t, rig.calls.models.preflight(outside))).code, 'MODEL_TIER_RESTRICTED');
+});
 
 test.serial(
   'a failed commit of a ledger opening prevents the vendor request, and its reservation is returned',

@@ -255,32 +255,29 @@ test('a sign-in by the unverified password during the removal leaves no session'
   }
 });
 
-test.serial(
-  'a key and an invitation created during the removal do not survive it',
-  async (t) => {
-    const attacker = await registerPerson(node.api);
-    const token = await tokenOf(attacker.email);
-    let requests: Promise<ApiAnswer[]> | undefined;
-    await node.store.directory(async (tx) => {
-      await tx.query(sql.unsafe`select 1 from tenants where id = ${attacker.tenantId} for update`);
-      const taking = me(token, neighbour);
-      t.true(await waiting(1));
-      const email = `${randomUUID()}@example.com`;
-      const made = node.api.post(
-        `/api/tenants/${attacker.tenantId}/invites`,
-        { email, role: 'admin' },
-        { token: attacker.token },
-      );
-      requests = Promise.all([taking, createKey(attacker), made]);
-      t.true(await waiting(3));
-    });
-    const [taking, key, invitation] = (await requests) ?? [];
-    t.is(taking?.status, 200);
-    t.is(key?.status, 401);
-    t.is(invitation?.status, 401);
-    t.deepEqual(await statusesOfKeys(token, attacker.tenantId), []);
-  },
-);
+test.serial('a key and an invitation created during the removal do not survive it', async (t) => {
+  const attacker = await registerPerson(node.api);
+  const token = await tokenOf(attacker.email);
+  let requests: Promise<ApiAnswer[]> | undefined;
+  await node.store.directory(async (tx) => {
+    await tx.query(sql.unsafe`select 1 from tenants where id = ${attacker.tenantId} for update`);
+    const taking = me(token, neighbour);
+    t.true(await waiting(1));
+    const email = `${randomUUID()}@example.com`;
+    const made = node.api.post(
+      `/api/tenants/${attacker.tenantId}/invites`,
+      { email, role: 'admin' },
+      { token: attacker.token },
+    );
+    requests = Promise.all([taking, createKey(attacker), made]);
+    t.true(await waiting(3));
+  });
+  const [taking, key, invitation] = (await requests) ?? [];
+  t.is(taking?.status, 200);
+  t.is(key?.status, 401);
+  t.is(invitation?.status, 401);
+  t.deepEqual(await statusesOfKeys(token, attacker.tenantId), []);
+});
 
 /** So many wait for a lock in the database, which no other test uses just now. */
 function waiting(count: number): Promise<boolean> {

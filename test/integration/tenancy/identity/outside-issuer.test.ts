@@ -89,36 +89,33 @@ test.serial('keys are fetched once, not per token', async (t) => {
   t.is(issuer.keyFetches, before);
 });
 
-test.serial(
-  'an unreachable or wrong issuer gives 503 and is asked again later',
-  async (t) => {
-    const fresh = await startOidcIssuer();
-    const other = await startIdentityNode(database.url, {
-      time,
-      outsideIssuer: { issuer: fresh.issuer, audience: oidcAudience },
-    });
-    t.teardown(async () => {
-      await other.close();
-      await fresh.close();
-    });
-    const { email } = await registerPerson(node.api);
-    const { token: ownToken } = await registerPerson(node.api);
-    const token = await fresh.token({ email, email_verified: true });
-    fresh.broken = true;
-    const refused = await other.api.get('/api/auth/me', { token });
-    t.is(refused.status, 503);
-    t.is(refused.at('error'), 'service_unavailable');
-    t.truthy(refused.headers.get('retry-after'));
-    t.is((await other.api.get('/api/auth/me', { token: ownToken })).status, 200);
-    fresh.broken = false;
-    fresh.claimedIssuer = 'https://elsewhere.example';
-    time.aheadMs += 6_000;
-    t.is((await other.api.get('/api/auth/me', { token })).status, 503);
-    fresh.claimedIssuer = undefined;
-    time.aheadMs += 6_000;
-    t.is((await other.api.get('/api/auth/me', { token })).status, 200);
-  },
-);
+test.serial('an unreachable or wrong issuer gives 503 and is asked again later', async (t) => {
+  const fresh = await startOidcIssuer();
+  const other = await startIdentityNode(database.url, {
+    time,
+    outsideIssuer: { issuer: fresh.issuer, audience: oidcAudience },
+  });
+  t.teardown(async () => {
+    await other.close();
+    await fresh.close();
+  });
+  const { email } = await registerPerson(node.api);
+  const { token: ownToken } = await registerPerson(node.api);
+  const token = await fresh.token({ email, email_verified: true });
+  fresh.broken = true;
+  const refused = await other.api.get('/api/auth/me', { token });
+  t.is(refused.status, 503);
+  t.is(refused.at('error'), 'service_unavailable');
+  t.truthy(refused.headers.get('retry-after'));
+  t.is((await other.api.get('/api/auth/me', { token: ownToken })).status, 200);
+  fresh.broken = false;
+  fresh.claimedIssuer = 'https://elsewhere.example';
+  time.aheadMs += 6_000;
+  t.is((await other.api.get('/api/auth/me', { token })).status, 503);
+  fresh.claimedIssuer = undefined;
+  time.aheadMs += 6_000;
+  t.is((await other.api.get('/api/auth/me', { token })).status, 200);
+});
 
 test('an issuer without an audience, or an audience without an issuer, stops the start', (t) => {
   const issuerAlone = { TROUPE_OIDC_ISSUER: 'https://login.example.com' };

@@ -24,33 +24,30 @@ test.beforeEach(() => {
   time.aheadMs += 16 * 60_000;
 });
 
-test.serial(
-  'the eleventh attempt after ten failures of an account gets 429 on every node',
-  async (t) => {
-    const email = freshEmail();
-    await node.api.post('/api/auth/register', { email, password });
-    for (let attempt = 0; attempt < 10; attempt += 1) {
-      const { api } = attempt % 2 === 0 ? node : neighbour;
-      const answer = await api.post('/api/auth/login', { email, password: 'wrong password' });
-      t.is(answer.status, 401);
-    }
-    for (const { api } of [node, neighbour]) {
-      const refused = await api.post('/api/auth/login', { email: email.toUpperCase(), password });
-      t.is(refused.status, 429);
-      t.is(refused.at('error'), 'rate_limit_exceeded');
-      t.is(refused.at('details.limit'), 10);
-      t.is(refused.at('details.remaining'), 0);
-      const retryAfter = Number(refused.headers.get('retry-after'));
-      t.is(refused.at('details.retry_after'), retryAfter);
-      t.is(refused.headers.get('x-ratelimit-limit'), '10');
-      t.is(refused.headers.get('x-ratelimit-remaining'), '0');
-      t.true(retryAfter > 800 && retryAfter <= 900);
-      t.true(Math.abs(Number(refused.at('details.reset')) - (time.wallMs() / 1_000 + retryAfter)) < 3);
-    }
-    time.aheadMs += 15 * 60_000;
-    t.is((await node.api.post('/api/auth/login', { email, password })).status, 200);
-  },
-);
+test.serial('the eleventh attempt after ten failures of an account gets 429 on every node', async (t) => {
+  const email = freshEmail();
+  await node.api.post('/api/auth/register', { email, password });
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const { api } = attempt % 2 === 0 ? node : neighbour;
+    const answer = await api.post('/api/auth/login', { email, password: 'wrong password' });
+    t.is(answer.status, 401);
+  }
+  for (const { api } of [node, neighbour]) {
+    const refused = await api.post('/api/auth/login', { email: email.toUpperCase(), password });
+    t.is(refused.status, 429);
+    t.is(refused.at('error'), 'rate_limit_exceeded');
+    t.is(refused.at('details.limit'), 10);
+    t.is(refused.at('details.remaining'), 0);
+    const retryAfter = Number(refused.headers.get('retry-after'));
+    t.is(refused.at('details.retry_after'), retryAfter);
+    t.is(refused.headers.get('x-ratelimit-limit'), '10');
+    t.is(refused.headers.get('x-ratelimit-remaining'), '0');
+    t.true(retryAfter > 800 && retryAfter <= 900);
+    t.true(Math.abs(Number(refused.at('details.reset')) - (time.wallMs() / 1_000 + retryAfter)) < 3);
+  }
+  time.aheadMs += 15 * 60_000;
+  t.is((await node.api.post('/api/auth/login', { email, password })).status, 200);
+});
 
 test.serial('concurrent guesses get no more answers than the limit allows', async (t) => {
   const email = freshEmail();
@@ -65,22 +62,19 @@ test.serial('concurrent guesses get no more answers than the limit allows', asyn
   t.true(answers.every(({ status }) => status === 401 || status === 429));
 });
 
-test.serial(
-  'sixty failures from one address refuse its next sign-in to any account',
-  async (t) => {
-    const email = freshEmail();
-    await node.api.post('/api/auth/register', { email, password });
-    for (let batch = 0; batch < 6; batch += 1) {
-      const answers = await Promise.all(
-        Array.from({ length: 10 }, () => node.api.post('/api/auth/login', { email: freshEmail(), password })),
-      );
-      t.true(answers.every(({ status }) => status === 401));
-    }
-    const refused = await neighbour.api.post('/api/auth/login', { email, password });
-    t.is(refused.status, 429);
-    t.is(refused.at('details.limit'), 60);
-  },
-);
+test.serial('sixty failures from one address refuse its next sign-in to any account', async (t) => {
+  const email = freshEmail();
+  await node.api.post('/api/auth/register', { email, password });
+  for (let batch = 0; batch < 6; batch += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => node.api.post('/api/auth/login', { email: freshEmail(), password })),
+    );
+    t.true(answers.every(({ status }) => status === 401));
+  }
+  const refused = await neighbour.api.post('/api/auth/login', { email, password });
+  t.is(refused.status, 429);
+  t.is(refused.at('details.limit'), 60);
+});
 
 test.serial('successful sign-ins are not counted', async (t) => {
   const email = freshEmail();

@@ -23,31 +23,28 @@ test.before(async () => {
   });
 });
 
-test.serial(
-  'a node without the change feed asks the store and refuses ended sign-ins',
-  async (t) => {
-    const owner = await registerPerson(node.api);
-    const member = await addMember(node, owner.tenantId, 'member');
-    const [tenant, me] = [`/api/tenants/${owner.tenantId}`, '/api/auth/me'];
-    for (const person of [owner, member]) t.is((await cutOff.api.get(tenant, person)).status, 200);
-    const outside = await registerPerson(node.api);
-    t.is((await cutOff.api.get(me, outside)).status, 200);
+test.serial('a node without the change feed asks the store and refuses ended sign-ins', async (t) => {
+  const owner = await registerPerson(node.api);
+  const member = await addMember(node, owner.tenantId, 'member');
+  const [tenant, me] = [`/api/tenants/${owner.tenantId}`, '/api/auth/me'];
+  for (const person of [owner, member]) t.is((await cutOff.api.get(tenant, person)).status, 200);
+  const outside = await registerPerson(node.api);
+  t.is((await cutOff.api.get(me, outside)).status, 200);
 
-    proxy.mode = 'down';
-    proxy.cutAll();
-    await eventually(() => !cutOff.changes.isFresh());
-    t.is((await cutOff.api.get(tenant, owner)).status, 200);
-    await node.api.delete(`${tenant}/members/${member.id}`, owner);
-    await node.api.post('/api/auth/logout', { refresh_token: outside.refreshToken });
-    t.is((await cutOff.api.get(tenant, member)).at('error'), 'tenant_not_found');
-    t.is((await cutOff.api.get(me, outside)).at('error'), 'invalid_token');
+  proxy.mode = 'down';
+  proxy.cutAll();
+  await eventually(() => !cutOff.changes.isFresh());
+  t.is((await cutOff.api.get(tenant, owner)).status, 200);
+  await node.api.delete(`${tenant}/members/${member.id}`, owner);
+  await node.api.post('/api/auth/logout', { refresh_token: outside.refreshToken });
+  t.is((await cutOff.api.get(tenant, member)).at('error'), 'tenant_not_found');
+  t.is((await cutOff.api.get(me, outside)).at('error'), 'invalid_token');
 
-    // Its own changes are answered too, although it cannot receive them.
-    const out = await cutOff.api.post('/api/auth/logout', { refresh_token: owner.refreshToken });
-    t.is(out.status, 200);
-    t.is((await cutOff.api.get(me, owner)).at('error'), 'invalid_token');
-  },
-);
+  // Its own changes are answered too, although it cannot receive them.
+  const out = await cutOff.api.post('/api/auth/logout', { refresh_token: owner.refreshToken });
+  t.is(out.status, 200);
+  t.is((await cutOff.api.get(me, owner)).at('error'), 'invalid_token');
+});
 
 test.serial(
   'an answer waits until its node has applied the change, also while the feed is silent',

@@ -30,25 +30,22 @@ function familiesAt(nowMs: number) {
   });
 }
 
-test.serial(
-  'families are kept while a token may be used, and removed a day after that',
-  async (t) => {
-    const now = Date.now();
-    const person = await registerPerson(node.api);
-    const renewed = await node.api.post('/api/auth/refresh', { refresh_token: person.refreshToken });
-    await familiesAt(now + 29 * dayMs).sweep();
-    t.is(await count('refresh_tokens'), 2, 'a used token is kept, so that a theft shows');
-    const late = await familiesAt(now + 29 * dayMs).refresh(renewed.textAt('data.refresh_token'));
-    await familiesAt(now + 32 * dayMs).sweep();
-    t.is(await count('token_families'), 1, 'the refresh prolonged it');
-    t.is(await count('refresh_tokens'), 2, 'the first one was used too long ago');
-    const tooLate = familiesAt(now + 60 * dayMs).refresh(late.refresh_token);
-    await t.throwsAsync(tooLate, { code: 'invalid_token' });
-    await familiesAt(now + 61 * dayMs).sweep();
-    t.is(await count('token_families'), 0);
-    t.is(await count('refresh_tokens'), 0);
-  },
-);
+test.serial('families are kept while a token may be used, and removed a day after that', async (t) => {
+  const now = Date.now();
+  const person = await registerPerson(node.api);
+  const renewed = await node.api.post('/api/auth/refresh', { refresh_token: person.refreshToken });
+  await familiesAt(now + 29 * dayMs).sweep();
+  t.is(await count('refresh_tokens'), 2, 'a used token is kept, so that a theft shows');
+  const late = await familiesAt(now + 29 * dayMs).refresh(renewed.textAt('data.refresh_token'));
+  await familiesAt(now + 32 * dayMs).sweep();
+  t.is(await count('token_families'), 1, 'the refresh prolonged it');
+  t.is(await count('refresh_tokens'), 2, 'the first one was used too long ago');
+  const tooLate = familiesAt(now + 60 * dayMs).refresh(late.refresh_token);
+  await t.throwsAsync(tooLate, { code: 'invalid_token' });
+  await familiesAt(now + 61 * dayMs).sweep();
+  t.is(await count('token_families'), 0);
+  t.is(await count('refresh_tokens'), 0);
+});
 
 test.serial('failed sign-ins are removed once they no longer count', async (t) => {
   const now = Date.now();

@@ -7,41 +7,38 @@ import { secretShape, VaultRig } from '../../../support/servers/vault-rig.js';
 
 const rig = new VaultRig(test);
 
-test.serial(
-  'a secret is stored, described and resolved, and the API never returns its value',
-  async (t) => {
-    const scope = await rig.enter();
-    const value = `planted ${randomUUID()} ü€`;
-    const created = await rig.create({ name: 'mail', value, allowed_hosts: ['API.example.com', '*.x.org'] });
-    t.is(created.status, 201, created.text);
-    t.like(created.body, {
-      success: true,
-      data: {
-        name: 'mail',
-        kind: 'generic',
-        provider: null,
-        version: 1,
-        allowed_hosts: ['api.example.com', '*.x.org'],
-      },
-    });
-    const id = created.data?.id ?? '';
-    const answers = [
-      created,
-      await rig.call('GET', '/api/secrets'),
-      await rig.call('GET', `/api/secrets/${id}`),
-    ];
-    for (const { text } of answers) t.false(text.includes('planted'));
-    const byName = await rig.vault.resolve(scope, 'mail');
-    t.is(byName.value.reveal(), value);
-    t.deepEqual(byName.allowedHosts, ['api.example.com', '*.x.org']);
-    t.is((await rig.vault.resolve(scope, { vault_secret_id: id })).value.reveal(), value);
-    t.false(inspect(byName, { depth: 9 }).includes('planted'));
-    await rig.store.inTenant(scope, async (tx) => {
-      t.is((await rig.vault.resolve(tx, 'mail')).value.reveal(), value);
-      t.like(await rig.vault.keep(tx, 'mail'), { id, name: 'mail' });
-    });
-  },
-);
+test.serial('a secret is stored, described and resolved, and the API never returns its value', async (t) => {
+  const scope = await rig.enter();
+  const value = `planted ${randomUUID()} ü€`;
+  const created = await rig.create({ name: 'mail', value, allowed_hosts: ['API.example.com', '*.x.org'] });
+  t.is(created.status, 201, created.text);
+  t.like(created.body, {
+    success: true,
+    data: {
+      name: 'mail',
+      kind: 'generic',
+      provider: null,
+      version: 1,
+      allowed_hosts: ['api.example.com', '*.x.org'],
+    },
+  });
+  const id = created.data?.id ?? '';
+  const answers = [
+    created,
+    await rig.call('GET', '/api/secrets'),
+    await rig.call('GET', `/api/secrets/${id}`),
+  ];
+  for (const { text } of answers) t.false(text.includes('planted'));
+  const byName = await rig.vault.resolve(scope, 'mail');
+  t.is(byName.value.reveal(), value);
+  t.deepEqual(byName.allowedHosts, ['api.example.com', '*.x.org']);
+  t.is((await rig.vault.resolve(scope, { vault_secret_id: id })).value.reveal(), value);
+  t.false(inspect(byName, { depth: 9 }).includes('planted'));
+  await rig.store.inTenant(scope, async (tx) => {
+    t.is((await rig.vault.resolve(tx, 'mail')).value.reveal(), value);
+    t.like(await rig.vault.keep(tx, 'mail'), { id, name: 'mail' });
+  });
+});
 
 test.serial('names, values, kinds, providers and hosts are validated', async (t) => {
   await rig.enter();
