@@ -47,7 +47,7 @@ const namedPath =
 
 const platform = readSources('src');
 const runtime = readSources('cluster');
-// This file holds the very words that it looks for.
+// This file contains the words that it searches for.
 const tests = readSources('test', 'bench').filter(({ path }) => path !== 'test/tidy.test.ts');
 
 /** `src/tenancy/keys/keys.store.ts` → `tenancy`. */

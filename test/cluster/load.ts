@@ -9,7 +9,7 @@ export interface LoadOutcome {
   readonly slowestMs: number;
 }
 
-/** Callers that add one after the other, each addition under a request id of its own, until stopped. */
+/** Callers that make additions in turn, each with its own request id, until stopped. */
 export class Load {
   readonly #cluster: ProcessCluster;
   readonly #acknowledged = new Map<string, number>();

@@ -55,7 +55,7 @@ test.serial('every tool answers in both generations of clients while a node is k
   t.deepEqual([...(await walk(modern))].toSorted(), names);
 });
 
-/** A refusal that says that it may be repeated is: actors of the killed node move to others meanwhile. */
+/** Repeats retryable refusals: actors of the killed node move to others meanwhile. */
 async function answered(client: Client | undefined, name: string, args: Readonly<Record<string, unknown>>) {
   if (client === undefined) throw new Error('there is no client');
   return eventually(

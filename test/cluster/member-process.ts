@@ -29,6 +29,6 @@ const running = await startNode(
 process.once('SIGTERM', () => {
   void running.close().then(() => process.exit(0));
 });
-// A parent that is gone, however it went, takes its processes along.
+// The processes end with their parent, however it ended.
 process.once('disconnect', () => process.exit(1));
 tell({ told: 'ready', process: String(running.node.process) });

@@ -27,7 +27,7 @@ export interface ClusterOptions {
 export class WorkerProcess {
   readonly name: string;
   readonly events: string[] = [];
-  /** By name, when each kind of event was last heard of; `view` among them. */
+  /** The time of the last event of each kind by name, including `view`. */
   readonly heardAtMs = new Map<string, number>();
   readonly exited: Promise<number | NodeJS.Signals | null>;
   members: readonly string[] = [];

@@ -44,7 +44,7 @@ async function stopped(t: ExecutionContext, cluster: ProcessCluster, seconds: nu
   const { answeredMs, isReplaced } = await stopFor(t, cluster, victim, seconds);
   const rest = living.filter((worker) => worker !== victim);
   const isMember = (): boolean => rest.every((worker) => worker.members.includes(victim.process));
-  // Either it is fenced and ends, or it renews and stays: both within a lease of its going on.
+  // It is either fenced and ends, or renews and stays, within a lease after it continues.
   if (seconds > harmlessS) {
     const startedMs = performance.now();
     await eventually(() => victim.hasEnded || performance.now() - startedMs > 3_000, {

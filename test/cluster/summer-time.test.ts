@@ -21,7 +21,7 @@ interface Change {
   /** The day by the zone's own calendar. */
   readonly from: string;
   readonly to: string;
-  /** How often lines fire: each quarter of an hour, in the hour that is skipped or comes twice, at midnight. */
+  /** Cron lines: each quarter of an hour, in the skipped or repeated hour, at midnight. */
   readonly counts: readonly [number, number, number];
 }
 
@@ -104,7 +104,7 @@ for (const change of changes) {
         const { rows } = await owner.query<{ due: Date }>('select min(due_at) as due from trigger_sources');
         const due = rows[0]?.due.getTime() ?? Number.NaN;
         if (due > end) break;
-        // Nobody looks at the very moment.
+        // No poll happens at the exact moment.
         await owner.query('update turned.clock set at = $1', [new Date(due + 1 + Math.random() * 10_000)]);
         await eventually(
           async () => {

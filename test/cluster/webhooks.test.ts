@@ -94,7 +94,7 @@ test.serial(
       const target = targets[index % 2 === 0 ? 0 : 1];
       const user = `user-${index % sessions}`;
       await send(() => [...alive], target, message, user);
-      // A tenth comes twice.
+      // A tenth is sent twice.
       if (index % 10 === 0) await send(() => [...alive], target, message, user);
       sent += 1;
       const [, victim] = cluster.nodes;

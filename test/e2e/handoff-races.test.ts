@@ -17,7 +17,7 @@ interface Race {
   readonly sessionId: string;
   readonly executionId: string;
   readonly frames: readonly OrderedFrame[];
-  /** Text that came when the handoff had been answered. */
+  /** Text that arrived after the answer to the handoff. */
   readonly late: readonly OrderedFrame[];
 }
 

@@ -71,7 +71,7 @@ test.serial("sixty slow dry runs of one tenant do not delay another tenant's dry
   let ended = 0;
   const all = [noisy, loud].flatMap((one) =>
     Array.from({ length: 60 }, async () => {
-      // Those that are over the budget are refused at once.
+      // Requests over the budget are refused at once.
       if ((await one.try()).status === 200) ended += 1;
     }),
   );

@@ -72,7 +72,7 @@ test.serial('a domain that was proved by its TXT record is sent from, until it i
   t.true(missing.json.message.includes(record.name));
   records[`TXT ${record.name}`] = silentNameServer();
   t.is((await asOwner(node, 'POST', `/api/mail-domains/${id}/verify`)).status, 502);
-  // Long texts come in pieces, beside others.
+  // Long texts arrive in pieces, beside other records.
   records[`TXT ${record.name}`] = [['v=spf1 -all'], [record.value.slice(0, 10), record.value.slice(10)]];
   const verified = await asOwner(node, 'POST', `/api/mail-domains/${id}/verify`);
   t.is(verified.status, 200);

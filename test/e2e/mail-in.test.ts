@@ -196,7 +196,7 @@ test.serial('a mail is accepted only once committed: its sender retries after th
   await client.connect();
   t.teardown(() => client.end());
   await client.query('begin; lock table trigger_mails in exclusive mode');
-  // The locks of all databases are there, and those made of one template number their tables alike.
+  // The list has the locks of all databases, and databases from one template number their tables alike.
   const sent = sendMail(mailPort, mail).then(
     (code) => code,
     () => 'broken off',
@@ -245,7 +245,7 @@ test.serial('a node with a certificate lets senders encrypt', async (t) => {
   t.true(response.startsWith('250'));
   const [execution] = await completed(node, trigger, 1);
   t.is(execution?.['input_preview'], 'sealed');
-  // More than one address may have open at once: those that are over do not count.
+  // More than the limit of one address: closed connections do not count.
   for (let count = 0; count < 25; count += 1) t.true(await transport.verify());
 });
 

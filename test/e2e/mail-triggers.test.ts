@@ -49,7 +49,7 @@ test.serial('mail is accepted once it is durable, answered in its thread, and ru
   t.is(second.input_preview, 'And the day?');
   t.is(second.session_id, first.session_id);
 
-  // Programs are taken note of, and never answered.
+  // Automatic mails are recorded and never answered.
   await sender.sendMail({
     ...mail,
     messageId: '<auto@example.com>',

@@ -62,7 +62,7 @@ for (const era of eras) {
     );
     if (era === 'modern') await client.listen({ resourceSubscriptions: [uri] });
     else await client.subscribeResource({ uri });
-    // An earlier revision has no word for an open stream, so the change is made until it is heard of.
+    // An earlier revision does not confirm an open stream, so the change is repeated until it arrives.
     await eventually(async () => {
       await client.callTool({ name: 'publish_agent', arguments: { agent_id: id } });
       return updates.includes(uri);

@@ -66,7 +66,7 @@ async function makeTenant(node: NodeProcess, settings: Record<string, number> = 
 }
 
 interface Outcome {
-  /** 0 where no answer came. */
+  /** 0 without an answer. */
   readonly status: number;
   readonly error: string | undefined;
   readonly used: number | undefined;
@@ -157,7 +157,7 @@ test.serial('three nodes admit exactly the cap of 1,000 concurrent calls', async
   const both = await Promise.all([callAll(nodes, one, 500), callAll(nodes, other, 500)]);
   t.deepEqual(tally(both.flat()), { '200': 100, '429 rate_limit_exceeded': 900 });
 
-  // The windows of a minute are one truth too, and a raised limit holds at once wherever it is asked.
+  // All nodes share the one-minute windows too, and a raised limit applies at once on every node.
   const byMinute = await makeTenant(first, { requests_per_minute: 30 });
   const third = await byMinute.makeKey();
   t.deepEqual(tally(await callAll(nodes, third, 100)), { '200': 30, '429 rate_limit_exceeded': 70 });

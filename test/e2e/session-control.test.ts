@@ -89,7 +89,7 @@ test('a session that is erased under its turns stays erased, and its readers and
   });
   t.is((await client.call('DELETE', path, { key: bootstrap.api_key })).status, 200);
   for (const { outcomes } of await Promise.all([running, queued])) t.deepEqual(outcomes, ['CANCELLED']);
-  // Ends with the session; a monitor that stayed open would be read for five minutes.
+  // Ends with the session; otherwise the monitor would stay open for five minutes.
   await monitor.text();
   t.is((await client.call('GET', path, { key: bootstrap.api_key })).status, 404);
   const { executionId } = await running;

@@ -92,7 +92,7 @@ test('a page that was saved or kept as an answer before is served as plain text'
      where trigger_id = $1 and answer is not null`,
     [trigger.id],
   );
-  // Any change that says nothing of the acknowledgement is taken, and makes the node read the trigger anew.
+  // Any change without the acknowledgement is accepted, and makes the node load the trigger again.
   const renamed = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { name: 'renamed' });
   t.is(renamed.status, 200, renamed.text);
   for (const answer of [await send(node, trigger), await send(node, trigger, key)]) {

@@ -12,7 +12,7 @@ interface Step {
   readonly died: string;
   /** Turns the rows of a message that was answered into those of one that got so far. */
   readonly statements: readonly string[];
-  /** Which chunks the callback gets from the node that comes after. */
+  /** The chunks that the callback gets from the next node. */
   readonly chunks: readonly string[];
 }
 

@@ -111,7 +111,7 @@ test('new rows of a table start conversations, once each, and none that was ther
       .toSorted((one, other) => one.localeCompare(other));
   await eventually(async () => (await seen()).length >= 2, { everyMs: 200 });
   t.deepEqual(await seen(), ['Guest Ada (2)', 'Guest Bob (5)']);
-  // Committed late, below the cursor: found by a look at the stretch behind it.
+  // Committed late, below the cursor: found by a poll of the rows behind it.
   await client.query("insert into visits values (4, 'Late', 'vip')");
   await eventually(async () => (await seen()).includes('Guest Late (4)'), {
     what: 'the row that came late',

@@ -1,4 +1,4 @@
-// Secrets that come back from where they were sent.
+// Secrets that a tool returns.
 import test from 'ava';
 import { type AgentsBench, idOf, type Person, startAgents } from '../../support/servers/agents.js';
 import { databaseOfFile } from '../../support/database/database.js';

@@ -160,7 +160,7 @@ test('a name that now resolves to a forbidden address is not connected to althou
   t.is(server.called.length, 1);
 });
 
-/** How a server that knows the handshake and its tools alone answers everything else. */
+/** The answer of a server that knows only the handshake and its tools to any other request. */
 const plainEnds = {
   'accepts it and says nothing': (response: ServerResponse) => response.writeHead(202).end(),
   'ends without a word': (response: ServerResponse) => response.writeHead(200).end(),

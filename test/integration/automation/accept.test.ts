@@ -1,4 +1,4 @@
-// Accepting messages against a real PostgreSQL: one that goes alone takes another statement than many that go together.
+// Accepting messages against a real PostgreSQL: single messages and batches use different statements.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';
@@ -133,7 +133,7 @@ test('messages of many kinds in one batch are answered as if they came one by on
   });
   const inbox = writers.writer(acceptTarget);
   const kinds = 120;
-  /** The same messages for tenants of their own: of two, to two triggers, of three sessions, with keys that repeat. */
+  /** The same messages for separate tenants: two senders, two triggers, three sessions, and repeated keys. */
   const make = async (): Promise<readonly AcceptedRow[]> => {
     const scopes = [await insertTenant(store), await insertTenant(store)];
     const places = await Promise.all(

@@ -125,7 +125,7 @@ test('a buffer over its limit becomes an execution of the limit and stays open f
   t.is(first.leftMs, 0, 'the rest is full already');
   const again = await flush(where, { most: 5, execution_id });
   t.deepEqual(again, first, 'also when it is asked for again, since its outcome was lost');
-  // Of two at once for one buffer each gets its own messages, whichever comes first.
+  // Of two concurrent flushes of one buffer each gets its own messages, in any order.
   const both = await Promise.all([flush(where, { most: 5 }), flush(where, { most: 5 })]);
   t.deepEqual(both.flatMap(texts), letters.slice(5, 10));
   const open = await flush(where, { most: 5 });

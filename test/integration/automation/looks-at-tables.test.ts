@@ -23,7 +23,7 @@ test.serial.before(async () => {
   await owner.end();
 });
 
-/** A shop with a table, and a trigger for its rows, as `nodes` nodes look at it. */
+/** A shop with a table, and a trigger for its rows, polled by `nodes` nodes. */
 async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...given }: Given = {}) {
   const shop = await startShop(t);
   await shop.client.query(table);
@@ -78,7 +78,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
     configId,
     found,
     look,
-    /** Until a look has come to the end of the table. */
+    /** Until a poll has reached the end of the table. */
     lookToTheEnd: async () => {
       for (let looks = 1; looks <= 30; looks += 1) if (!(await look())) return looks;
       return t.fail('looking comes to no end');

@@ -17,7 +17,7 @@ function reading(t: ExecutionContext): (mail: string) => ReturnType<MailReader['
   return (mail) => reader.read(tenant, Buffer.from(mail));
 }
 
-/** The longest that this process could do nothing else meanwhile. */
+/** The longest block of this process's event loop. */
 async function longestPauseMs(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let before = performance.now();

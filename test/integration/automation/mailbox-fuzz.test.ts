@@ -92,7 +92,7 @@ function serving({ greeting, answers }: Server): (socket: Socket) => void {
         else setTimeout(() => socket.end(), 50);
       }
     });
-    // A client that says nothing to such a greeting is no reason to wait either.
+    // The test does not wait for a client that ignores such a greeting either.
     setTimeout(() => socket.end(), 1_500);
   };
 }

@@ -158,7 +158,7 @@ for (const [vendor, model, server] of leavers) {
         const usage = done.reports[0]?.usage;
         t.is(usage?.source, 'estimated');
         t.true((usage?.inputUncached ?? 0) > 0);
-        // Where leaving does not stop the bill, the answer is booked as if it had gone on.
+        // If leaving does not stop the bill, the ledger records the answer as if it had continued.
         t.true((usage?.outputVisible ?? 0) >= (vendor === 'google' ? 1000 : 5));
         t.true((usage?.outputVisible ?? 0) <= (vendor === 'google' ? 1000 : 100));
       }

@@ -21,7 +21,7 @@ export interface CallResult {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The JSON body; undefined where the answer is none. */
+  /** The JSON body; undefined if the answer is not JSON. */
   readonly json: Json;
 }
 

@@ -49,7 +49,7 @@ export function framesOf(text: string): OrderedFrame[] {
   );
 }
 
-/** Resolves when all that had come by now has been handed to its readers. */
+/** Resolves when all data received so far has reached its readers. */
 export function afterThisTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -34,12 +34,12 @@ export class RefusedTurn extends Error {
 }
 
 export interface ReadOptions {
-  /** Where to ask; the next one is taken when a connection is lost. */
+  /** The nodes to ask; the next one is used after a lost connection. */
   readonly urls: () => readonly string[];
   readonly key: string;
   readonly agentId: string;
   readonly body: object;
-  /** Ends the connection after so many events, to go on elsewhere. */
+  /** Ends the connection after so many events, to continue at another node. */
   readonly cutAfter?: number;
   readonly onEvent?: (event: SeenEvent) => void;
   readonly patienceMs?: number;
@@ -112,7 +112,7 @@ class Reading {
       const response = await asking;
       if (response.status !== 200) {
         const text = await response.text();
-        // While a node starts or leaves it says so; the next one is asked.
+        // A starting or stopping node refuses, and the next one is asked.
         if (!first && response.status >= 500) return;
         throw new RefusedTurn(response, text);
       }

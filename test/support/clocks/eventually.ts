@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface EventuallyOptions {
-  /** How long the state may take; generous, since it costs nothing when the state comes early. */
+  /** The time limit; generous, because an early state costs no wait. */
   timeoutMs?: number;
   everyMs?: number;
   /** Named in the failure. */

@@ -72,7 +72,7 @@ const noVault = {
   },
 };
 
-/** A direct call in a tenant, unless something else is said. */
+/** By default, a direct call in a tenant. */
 export function orderOf(
   scope: TenantScope,
   request: Partial<LlmRequest>,

@@ -101,7 +101,7 @@ export async function startIdentityNode(
   };
 }
 
-/** A clock that runs with the machine's, ahead by as much as the test says. */
+/** The machine's clock plus an offset that the test sets. */
 export type ShiftedTime = Time & { aheadMs: number };
 
 export function shiftedTime(): ShiftedTime {

@@ -10,7 +10,7 @@ export interface WantedProgram {
   readonly names: readonly string[];
   /** The Debian package that brings one of them. */
   readonly debianPackage: string;
-  /** Said where there is none and none can be installed. */
+  /** The message if the program is missing and cannot be installed. */
   readonly advice: string;
 }
 

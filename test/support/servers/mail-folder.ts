@@ -8,7 +8,7 @@ export interface MailFolder {
   readonly path: string;
   /** All mails, oldest first. */
   read(): Promise<readonly string[]>;
-  /** The first mail that contains the text, when it is there. */
+  /** The first mail that contains the text, once it exists. */
   mailWith(text: string): Promise<string>;
   remove(): Promise<void>;
 }

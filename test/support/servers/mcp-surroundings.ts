@@ -1,4 +1,4 @@
-// What the tools of MCP work on, made by requests alone: for a node in this process and for nodes that are processes.
+// The data for MCP tools, created only by requests: for a node in this process and for separate processes.
 import pg from 'pg';
 import type { Bootstrap } from '../../../src/app/seed/index.js';
 import type { Surroundings } from '../builders/every-tool.js';

@@ -1,4 +1,4 @@
-// Memberships on one virtual clock: a store in memory, probes that reach whom the test lets them reach.
+// Memberships on one virtual clock: a store in memory, and probes that reach the processes that the test allows.
 
 import { clusterConfig, type ClusterConfig } from '../../../cluster/config.js';
 import { ClusterError } from '../../../cluster/errors.js';

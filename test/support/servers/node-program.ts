@@ -1,7 +1,7 @@
 // One node as `troupe serve` runs it, without the build that the command does first.
 process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= '16384';
 
-// A test process that is gone, however it went, takes its nodes along: left behind, they would slow down all other tests.
+// Nodes end with their test process, however it ended: remaining ones would slow down all other tests.
 const starter = process.ppid;
 setInterval(() => {
   if (process.ppid !== starter) process.exit(1);

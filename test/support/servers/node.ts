@@ -71,7 +71,7 @@ export async function startTestNode(
     TROUPE_SEED: 'demo',
     TROUPE_OPERATOR_TOKEN: operatorToken,
     TROUPE_EGRESS_ALLOW: '127.0.0.0/8',
-    // As with `npm start`: mails of tests come from loopback, for which no domain vouches.
+    // As with `npm start`: mails of tests come from loopback, which no domain authenticates.
     TROUPE_MAIL_SENDER_CHECK: 'off',
     ...options.environment,
   });

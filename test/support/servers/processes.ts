@@ -1,4 +1,4 @@
-/** Whether the process is there; one that has ended and was not yet collected does not count. */
+/** Whether the process exists; a zombie does not count. */
 import { readFileSync } from 'node:fs';
 
 export function isAlive(pid: number): boolean {

@@ -30,7 +30,7 @@ import { agentOf, type TurnsBench } from '../builders/turns.js';
 
 export interface SessionNode {
   readonly session: Reference<SessionService>;
-  /** Waits for turns under way, unless the signal says to leave them. */
+  /** Waits for running turns, unless the signal aborts the wait. */
   stop(signal?: AbortSignal): Promise<unknown>;
 }
 

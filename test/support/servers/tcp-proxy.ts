@@ -8,9 +8,9 @@ export type ProxyMode =
   | 'open'
   /** Passes requests on and cuts the connection when the answer comes: done, but unreported. */
   | 'cut-at-answer'
-  /** Cuts the connection when a question comes: not done. */
+  /** Cuts the connection when a request arrives: not executed. */
   | 'cut-at-question'
-  /** Passes nothing on and says nothing. */
+  /** Passes nothing on and sends nothing. */
   | 'silent'
   /** Refuses new connections and cuts the old ones. */
   | 'down';

@@ -119,7 +119,7 @@ test('a channel is listened to on a separate connection until it is closed', asy
 
 test('a lost connection is reported, and closing leaves none behind', async (t) => {
   const { reader, client, scope, id } = await shopReader(t);
-  // Not the workers that the server sends round by itself.
+  // Without the server's own background workers.
   const others = async () =>
     (
       await client.query(

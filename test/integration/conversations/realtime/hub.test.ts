@@ -47,7 +47,7 @@ test('events published while a reader catches up reach it before it joins', asyn
     missed: async (events) => {
       told.push(...events.map(numberOf));
       if (told.length > 3) return;
-      // A slow reader: meanwhile the others hear of the next one.
+      // A slow reader: meanwhile the others receive the next event.
       const next = told.length + 1;
       await report(store, scope, next);
       await eventually(() => others.at(-1) === next);

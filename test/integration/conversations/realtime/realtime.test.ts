@@ -140,7 +140,7 @@ test('an invalid id starts with the oldest event; a client without an id starts 
 test('an id from the future waits for nothing and loses nothing', async (t) => {
   const scope = await bench.newTenant();
   const socket = await bench.socket(scope, '999999999999');
-  // It joins after a bounded while; from then on it hears.
+  // It joins after a bounded time and receives events from then on.
   let number = 0;
   await eventually(
     async () => {

@@ -22,7 +22,7 @@ const database = databaseOfFile(test);
 const moment = '2026-11-22T10:00:00.123Z';
 const awkward = `"quoted", \\back\\slashed, {braced}, NULL, 'single' and 👋 in\ntwo lines`;
 
-/** Everything that a turn of a session of its own may write, in each of its kinds of columns. */
+/** All possible writes of a turn of a separate session, in each kind of column. */
 function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
   const execution = randomUUID();
   const session: SessionRow = {

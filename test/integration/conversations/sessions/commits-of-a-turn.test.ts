@@ -33,7 +33,7 @@ function nodeWith(name: string, sessionId: string): Promise<SessionNode> {
   return startSessionNode({ databaseUrl: database.url, bench, agent, name, sessionId });
 }
 
-/** Types of the events; `elsewhere` where the session says that the store has them. */
+/** Types of the events; `elsewhere` if the session reports that they are in the store. */
 async function run({ session }: SessionNode, executionId: string): Promise<readonly string[]> {
   const types: string[] = [];
   for await (const { events, elsewhere } of session.run(turnOf(agent, executionId), { deadlineMs: 30_000 })) {

@@ -1,4 +1,4 @@
-// When the answer to a handoff may be given: not while anything that a turn says is still on its way to its readers.
+// A handoff is answered only when no output of a turn is still on its way to a reader.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type pg from 'pg';

@@ -33,7 +33,7 @@ test.serial.before(async () => {
   database.atEnd(() => reads.close());
 });
 
-/** Fields that messages can do without, as if the version after the first had added them. */
+/** Optional fields, as if the version after the first had added them. */
 const newFields = [
   'OpenRequest.metadata',
   'Turn.trigger_id',

@@ -261,7 +261,7 @@ test.serial('a turn owned by another process is dropped wherever this process le
 });
 
 test.serial('a turn refused while its tokens are being reserved ends alone', async (t) => {
-  // Nobody has asked for this tenant's month yet: its reservation waits for the table.
+  // This tenant's month is not loaded yet: its reservation waits for the table.
   const scope = await bench.agents.newTenant();
   const holder = new pg.Client({ connectionString: database.url });
   await holder.connect();

@@ -38,7 +38,7 @@ async function startUploads(
       ...(options.refuses === true
         ? {
             authenticator: {
-              // As for a key that is not in memory: the answer comes in a later tick.
+              // As for a key that is not cached: the answer comes in a later tick.
               authenticate: async () => Promise.reject(new PlatformError('invalid_api_key')),
             },
           }

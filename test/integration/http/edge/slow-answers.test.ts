@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { anyone, declare } from '../../../../src/http/operations/index.js';
 import { startEdge } from '../../../support/servers/edge.js';
 
-/** The native side cuts connections that are silent for ten seconds, by a clock of its own. */
+/** The native server closes connections after ten silent seconds by its own clock. */
 const longerThanIdleMs = 13_000;
 
 test('a slow answer arrives, also if the caller was looked up while the body arrived', async (t) => {

@@ -1,4 +1,4 @@
-// Expressions made to end a node, or to hold it: each ends alone, and the next one is served.
+// Expressions crafted to end or block a node: each ends only itself, and the next one is served.
 import test from 'ava';
 import { createExpressions, ExpressionError } from '../../../../src/infra/expressions/index.js';
 import { oneTenant, otherTenant, startSandbox } from '../../../support/servers/sandbox.js';
@@ -50,7 +50,7 @@ test.serial('a document that is nested too deeply is refused, by a path and by a
 test.serial('sixty slow evaluations of one tenant delay another no longer than a few of them', async (t) => {
   const expressions = createExpressions(startSandbox(t));
   const slow = `@${'|[@,@][]'.repeat(100)}`;
-  // Both processes are there before anything is counted: starting one takes long on a busy machine.
+  // Both processes run before the count starts: starting one takes long on a busy machine.
   await Promise.all([oneTenant, otherTenant].map((scope) => expressions.evaluate(scope, 'length(@)', [1])));
   let ended = 0;
   const noisy = Array.from({ length: 60 }, () =>

@@ -18,6 +18,6 @@ const sandbox = createSandbox({
 
 await sandbox.run('a', task, (): HangInput => ({ act: 'answer', ms: 0 }));
 if (process.argv[2] === 'busy') void sandbox.run('a', task, (): HangInput => ({ act: 'spin', ms: 90_000 }));
-// It would end by itself otherwise.
+// Otherwise the process would end.
 setInterval(() => {}, 60_000);
 process.send?.(sandbox.pids[0]);

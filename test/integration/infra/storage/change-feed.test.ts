@@ -14,7 +14,7 @@ import { TcpProxy } from '../../../support/servers/tcp-proxy.js';
 
 type Heard = { changes: Change[]; dropped: number };
 
-/** A database of its own, since the numbers are those of the whole database. */
+/** A separate database, because the numbers are those of the whole database. */
 async function platform(t: ExecutionContext): Promise<{ database: TestDatabase; store: Store }> {
   const database = await createDatabase();
   const store = await openStore({ databaseUrl: database.url });

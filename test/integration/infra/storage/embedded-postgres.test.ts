@@ -31,7 +31,7 @@ async function dataDirectory(t: ExecutionContext): Promise<string> {
   return join(outer, 'postgres');
 }
 
-/** A node in a process group of its own, as a terminal makes it. */
+/** A node in a separate process group, as a terminal creates it. */
 async function startNode(
   t: ExecutionContext,
   directory: string,

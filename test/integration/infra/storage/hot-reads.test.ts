@@ -107,7 +107,7 @@ test('reads continue after their connections were ended', async (t) => {
     const results = await Promise.allSettled([...reads, kill]);
     killed.push(...(await kill).rows.map(({ pid }) => pid));
     for (const result of results) {
-      // Ended twice in a row, a read gives up, and says that it may be tried again.
+      // After two ended connections in a row, a read fails as retryable.
       if (result.status === 'rejected') t.like(result.reason, { failure: 'unavailable', retryable: true });
     }
   }

@@ -163,7 +163,7 @@ test('deadlocked transactions are repeated until both are done', async (t) => {
       await tx.query(nothing`update counters set amount = amount + 1 where id = ${second}`);
     });
   await Promise.all([raiseBoth(one, other), raiseBoth(other, one)]);
-  // More often where the one that was undone has its row again before the other has woken: PostgreSQL lets it.
+  // More often if the rolled back transaction locks its row again before the other wakes up, which PostgreSQL allows.
   t.true(runs >= 3, `${runs} runs`);
   t.deepEqual(await amounts(tenant), [2, 2]);
 });
@@ -208,7 +208,7 @@ test('a transaction switches on no async hooks, because they slow down every pro
   await store.inTenant(tenantScope(randomUUID()), (tx) => tx.any(sql.unsafe`select 1`));
   await new Promise((resolve) => setImmediate(resolve));
   await Promise.resolve();
-  // Only hooks give promises ids of their own.
+  // Only async hooks give ids to promises.
   t.is(executionAsyncId(), 0);
 });
 

@@ -102,7 +102,7 @@ for (const [at, [vendor, model, make]] of vendors.entries()) {
         const silent = frame === 0 || (frame === 1 && vendor === 'openai');
         own.script(script, ...(silent ? [script] : []));
         const got = await call();
-        // A good answer in between: a vendor that only fails would be left out for a while.
+        // A good answer in between: a vendor that only fails would be skipped for a while.
         t.deepEqual(await call(), whole);
         if (silent) t.deepEqual(got, other, `${end} ${frame}`);
         else {

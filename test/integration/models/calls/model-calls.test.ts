@@ -1,4 +1,4 @@
-// Model calls as an agent's turn makes them: a chain of models, tools, clocks of its own, ids fixed beforehand.
+// Model calls as an agent's turn makes them: a chain of models, tools, the turn's deadline, preset ids.
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';

@@ -23,7 +23,7 @@ const register = (email = freshEmail(), body: object = {}): Promise<ApiAnswer> =
   api.post('/api/auth/register', { email, password, ...body });
 const statusesOf = (answers: readonly ApiAnswer[]): readonly number[] =>
   answers.map(({ status }) => status).toSorted((one, other) => one - other);
-/** Another node hears of an end by the feed, a moment after the node that made it. */
+/** Another node receives an end through the feed, a moment after the node that caused it. */
 const refusedBy = (one: IdentityNode, token: string): Promise<true> =>
   eventually(async () => (await one.api.get('/api/auth/me', { token })).status === 401);
 

@@ -1,4 +1,4 @@
-// Quota by way of its actor, on the real database: one process that is alone, and two that both believe it.
+// Quota through its actor, on a real database: a single process, and two that both believe to be alone.
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { freshProcessId } from '../../../../cluster/index.js';

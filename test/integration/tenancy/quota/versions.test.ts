@@ -24,7 +24,7 @@ test.serial.before('a store', async () => {
   database.atEnd(() => store.close());
 });
 
-/** Fields that messages can do without, as if the version after the first had added them. */
+/** Optional fields, as if the version after the first had added them. */
 const newFields = ['ReserveRequest.already_admitted', 'HandOverRequest.knows_all'].map(
   (name) => `troupe.actors.v1.${name}`,
 );

@@ -109,7 +109,7 @@ export class OpenAiServer extends VendorServer {
     const reasoning = script.thinking?.length ?? 0;
     return {
       prompt_tokens: prompt,
-      // xAI leaves reasoning out of the completion, and has it in the total.
+      // xAI excludes reasoning from the completion tokens and includes it in the total.
       completion_tokens: this.#flavour === 'xai' ? written - reasoning : written,
       total_tokens: prompt + written,
       prompt_tokens_details: { cached_tokens: 0 },

@@ -4,7 +4,7 @@ import { monitor } from '../../../../src/conversations/sessions/session-monitor.
 import { eventually } from '../../../support/clocks/eventually.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
-/** A session's events, which the test says one by one. */
+/** A session's events, sent by the test one by one. */
 class Watched implements AsyncIterable<WatchedEvents> {
   readonly #said: WatchedEvents[] = [];
   #ended = false;

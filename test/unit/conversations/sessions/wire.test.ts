@@ -1,4 +1,4 @@
-// Whatever a node says about sessions, another node understands: each value survives its message and its bytes.
+// Messages about sessions between nodes: each value survives its message and its bytes.
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import {

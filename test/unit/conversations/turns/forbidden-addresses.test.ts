@@ -17,7 +17,7 @@ const nothingStored = {
   resolve: () => Promise.reject(new Error('no tool here names a secret')),
 };
 
-/** No call here comes to an answer of which anything could be picked. */
+/** No call here gets an answer to select from. */
 const noSandbox = { run: () => Promise.reject(new Error('nothing is evaluated here')) };
 
 function toolsOver(egress: ReturnType<typeof createEgress>): SchemaTools {

@@ -352,7 +352,7 @@ test('a late event loop refuses new work with 503 and Retry-After, but still rep
   });
   const edge = await startEdge([get('a.b', '/thing', async () => ({ ok: true })), live], { lagMsMax: 500 });
   t.teardown(edge.close);
-  // Again and again, since the samples of a loop that is in time would end the state before a slow machine has asked.
+  // Repeatedly, because samples of a punctual loop would end the state before a slow machine has asked.
   // All five samples that are evaluated, because on a busy machine a real one comes between each two of these.
   const late = setInterval(() => {
     for (let sample = 0; sample < 5; sample += 1) edge.server.overload.record(10_000);

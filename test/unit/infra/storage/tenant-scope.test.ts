@@ -17,7 +17,7 @@ export async function refusedByTheCompiler(store: Store, scope: TenantScope): Pr
   await store.inTenant(countMembers);
   // @ts-expect-error a tenant's id is no scope: it shows no credential
   await store.inTenant(randomUUID(), countMembers);
-  // @ts-expect-error an object that looks like a scope is none
+  // @ts-expect-error an object that looks like a scope is not one
   await store.inTenant({ tenantId: randomUUID() }, countMembers);
   // @ts-expect-error a reader of a tenant's rows requires a tenant
   await store.directory(countMembers);

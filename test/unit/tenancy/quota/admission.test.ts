@@ -1,4 +1,4 @@
-// Windows alone: no daily limit and no key quota, so nothing is asked of a store.
+// Only windows: no daily limit and no key quota, so the store is not used.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';

@@ -67,7 +67,7 @@ test('however processes die, stop, return and change limits, no more than the hi
           const admitted = outcomes.filter((isGranted) => isGranted).length;
           granted += admitted;
         } else if (one.kind === 'take back' && granted > 0) {
-          // Also where another one had granted it, and is gone.
+          // Also if another process had granted it and is gone.
           node.refund(counted);
           granted -= 1;
         } else if (one.kind === 'die' || one.kind === 'stop') {
@@ -122,7 +122,7 @@ test('a window that moves to another process continues there, and a withdrawn on
     counts.reduce((sum, count) => sum + count, 0),
     3,
   );
-  // The other process has a clock of its own, and has counted two already.
+  // The other process has its own clock, and has already counted two.
   after.add(900_000);
   after.add(905_000);
   after.merge(910_000, agesMs, counts);

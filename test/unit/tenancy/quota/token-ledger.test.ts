@@ -1,4 +1,4 @@
-// Reservations of a month's tokens: the arithmetic alone, on a clock and a store that the test holds.
+// Reservations of a month's tokens: only the arithmetic, with the test's clock and store.
 import test from 'ava';
 import fc from 'fast-check';
 import { type Reserved, TokenLedger, type TokenClaim } from '../../../../src/tenancy/quota/token-ledger.js';
@@ -171,7 +171,7 @@ test('a repeated request for an attempt joins the first, and reserves nothing on
 test('a month summed in memory is read again before a refusal', async (t) => {
   const { book, state } = build({ used: 90 });
   await book.reserve(wish('a', { tokens: 5 }));
-  // Its row was closed, and read with the others, before its settlement was heard.
+  // Its row was closed and read with the others before its settlement arrived.
   book.settle('a', 5, 10);
   state.used = 95;
   t.is(await decided(book.reserve(wish('b', { tokens: 5 }))), 'reserved');

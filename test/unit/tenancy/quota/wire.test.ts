@@ -1,4 +1,4 @@
-// Whatever a node says about quotas, another node understands: each value survives its message and its bytes.
+// Messages about quotas between nodes: each value survives its message and its bytes.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
