@@ -1,4 +1,4 @@
-// A turn with tools, from the door to the model, the tools and the books.
+// A turn with tools, from HTTP to the model, the tools and the ledger.
 import test, { type ExecutionContext } from 'ava';
 import { type Conversations, eventOf, startConversations } from '../support/servers/conversations.js';
 import { sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
@@ -17,7 +17,7 @@ const shared = sharedNodeWithOpenAi(test, openai, { DEFAULTS_FROM_CONTEXT_STRICT
 const newTalk = async (t: ExecutionContext): Promise<Conversations> =>
   startConversations(await shared.tenant(t), model);
 
-test.serial('tools get the bindings, the model never does, and readers see each call', async (t) => {
+test.serial('tools receive bindings, the model does not, and readers see each call', async (t) => {
   const talk = await newTalk(t);
   const http = await startToolServer(t, (_, response) => answerJson(response, { balance: 12 }));
   const server = await startMcpServer(t);
@@ -76,7 +76,7 @@ test.serial('tools get the bindings, the model never does, and readers see each 
   t.is(http.heard[0]?.headers['idempotency-key'], `${turn.executionId}:2:0`);
 });
 
-test.serial('what a tool needs and nobody supplied is told to the model, and nobody is called', async (t) => {
+test.serial('a missing tool parameter is reported to the model and the tool is not called', async (t) => {
   const talk = await newTalk(t);
   const http = await startToolServer(t, (_, response) => answerJson(response, {}));
   const agentId = await talk.agent(model, {}, [httpTool('balance', `${http.url}/\${context.account}`)]);
@@ -87,7 +87,7 @@ test.serial('what a tool needs and nobody supplied is told to the model, and nob
   t.is(http.heard.length, 0);
 });
 
-test.serial('a cancel in the middle of a tool closes its connection and keeps the text', async (t) => {
+test.serial('a cancel during a tool call closes its connection and keeps the text', async (t) => {
   const talk = await newTalk(t);
   let closed = 0;
   const slow = await startToolServer(t, (_, response) => {
@@ -113,7 +113,7 @@ test.serial('a cancel in the middle of a tool closes its connection and keeps th
   t.true(servedMs() < 1_000);
 });
 
-test.serial('quick replies come with the response where they were asked for', async (t) => {
+test.serial('the response contains quick replies if the client declared them', async (t) => {
   const talk = await newTalk(t);
   const agentId = await talk.agent(model);
   const suggestion = calling(['suggest_quick_replies', { labels: ['Yes', 'No'] }]);
@@ -133,21 +133,18 @@ test.serial('quick replies come with the response where they were asked for', as
   t.like(messages.at(-1), { content: '1. Yes\n2. No', metadata: { content_from_blocks: true } });
 });
 
-test.serial(
-  'an agent without suggestions reports the quick_replies capability as ignored',
-  async (t) => {
-    const talk = await newTalk(t);
-    const agentId = await talk.agent(model, { quick_replies_enabled: false });
-    openai.script({ pieces: ['Plain.'] });
-    const asked = { message: 'do it', capabilities: { blocks: ['cards', 'quick_replies'] } };
-    const turn = await talk.say(asked, { agentId });
-    t.like(eventOf(turn, 'metadata'), {
-      accepted_fields: ['message'],
-      ignored_fields: [
-        { field: 'capabilities.blocks.cards', reason: 'not_supported' },
-        { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' },
-      ],
-    });
-    t.is(eventOf(turn, 'response')?.['blocks'], undefined);
-  },
-);
+test.serial('an agent without suggestions reports the quick_replies capability as ignored', async (t) => {
+  const talk = await newTalk(t);
+  const agentId = await talk.agent(model, { quick_replies_enabled: false });
+  openai.script({ pieces: ['Plain.'] });
+  const asked = { message: 'do it', capabilities: { blocks: ['cards', 'quick_replies'] } };
+  const turn = await talk.say(asked, { agentId });
+  t.like(eventOf(turn, 'metadata'), {
+    accepted_fields: ['message'],
+    ignored_fields: [
+      { field: 'capabilities.blocks.cards', reason: 'not_supported' },
+      { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' },
+    ],
+  });
+  t.is(eventOf(turn, 'response')?.['blocks'], undefined);
+});

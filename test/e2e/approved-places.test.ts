@@ -22,7 +22,7 @@ async function editorOf(node: TenantNode) {
     node.client.call(method, path, { token, tenant, body });
 }
 
-test('an editor changes nothing of where a callback sends a secret but the path', async (t) => {
+test('an editor can change only the path of a callback that sends a secret', async (t) => {
   const node = await shared.tenant(t);
   const editor = await editorOf(node);
   await addSecret(node, 'token', 'value');
@@ -57,7 +57,7 @@ test('an editor changes nothing of where a callback sends a secret but the path'
   t.is((await patch(to('https://crm.example.com/again'))).status, 403, 'approved before, and no longer');
 });
 
-test('an editor changes neither the port of a mailbox nor its TLS', async (t) => {
+test('an editor can change neither the port of a mailbox nor its TLS', async (t) => {
   const node = await shared.tenant(t);
   const editor = await editorOf(node);
   await addSecret(node, 'mailbox', 'value');
@@ -76,7 +76,7 @@ test('an editor changes neither the port of a mailbox nor its TLS', async (t) =>
   }
 });
 
-test('a list of hosts lets an editor send a secret there over TLS, and not in the clear', async (t) => {
+test('a list of hosts lets an editor send a secret there over TLS, but not in the clear', async (t) => {
   const node = await shared.tenant(t);
   const editor = await editorOf(node);
   const secret = {
@@ -102,7 +102,7 @@ test('a list of hosts lets an editor send a secret there over TLS, and not in th
   t.regex(refused.json.message, /TLS/);
 });
 
-test('an approval of before, which named the host alone, holds for TLS on the usual port', async (t) => {
+test('an old approval that names only the host applies to TLS on the default port', async (t) => {
   const node = await shared.tenant(t);
   const editor = await editorOf(node);
   await addSecret(node, 'token', 'value');

@@ -8,7 +8,7 @@ import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/bui
 
 const shared = sharedNode(test);
 
-/** A receiver that takes requests and answers none, and says which of them its callers have given up. */
+/** A receiver that accepts requests, answers none, and records those that its callers aborted. */
 async function silentReceiver(t: ExecutionContext) {
   const open = new Set<ServerResponse>();
   const server = await startToolServer(t, (_request, response) => {
@@ -40,7 +40,7 @@ async function answerUnderWay(t: ExecutionContext, node: TenantNode) {
 }
 
 for (const verb of ['handoff', 'suspend']) {
-  test(`an answer on its way out is broken off before a ${verb} is answered`, async (t) => {
+  test(`an answer being sent is aborted before a ${verb} is answered`, async (t) => {
     const node = await shared.tenant(t);
     const { receiver, sessionId, delivery } = await answerUnderWay(t, node);
     const { status } = await asOwner(node, 'POST', `/api/v1/sessions/${sessionId}/${verb}`, {});
@@ -56,7 +56,7 @@ for (const verb of ['handoff', 'suspend']) {
   });
 }
 
-test('an answer on its way to somebody who is denied is broken off', async (t) => {
+test('an answer being sent to a denied person is aborted', async (t) => {
   const node = await shared.tenant(t);
   const { receiver, delivery } = await answerUnderWay(t, node);
   await asOwner(node, 'POST', '/api/v1/consumers/ada%40example.com/deny', {});

@@ -14,7 +14,7 @@ import {
 
 const shared = sharedNode(test);
 
-test('an answer goes out in signed chunks, in order, each with its key and credential', async (t) => {
+test('an answer is sent in signed chunks, in order, each with its key and credential', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   await addSecret(node, 'receiver', 'user:pass');
@@ -116,7 +116,7 @@ test('a failed chunk stops the rest and is visible, and a replay starts there', 
   t.is(again.status, 409);
 });
 
-test('an attempt that may be repeated is, with the same key, and the receiver says how soon', async (t) => {
+test("a retryable attempt is repeated with the same key after the receiver's pause", async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => {
     if (receiver.heard.length > 1) return answerJson(response, {});
@@ -158,7 +158,7 @@ async function startBuffering(t: ExecutionContext, buffer: Readonly<Record<strin
   return { node, receiver, trigger };
 }
 
-test('messages that come together are answered together', async (t) => {
+test('messages that arrive together are answered together', async (t) => {
   const { node, receiver, trigger } = await startBuffering(t, { max_messages: 3, concat_separator: ' | ' });
   const send = (user: string, message: string, headers = {}) =>
     node.client.call('POST', trigger.path, { body: { user, message }, headers });
@@ -194,7 +194,7 @@ test('messages that come together are answered together', async (t) => {
   );
 });
 
-test('of messages that come all at once no buffer takes more than it should', async (t) => {
+test('no buffer exceeds its limit when messages arrive all at once', async (t) => {
   const { node, receiver, trigger } = await startBuffering(t, { max_messages: 5 });
   const messages = Array.from({ length: 20 }, (_, index) => `m${index}`);
   const acks = await Promise.all(
@@ -213,7 +213,7 @@ test('of messages that come all at once no buffer takes more than it should', as
   t.deepEqual(sorted(runs.flat()), sorted(messages));
 });
 
-test('a receiver that points somewhere else is not followed, and nothing of the answer goes there', async (t) => {
+test('a callback follows no redirect to another place and sends nothing there', async (t) => {
   const node = await shared.tenant(t);
   const other = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const receiver = await startToolServer(t, (_request, response) => {

@@ -16,7 +16,7 @@ const shared = sharedMailNode(test, async (atEnd) => {
   return { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } };
 });
 
-/** Runs what the guide tells its reader to run, and answers what was printed. */
+/** Runs the guide's commands, and returns their output. */
 async function follow(
   guide: string,
   node: TenantNode,
@@ -41,14 +41,14 @@ async function follow(
   return printed;
 }
 
-test('what the guide to signed webhooks says works', async (t) => {
+test('the commands of the guide to signed webhooks work', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { context_mapping: { customer: '$.customer.name' } });
   const [answer = ''] = await follow('send-a-signed-webhook', node, trigger);
   t.is(JSON.parse(answer).agent_response, 'echo: Where is my order?');
 });
 
-test('what the guide to Twilio says works', async (t) => {
+test('the commands of the guide to Twilio work', async (t) => {
   const node = await shared.tenant(t);
   await addSecret(node, 'twilio', 'AC1:token');
   const trigger = await createTrigger(node, {
@@ -58,7 +58,7 @@ test('what the guide to Twilio says works', async (t) => {
   t.is(answer, '<Response><Message>echo: Hello</Message></Response>');
 });
 
-test('what the guide to WhatsApp says works', async (t) => {
+test('the commands of the guide to WhatsApp work', async (t) => {
   const node = await shared.tenant(t);
   await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAA', app_secret: 'shh' }));
   const trigger = await createTrigger(node, {
@@ -71,7 +71,7 @@ test('what the guide to WhatsApp says works', async (t) => {
   t.is((await executionsOf(node, trigger)).length, 1);
 });
 
-test('what the guide to mail says works', async (t) => {
+test('the commands of the guide to mail work', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { allowed_senders: ['@example.com'] }, 'email');
   await follow('mail-channel', node, trigger, { MAIL_PORT: String(node.mailPort) });

@@ -34,7 +34,7 @@ function twilioSignature(url: string, form: URLSearchParams): string {
   return createHmac('sha1', 'auth-token-of-tests').update(signed).digest('base64');
 }
 
-test('a message of Twilio is answered in the response, once', async (t) => {
+test('a Twilio message is answered once, in the response', async (t) => {
   const node = await shared.tenant(t);
   await addSecret(node, 'twilio', twilioSecret);
   const trigger = await createTrigger(node, {
@@ -67,7 +67,7 @@ test('a message of Twilio is answered in the response, once', async (t) => {
   t.like(session.json.data, { consumer_key: '+4917155501', consumer_display_name: 'Ada', channel: 'twilio' });
 });
 
-test('a message of Twilio in async mode is answered through its API, and so is what a person writes', async (t) => {
+test("async answers and manual messages are sent through Twilio's API", async (t) => {
   const node = await shared.tenant(t);
   await addSecret(node, 'twilio', twilioSecret);
   const trigger = await createTrigger(node, {
@@ -121,7 +121,7 @@ test('a message of Twilio in async mode is answered through its API, and so is w
   });
 });
 
-test('a session that no trigger knows cannot be written to, nor one without a way out, nor by a way that is broken', async (t) => {
+test('a manual message needs a session of a trigger with a working outbound channel', async (t) => {
   const node = await shared.tenant(t);
   const { agent_id } = node.bootstrap;
   const opened = await asOwner(node, 'POST', '/api/sessions', { agent_id });
@@ -148,7 +148,7 @@ test('a session that no trigger knows cannot be written to, nor one without a wa
   t.is(`${failed.status} ${failed.json.error}`, '502 DELIVERY_FAILED');
 });
 
-test('a message of a channel is known for 8 days, another for a day, and then runs anew', async (t) => {
+test('a repeated channel message is recognised for 8 days, any other for a day', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { auth: { type: 'none' }, channel: { type: 'twilio' } });
   const other = await createTrigger(node, { auth: { type: 'none' } });
@@ -187,7 +187,7 @@ test('a message of a channel is known for 8 days, another for a day, and then ru
   t.deepEqual(await counts(), [2, 2]);
 });
 
-test('of very many messages in one request none is lost, nor for one that cannot be read', async (t) => {
+test('a request with very many messages loses none because of an unreadable one', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     channel: { type: 'whatsapp_cloud' },
@@ -229,7 +229,7 @@ test('of very many messages in one request none is lost, nor for one that cannot
   t.is(await count(), 122);
 });
 
-test('WhatsApp proves the address, sends signed messages, and is answered through its API', async (t) => {
+test('WhatsApp verifies the address, sends signed messages, and is answered through its API', async (t) => {
   const node = await shared.tenant(t);
   await addSecret(node, 'whatsapp', JSON.stringify({ access_token: 'EAAtest', app_secret: 'app-secret' }));
   const trigger = await createTrigger(node, {

@@ -80,7 +80,72 @@ test.serial('a node frozen beyond its lease exits with its own code and log line
   t.regex(second.program.output(), /"level":"fatal".*it exits when its open requests have ended/);
 });
 
-test.serial('the cluster endpoint needs the operator token and shows a node that is alone', async (t) => {
+test.serial('nodes connect over mutual TLS, and an edge-only node calls and hosts nothing', async (t) => {
+  t.timeout(240_000);
+  const tls = fileURLToPath(new URL('../../../test/fixtures/tls/', import.meta.url));
+  const environment = {
+    TROUPE_GRPC_TLS_CA: `${tls}ca.crt`,
+    TROUPE_GRPC_TLS_CERT: `${tls}node.crt`,
+    TROUPE_GRPC_TLS_KEY: `${tls}node.key`,
+  };
+  const { nodes, bootstrap, add, cluster } = await startNodes(t, { count: 2, environment });
+  const edge = await add({ TROUPE_NODE_ROLES: 'edge' });
+  t.true(await answers(edge, bootstrap.api_key));
+  t.is((await edge.client.call('GET', '/health/ready')).status, 200);
+  const seen = await cluster(edge);
+  const figures = seen.nodes.map(({ standing, slots }: { standing: string; slots: number }) => [
+    standing,
+    slots > 0,
+  ]);
+  t.deepEqual(figures, [
+    ['member', false],
+    ['member', true],
+    ['member', true],
+  ]);
+  for (const node of nodes) t.true(await answers(node, bootstrap.api_key));
+  t.is(await edge.stop(), 0, edge.program.output());
+});
+
+test.serial(
+  'npm run cluster starts complete nodes, prints their addresses, and stops all of them',
+  async (t) => {
+    t.timeout(240_000);
+    const folder = await mkdtemp(join(tmpdir(), 'troupe-cluster-'));
+    t.teardown(() => rm(folder, { recursive: true, force: true }));
+    const program = runProgram('bin/cluster.mjs', ['--nodes', '2'], {
+      DATABASE_URL: (await createDatabase(t)).url,
+      REDIS_URL: await sharedRedisUrl(),
+      TROUPE_DATA_DIR: folder,
+      TROUPE_HTTP_PORT: '0',
+    });
+    t.teardown(async () => {
+      program.process.kill('SIGTERM');
+      await program.ended;
+    });
+    await eventually(
+      () => program.output().includes('The cluster is ready') || program.process.exitCode !== null,
+      { timeoutMs: 90_000, what: 'the cluster is ready' },
+    );
+    const bootstrap = JSON.parse(await readFile(join(folder, 'bootstrap.json'), 'utf8'));
+    t.true(program.output().includes(bootstrap.api_key));
+    t.true(program.output().includes(join(folder, 'bootstrap.json')));
+    const urls = [...program.output().matchAll(/node-\d +(http\S+)/g)].map(([, url]) => url);
+    t.is(urls.length, 2, program.output());
+    for (const url of urls) {
+      const answer = await fetch(`${url}/api/v3/llm/public/call`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': bootstrap.api_key },
+        body: JSON.stringify(question),
+      });
+      t.is(answer.status, 200);
+    }
+    program.process.kill('SIGTERM');
+    t.is(await program.ended, 0, program.output());
+    for (const url of urls) await t.throwsAsync(fetch(`${url}/health/live`));
+  },
+);
+
+test.serial('the cluster endpoint requires the operator token and describes a single node', async (t) => {
   // The others of this file are processes.
   const { client, bootstrap } = await startTestNode(t);
   t.is((await client.call('GET', '/api/v1/cluster')).status, 401);

@@ -86,7 +86,7 @@ test.serial("Anthropic's client gets whole and streamed answers", async (t) => {
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-test.serial('images reach models that can see, from both clients, and are refused for others', async (t) => {
+test.serial('both clients send images to models with vision, and other models refuse them', async (t) => {
   const node = await shared.tenant(t);
   const url = `data:image/png;base64,${pixel}`;
   const seen = (): unknown => server.requests.at(-1)?.body['messages'];
@@ -112,7 +112,7 @@ test.serial('images reach models that can see, from both clients, and are refuse
   t.is(server.requests.length, calls);
 });
 
-test.serial('more tokens than a model can write are asked for as its own most', async (t) => {
+test.serial("a token bound above the model's maximum is reduced to the maximum", async (t) => {
   const node = await shared.tenant(t);
   const asked = { model: 'openai.gpt-4.1-mini', messages: question };
   await openai(node).chat.completions.create({ ...asked, max_completion_tokens: 100_000_000 });
@@ -121,7 +121,7 @@ test.serial('more tokens than a model can write are asked for as its own most', 
   t.is(server.requests.at(-1)?.body['max_completion_tokens'], 7);
 });
 
-test.serial('refusals come in the form of the door, with the code of the platform', async (t) => {
+test.serial('refusals have the dialect of the endpoint and the code of the platform', async (t) => {
   const node = await shared.tenant(t);
   const stranger = new OpenAI({
     apiKey: 'svc_live_wrong',

@@ -6,7 +6,7 @@ import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
 
-test('a call is answered whole, in the specified form, by key and by token', async (t) => {
+test('a call with a key or a token is answered whole, in the specified form', async (t) => {
   const node = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
   const answer = await ask(node, { model: 'sim.echo' });
@@ -55,7 +55,7 @@ test('a call is answered whole, in the specified form, by key and by token', asy
   );
 });
 
-test('a streamed call gives a chunk for each word and the usage at the end', async (t) => {
+test('a streamed call sends a chunk for each word and the usage at the end', async (t) => {
   const node = await shared.tenant(t);
   const answer = await ask(node, { model: 'sim.echo', stream: true });
   t.is(answer.status, 200);
@@ -74,7 +74,7 @@ test('a streamed call gives a chunk for each word and the usage at the end', asy
   t.is((await booksOf(node)).counted, 5 + 5002);
 });
 
-test('auto says which model it chose and why', async (t) => {
+test('auto reports its chosen model and the reason', async (t) => {
   const node = await shared.tenant(t);
   const { json } = await ask(node, {});
   t.regex(json.model, /^sim\./, 'where no vendor has a key, the one for trials answers');
@@ -84,7 +84,7 @@ test('auto says which model it chose and why', async (t) => {
   t.true(json.routing.reason.length > 0);
 });
 
-test('a request that cannot be served is refused with the reason, and not booked', async (t) => {
+test('an invalid request is refused with the reason, and the ledger does not record it', async (t) => {
   const node = await shared.tenant(t);
   const refusals: readonly [Readonly<Record<string, unknown>>, number, string, string][] = [
     [{ query: undefined }, 400, 'missing_required_field', 'query'],
@@ -118,7 +118,7 @@ test('a request that cannot be served is refused with the reason, and not booked
   t.is(fits.status, 200);
 });
 
-test('the models are listed with tiers, prices and whether they can be called', async (t) => {
+test('the list of models shows tiers, prices and availability', async (t) => {
   const node = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
   const listed = await node.client.call('GET', '/api/v3/llm/models', { key });
@@ -133,7 +133,7 @@ test('the models are listed with tiers, prices and whether they can be called', 
   t.is((await node.client.call('GET', '/api/v3/llm/models', { token, tenant })).status, 200);
 });
 
-test('without the demo seed there is no vendor for trials unless it is switched on', async (t) => {
+test('without the demo seed the sim vendor exists only if it is switched on', async (t) => {
   // Of its own: a setting is tried.
   const node = await startTestNode(t, { environment: { TROUPE_SIM: 'off' } });
   const { status, json } = await ask(node, { model: 'sim.echo' });
@@ -143,7 +143,7 @@ test('without the demo seed there is no vendor for trials unless it is switched 
   t.is(auto.json.error, 'invalid_model', 'and nobody else has a key');
 });
 
-test('of many calls at once, some left by their clients, every one is in the books to the token', async (t) => {
+test('the ledger records each of many concurrent calls to the token, also those whose clients left', async (t) => {
   const node = await shared.tenant(t);
   const call = async (at: number): Promise<number> => {
     const leaving = new AbortController();

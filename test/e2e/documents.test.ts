@@ -5,7 +5,7 @@ import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
 
-test('the document is valid OpenAPI 3.1 and covers every operation, with its answers and refusals', async (t) => {
+test('the OpenAPI 3.1 document is valid and covers every operation with its answers and errors', async (t) => {
   const { client, node } = await shared.tenant(t);
   const { json: document } = await client.call('GET', '/openapi.json');
   const result = await new Validator().validate(document);
@@ -28,7 +28,7 @@ test('the document is valid OpenAPI 3.1 and covers every operation, with its ans
   t.is(operations.length, node.table.operations.length);
 });
 
-test('the readable page names every operation and loads nothing from elsewhere', async (t) => {
+test('the documentation page names every operation and loads no outside resource', async (t) => {
   const { client, node } = await shared.tenant(t);
   const { text, headers } = await client.call('GET', '/docs');
   t.is(headers.get('content-type'), 'text/html; charset=utf-8');

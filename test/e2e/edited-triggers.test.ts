@@ -38,7 +38,7 @@ const ended = (node: TenantNode, trigger: TestTrigger, message: string) =>
     { ...seldom, what: `the end of ${message}` },
   );
 
-test('a message that waits runs with the agent of its session, later ones with the new agent', async (t) => {
+test('a queued message runs with the agent of its session, later ones with the new agent', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, buffered(receiver.url));
@@ -60,7 +60,7 @@ test('a message that waits runs with the agent of its session, later ones with t
   t.not(later.session_id, first.session_id);
 });
 
-test('a message that waits runs though its trigger was switched off, and none comes after it', async (t) => {
+test('a queued message runs after its trigger is disabled, and no later one does', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, buffered(receiver.url));
@@ -74,7 +74,7 @@ test('a message that waits runs though its trigger was switched off, and none co
   await eventually(() => receiver.heard.length === 1);
 });
 
-test('messages that wait run ahead of the first that comes after their buffer was switched off', async (t) => {
+test('queued messages run before the first that arrives after buffering is switched off', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const trigger = await createTrigger(node, buffered(receiver.url));
@@ -94,7 +94,7 @@ test('messages that wait run ahead of the first that comes after their buffer wa
   );
 });
 
-test('an answer that waits goes where the trigger says now, signed with both of its secrets', async (t) => {
+test('a queued answer goes to the current callback, signed with both secrets', async (t) => {
   const node = await shared.tenant(t);
   const away = await startToolServer(t, (_request, response) => answerJson(response, {}, 503));
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));

@@ -6,7 +6,7 @@ import { register } from '../support/builders/tenants.js';
 
 const shared = sharedNode(test);
 
-/** A stream that would go on for minutes; what it got so far, and whether it was broken off. */
+/** A stream that would last for minutes, with its content so far and whether it was aborted. */
 async function openStream(
   t: ExecutionContext,
   node: TenantNode,
@@ -37,7 +37,7 @@ async function openStream(
   return state;
 }
 
-test('an open stream is broken off when its key is revoked', async (t) => {
+test('revoking a key ends its open stream', async (t) => {
   const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   const made = await node.client.call('POST', '/api/keys', { token, tenant, body: { name: 'short-lived' } });
@@ -50,7 +50,7 @@ test('an open stream is broken off when its key is revoked', async (t) => {
   t.false(other.broken || other.ended, 'a stream of another key goes on');
 });
 
-test('an open stream is broken off when its user signs out', async (t) => {
+test("signing out ends the user's open stream", async (t) => {
   const node = await shared.tenant(t);
   const { user, tenantId } = await register(node);
   const signedIn = await node.client.call('POST', '/api/auth/login', {
@@ -64,7 +64,7 @@ test('an open stream is broken off when its user signs out', async (t) => {
   t.pass();
 });
 
-test('an open stream is broken off when its key expires', async (t) => {
+test('an expiring key ends its open stream', async (t) => {
   // Of its own: its clock is set forward.
   const node = await startTestNode(t);
   const { access_token: token, tenant_id: tenant } = node.bootstrap;

@@ -19,7 +19,7 @@ const count = (statuses: readonly number[], wanted: number): number =>
   statuses.filter((status) => status === wanted).length;
 
 // A node for each test: one sets its clock forward, and the other counts what strangers send from one address.
-test.serial('invented keys are 401, then 429 by address, and lock no right key out', async (t) => {
+test.serial('invented keys get 401, then 429 by address, and never block a right key', async (t) => {
   const { client, bootstrap, passMs } = await startTestNode(t);
   const guess = () =>
     client.call('GET', '/api/quota', { key: `svc_live_${randomBytes(20).toString('hex')}` });

@@ -44,7 +44,7 @@ async function trierOf(node: TestNode, expression: string, plan = 'enterprise'):
 }
 
 // A node for each test: settings are tried, and clocks are set forward.
-test.serial('a padding to 400 MB is refused in a dry run, and the node goes on', async (t) => {
+test.serial('a dry run refuses a padding to 400 MB, and the node continues', async (t) => {
   const node = await startTestNode(t);
   for (const expression of [
     "pad_left('a', `400000000`)",

@@ -63,7 +63,7 @@ const integrationFields = {
   metadata: { trace_id: 'tr-1', token: 'planted-token' },
 };
 
-test('what an integration declares takes effect, is kept without its secrets, and is shown again', async (t) => {
+test("an integration's declarations take effect, are stored without secrets, and are shown again", async (t) => {
   const house = await newHouse(t);
   const { client } = house.node;
   const key = house.own.keys.admin;
@@ -105,7 +105,7 @@ test('what an integration declares takes effect, is kept without its secrets, an
   t.deepEqual(sessions.json.data, listed.json.data, 'a session looks alike wherever it is listed');
 });
 
-test('a person, and a key of less than an admin, declare nothing of it and are told so', async (t) => {
+test('users and keys below admin cannot declare integration fields, and the answer lists them', async (t) => {
   const house = await newHouse(t);
   const { own } = house;
   const person = { authorization: `Bearer ${own.users.owner.token}`, 'x-tenant-id': own.tenantId };
@@ -123,7 +123,7 @@ test('a person, and a key of less than an admin, declare nothing of it and are t
   }
 });
 
-test('a session belongs to the first identity that is declared, and to no other', async (t) => {
+test('a session belongs to the first declared identity and to no other', async (t) => {
   const house = await newHouse(t);
   const first = await turn(house, {});
   const session_id = String(first.event('metadata')['session_id']);
@@ -137,7 +137,7 @@ test('a session belongs to the first identity that is declared, and to no other'
   t.like(JSON.parse(unknown.text), { error: 'not_found' });
 });
 
-test('a name that was given holds in the sessions that its person begins from then on', async (t) => {
+test('a declared name applies to sessions that the person starts later', async (t) => {
   const house = await newHouse(t);
   const nameIn = async (body: object): Promise<unknown> => {
     const id = String((await turn(house, body)).event('metadata')['session_id']);
@@ -152,7 +152,7 @@ test('a name that was given holds in the sessions that its person begins from th
   t.is(await nameIn({ consumer_key: 'c-2' }), null, 'somebody else');
 });
 
-test('a session is derived from declared fields, and both ways to name one are refused', async (t) => {
+test('a session is derived from declared fields, and naming one in two ways is refused', async (t) => {
   const house = await newHouse(t);
   const body = {
     context: { From: 'whatsapp:+49 171 555' },
@@ -171,7 +171,7 @@ test('a session is derived from declared fields, and both ways to name one are r
   t.like(JSON.parse(refused.text), { error: 'VALIDATION_ERROR', details: { field: 'session_from' } });
 });
 
-test('names that reach a prototype are dropped and reported, and the turn runs', async (t) => {
+test('field names that reach a prototype are dropped and reported, and the turn runs', async (t) => {
   const house = await newHouse(t);
   const seen = await turn(
     house,
@@ -188,7 +188,7 @@ test('names that reach a prototype are dropped and reported, and the turn runs',
   t.is(seen.event('response')['content'], 'echo: hi');
 });
 
-test('somebody who is denied is answered without a model, and is served again when allowed', async (t) => {
+test('a denied person is answered without a model, and served again when allowed', async (t) => {
   const house = await newHouse(t);
   const { client } = house.node;
   const key = house.own.keys.admin;

@@ -5,40 +5,37 @@ import { answersOf, sendMail, startMailNode } from '../support/servers/mails.js'
 import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 // A node for each test: they differ in how mail leaves.
-test.serial(
-  'an answer is a reply in the thread, and a reply to it continues the session',
-  async (t) => {
-    const node = await startMailNode(t);
-    const trigger = await createTrigger(node, {}, 'email');
-    const to = `${trigger.id}@hotel.example`;
-    await sendMail(node.mailPort, {
-      to,
-      subject: 'Rooms',
-      text: 'Do you have one?',
-      messageId: '<question@example.com>',
-      references: ['<before@example.com>'],
-    });
-    const [answer] = await eventually(async () => {
-      const mails = await answersOf(node, trigger);
-      return mails.length > 0 && mails;
-    });
-    t.is(answer?.subject, 'Re: Rooms');
-    t.is(answer?.text?.trim(), 'echo: Do you have one?');
-    t.is(answer?.inReplyTo, '<question@example.com>');
-    t.deepEqual(answer?.references, ['<before@example.com>', '<question@example.com>']);
-    t.is(answer?.from?.text, to);
-    t.is(answer?.headers.get('auto-submitted'), 'auto-replied');
-    const delivered = async () => (await executionsOf(node, trigger))[0];
-    await eventually(async () => (await delivered())?.['delivery_status'] === 'delivered', { everyMs: 100 });
-    const first = await delivered();
-    t.is(answer?.messageId, `<${first?.['id']}@hotel.example>`);
-    // Some programs name the mail that is answered and nothing else.
-    await sendMail(node.mailPort, { to, text: 'And two?', inReplyTo: String(answer?.messageId) });
-    await eventually(async () => (await executionsOf(node, trigger)).length === 2, { everyMs: 100 });
-    const sessions = (await executionsOf(node, trigger)).map(({ session_id }) => session_id);
-    t.is(new Set(sessions).size, 1);
-  },
-);
+test.serial('an answer is a reply in the thread, and a reply to it continues the session', async (t) => {
+  const node = await startMailNode(t);
+  const trigger = await createTrigger(node, {}, 'email');
+  const to = `${trigger.id}@hotel.example`;
+  await sendMail(node.mailPort, {
+    to,
+    subject: 'Rooms',
+    text: 'Do you have one?',
+    messageId: '<question@example.com>',
+    references: ['<before@example.com>'],
+  });
+  const [answer] = await eventually(async () => {
+    const mails = await answersOf(node, trigger);
+    return mails.length > 0 && mails;
+  });
+  t.is(answer?.subject, 'Re: Rooms');
+  t.is(answer?.text?.trim(), 'echo: Do you have one?');
+  t.is(answer?.inReplyTo, '<question@example.com>');
+  t.deepEqual(answer?.references, ['<before@example.com>', '<question@example.com>']);
+  t.is(answer?.from?.text, to);
+  t.is(answer?.headers.get('auto-submitted'), 'auto-replied');
+  const delivered = async () => (await executionsOf(node, trigger))[0];
+  await eventually(async () => (await delivered())?.['delivery_status'] === 'delivered', { everyMs: 100 });
+  const first = await delivered();
+  t.is(answer?.messageId, `<${first?.['id']}@hotel.example>`);
+  // Some programs name the mail that is answered and nothing else.
+  await sendMail(node.mailPort, { to, text: 'And two?', inReplyTo: String(answer?.messageId) });
+  await eventually(async () => (await executionsOf(node, trigger)).length === 2, { everyMs: 100 });
+  const sessions = (await executionsOf(node, trigger)).map(({ session_id }) => session_id);
+  t.is(new Set(sessions).size, 1);
+});
 
 test.serial(
   'an answer that the mail server refuses is retried under the same Message-ID, and finally reported',

@@ -36,7 +36,7 @@ test.serial(
   },
 );
 
-test.serial('an address in a domain that nobody proved is refused, naming the field', async (t) => {
+test.serial('an address in an unverified domain is refused with the field', async (t) => {
   const node = await shared.tenant(t);
   const body = (address: string) => ({
     agent_id: node.bootstrap.agent_id,
@@ -60,7 +60,7 @@ test.serial('an address in a domain that nobody proved is refused, naming the fi
   t.is((await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, itsOwn)).status, 200);
 });
 
-test.serial('a domain that was proved by its TXT record is sent from, until it is given up', async (t) => {
+test.serial('a domain verified by its TXT record can send until it is released', async (t) => {
   const node = await shared.tenant(t);
   const made = await asOwner(node, 'POST', '/api/mail-domains', { domain: 'Hotel.Example.' });
   t.is(made.status, 201);
@@ -104,7 +104,7 @@ test.serial('a domain that was proved by its TXT record is sent from, until it i
   );
 });
 
-test.serial('a domain that one tenant has proved is no other’s', async (t) => {
+test.serial('a domain that one tenant has verified is refused to others', async (t) => {
   const node = await shared.tenant(t);
   const [one, other] = [await makeTenant(node), await makeTenant(node)];
   const call = (of: typeof one, method: string, path: string, body?: unknown) =>
@@ -137,27 +137,30 @@ test.serial('a domain that one tenant has proved is no other’s', async (t) => 
   t.like(agent.json, { count: 0 });
 });
 
-test.serial('mails that leave the machine use no unverified address, also without a mail domain', async (t) => {
-  const server = await startMailServer();
-  t.teardown(() => server.close());
-  // Of its own: settings are tried.
-  const node = await startMailNode(t, { TROUPE_SMTP_URL: server.url });
-  const refused = await asOwner(node, 'POST', '/api/triggers', {
-    agent_id: node.bootstrap.agent_id,
-    name: 'desk',
-    trigger_type: 'email',
-    trigger_config: { address: 'ceo@bank.example' },
-  });
-  t.is(refused.status, 400);
-  const trigger = await createTrigger(node, {}, 'email');
-  t.is(await sendMail(node.mailPort, { to: `${trigger.id}@bank.example`, text: 'hello' }), 250);
-  await eventually(() => server.taken.length > 0, { everyMs: 100 });
-  const answer = await simpleParser(String(server.taken[0]));
-  t.is(answer.from?.text, `${trigger.id}@[127.0.0.1]`);
-  await eventually(async () => (await executionsOf(node, trigger))[0]?.['delivery_status'] === 'delivered');
-});
+test.serial(
+  'mails that leave the machine use no unverified address, also without a mail domain',
+  async (t) => {
+    const server = await startMailServer();
+    t.teardown(() => server.close());
+    // Of its own: settings are tried.
+    const node = await startMailNode(t, { TROUPE_SMTP_URL: server.url });
+    const refused = await asOwner(node, 'POST', '/api/triggers', {
+      agent_id: node.bootstrap.agent_id,
+      name: 'desk',
+      trigger_type: 'email',
+      trigger_config: { address: 'ceo@bank.example' },
+    });
+    t.is(refused.status, 400);
+    const trigger = await createTrigger(node, {}, 'email');
+    t.is(await sendMail(node.mailPort, { to: `${trigger.id}@bank.example`, text: 'hello' }), 250);
+    await eventually(() => server.taken.length > 0, { everyMs: 100 });
+    const answer = await simpleParser(String(server.taken[0]));
+    t.is(answer.from?.text, `${trigger.id}@[127.0.0.1]`);
+    await eventually(async () => (await executionsOf(node, trigger))[0]?.['delivery_status'] === 'delivered');
+  },
+);
 
-test.serial('a serving node that takes mail needs a domain for it', async (t) => {
+test.serial('serve with an SMTP port requires a mail domain', async (t) => {
   const environment = {
     DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
     REDIS_URL: 'redis://127.0.0.1:1',

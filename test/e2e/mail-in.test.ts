@@ -73,7 +73,7 @@ test.serial(
   },
 );
 
-test.serial('somebody else in a thread has a session of his own', async (t) => {
+test.serial('another sender in a thread has a separate session', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, { reply: false }, 'email');
   const to = `${trigger.id}@example.org`;
@@ -88,40 +88,34 @@ test.serial('somebody else in a thread has a session of his own', async (t) => {
   t.is(new Set(executions.map(({ session_id }) => session_id)).size, 2);
 });
 
-test.serial(
-  'a repeated mail is accepted and runs once for each of its triggers',
-  async (t) => {
-    const node = await shared.tenant(t);
-    const one = await createTrigger(node, { reply: false }, 'email');
-    const other = await createTrigger(node, { reply: false, address: 'Desk@Hotel.example' }, 'email');
-    const mail = { messageId: '<same@example.com>', text: 'once' };
-    const to = [`${one.id}@a.example`, 'desk@hotel.example'];
-    t.is(await sendMail(node.mailPort, { to, ...mail }), 250);
-    t.is(await sendMail(node.mailPort, { to, ...mail }), 250);
-    t.is(await sendMail(node.mailPort, { to: to[0], messageId: '<next@example.com>', text: 'twice' }), 250);
-    t.is((await completed(node, one, 2)).length, 2);
-    t.is((await completed(node, other, 1)).length, 1);
-    t.is((await executionsOf(node, one)).length, 2);
-  },
-);
+test.serial('a repeated mail is accepted and runs once for each of its triggers', async (t) => {
+  const node = await shared.tenant(t);
+  const one = await createTrigger(node, { reply: false }, 'email');
+  const other = await createTrigger(node, { reply: false, address: 'Desk@Hotel.example' }, 'email');
+  const mail = { messageId: '<same@example.com>', text: 'once' };
+  const to = [`${one.id}@a.example`, 'desk@hotel.example'];
+  t.is(await sendMail(node.mailPort, { to, ...mail }), 250);
+  t.is(await sendMail(node.mailPort, { to, ...mail }), 250);
+  t.is(await sendMail(node.mailPort, { to: to[0], messageId: '<next@example.com>', text: 'twice' }), 250);
+  t.is((await completed(node, one, 2)).length, 2);
+  t.is((await completed(node, other, 1)).length, 1);
+  t.is((await executionsOf(node, one)).length, 2);
+});
 
-test.serial(
-  'mail to unknown recipients is refused with 550, large mail with 552',
-  async (t) => {
-    const node = await shared.tenant(t);
-    const mail = { text: 'hello' };
-    const trigger = await createTrigger(node, { reply: false }, 'email');
-    const to = `${trigger.id}@example.org`;
-    t.is(await sendMail(node.mailPort, { to: `${randomUUID()}@example.org`, ...mail }), 550);
-    t.is(await sendMail(node.mailPort, { to: 'nobody@example.org', ...mail }), 550);
-    const schedule = await createTrigger(node, { cron: '0 0 1 1 *', message: 'x' }, 'schedule');
-    t.is(await sendMail(node.mailPort, { to: `${schedule.id}@example.org`, ...mail }), 550);
-    t.is(await sendMail(node.mailPort, { to, text: 'x'.repeat(11 * 1024 * 1024) }), 552);
-    t.is(await sendMail(node.mailPort, { to, ...mail }), 250);
-    await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
-    t.is(await sendMail(node.mailPort, { to, ...mail }), 550);
-  },
-);
+test.serial('mail to unknown recipients is refused with 550, large mail with 552', async (t) => {
+  const node = await shared.tenant(t);
+  const mail = { text: 'hello' };
+  const trigger = await createTrigger(node, { reply: false }, 'email');
+  const to = `${trigger.id}@example.org`;
+  t.is(await sendMail(node.mailPort, { to: `${randomUUID()}@example.org`, ...mail }), 550);
+  t.is(await sendMail(node.mailPort, { to: 'nobody@example.org', ...mail }), 550);
+  const schedule = await createTrigger(node, { cron: '0 0 1 1 *', message: 'x' }, 'schedule');
+  t.is(await sendMail(node.mailPort, { to: `${schedule.id}@example.org`, ...mail }), 550);
+  t.is(await sendMail(node.mailPort, { to, text: 'x'.repeat(11 * 1024 * 1024) }), 552);
+  t.is(await sendMail(node.mailPort, { to, ...mail }), 250);
+  await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
+  t.is(await sendMail(node.mailPort, { to, ...mail }), 550);
+});
 
 test.serial('automatic mail is accepted and runs nothing', async (t) => {
   const node = await shared.tenant(t);
@@ -146,29 +140,26 @@ test.serial('automatic mail is accepted and runs nothing', async (t) => {
   );
 });
 
-test.serial(
-  'mail of disallowed senders is accepted, recorded as blocked, and runs nothing',
-  async (t) => {
-    const node = await shared.tenant(t);
-    const config = { reply: false, allowed_senders: ['@Example.com', 'bob@example.net'] };
-    const trigger = await createTrigger(node, config, 'email');
-    const to = `${trigger.id}@example.org`;
-    const denied = await asOwner(node, 'POST', '/api/v1/consumers/mallory@example.com/deny', {});
-    t.true(denied.status < 300, denied.text);
-    for (const from of ['mallory@example.com', 'eve@example.net', 'bob@example.net', 'ada@example.com']) {
-      t.is(await sendMail(node.mailPort, { to, from, text: `of ${from}` }), 250);
-    }
-    await completed(node, trigger, 2);
-    const executions = await executionsOf(node, trigger);
-    const fates = executions.map(({ status, input_preview }) => `${input_preview}: ${status}`);
-    t.deepEqual(fates.toSorted(), [
-      'of ada@example.com: completed',
-      'of bob@example.net: completed',
-      'of eve@example.net: blocked',
-      'of mallory@example.com: blocked',
-    ]);
-  },
-);
+test.serial('mail of disallowed senders is accepted, recorded as blocked, and runs nothing', async (t) => {
+  const node = await shared.tenant(t);
+  const config = { reply: false, allowed_senders: ['@Example.com', 'bob@example.net'] };
+  const trigger = await createTrigger(node, config, 'email');
+  const to = `${trigger.id}@example.org`;
+  const denied = await asOwner(node, 'POST', '/api/v1/consumers/mallory@example.com/deny', {});
+  t.true(denied.status < 300, denied.text);
+  for (const from of ['mallory@example.com', 'eve@example.net', 'bob@example.net', 'ada@example.com']) {
+    t.is(await sendMail(node.mailPort, { to, from, text: `of ${from}` }), 250);
+  }
+  await completed(node, trigger, 2);
+  const executions = await executionsOf(node, trigger);
+  const fates = executions.map(({ status, input_preview }) => `${input_preview}: ${status}`);
+  t.deepEqual(fates.toSorted(), [
+    'of ada@example.com: completed',
+    'of bob@example.net: completed',
+    'of eve@example.net: blocked',
+    'of mallory@example.com: blocked',
+  ]);
+});
 
 test.serial('a mail is accepted only once committed: its sender retries after the node died', async (t) => {
   const mailPort = await freePort();
@@ -226,7 +217,7 @@ test.serial('a mail is accepted only once committed: its sender retries after th
   t.is(executions.length, 1);
 });
 
-test.serial('a node with a certificate lets senders encrypt', async (t) => {
+test.serial('a node with a certificate offers TLS to senders', async (t) => {
   // Of its own: settings are tried.
   const node = await startMailNode(t, {
     TROUPE_SMTP_IN_TLS_CERT: 'test/fixtures/tls/good.test.certificate.pem',
@@ -249,15 +240,18 @@ test.serial('a node with a certificate lets senders encrypt', async (t) => {
   for (let count = 0; count < 25; count += 1) t.true(await transport.verify());
 });
 
-test.serial('one address may hold so many connections, and its next one is told to come later', async (t) => {
-  // Of its own: it keeps all connections of this address.
-  const { mailPort } = await startMailNode(t);
-  const greetingOf = async () => {
-    const socket = connect(mailPort, '127.0.0.1');
-    t.teardown(async () => void socket.destroy());
-    const [greeting] = await once(socket, 'data');
-    return String(greeting).slice(0, 3);
-  };
-  for (let count = 0; count < 20; count += 1) t.is(await greetingOf(), '220');
-  t.is(await greetingOf(), '421');
-});
+test.serial(
+  'one address may hold a bounded number of connections, and the next gets a temporary refusal',
+  async (t) => {
+    // Of its own: it keeps all connections of this address.
+    const { mailPort } = await startMailNode(t);
+    const greetingOf = async () => {
+      const socket = connect(mailPort, '127.0.0.1');
+      t.teardown(async () => void socket.destroy());
+      const [greeting] = await once(socket, 'data');
+      return String(greeting).slice(0, 3);
+    };
+    for (let count = 0; count < 20; count += 1) t.is(await greetingOf(), '220');
+    t.is(await greetingOf(), '421');
+  },
+);

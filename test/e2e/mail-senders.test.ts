@@ -33,7 +33,7 @@ function publishPolicy(domain: string): void {
   records[`TXT _dmarc.${domain}`] = [['v=DMARC1; p=reject']];
 }
 
-/** Executions by what was written, once there are so many. */
+/** Executions by their input, once there are so many. */
 async function fates(node: TenantNode, trigger: { id: string }, count: number) {
   const executions = await eventually(
     async () => {
@@ -48,7 +48,7 @@ async function fates(node: TenantNode, trigger: { id: string }, count: number) {
   );
 }
 
-test.serial('a mail whose domain does not vouch for it runs nothing and is not answered', async (t) => {
+test.serial('a mail that its domain does not authenticate runs nothing and is not answered', async (t) => {
   const node = await shared.tenant(t);
   const from = 'Ada Lovelace <Ada@Forged.example>';
   publishPolicy('forged.example');
@@ -97,7 +97,7 @@ test.serial('a mail that its domain signed or sent is answered', async (t) => {
   );
 });
 
-test.serial('a sender whose name servers are silent is told to come again', async (t) => {
+test.serial('a sender whose name servers do not answer gets a temporary refusal', async (t) => {
   const node = await shared.tenant(t);
   records['TXT _dmarc.silent.example'] = silentNameServer();
   const trigger = await createTrigger(node, { reply: false }, 'email');

@@ -62,7 +62,7 @@ test.serial('mail is accepted once it is durable, answered in its thread, and ru
   t.like(executions[0], { status: 'blocked' });
 });
 
-test.serial('mail for nobody is refused while it is sent', async (t) => {
+test.serial('mail to an unknown recipient is refused during SMTP', async (t) => {
   const node = await shared.tenant(t);
   const webhook = await createTrigger(node, {});
   const sender = createTransport({ host: '127.0.0.1', port: node.mailPort, ignoreTLS: true });

@@ -45,7 +45,7 @@ async function textsOf(node: TenantNode, trigger: TestTrigger): Promise<string[]
     .toSorted((one, other) => one.localeCompare(other));
 }
 
-test('a mailbox is looked into: what comes after the trigger runs once, also numbered anew, and is marked as seen', async (t) => {
+test('a mailbox poll runs each new mail once, also after renumbering, and marks it as seen', async (t) => {
   const node = await shared.tenant(t);
   const server = await startImapServer();
   server.deliver(mailOf('old', 'before'), new Date(Date.now() - 3_600_000));
@@ -73,7 +73,7 @@ test('a mailbox is looked into: what comes after the trigger runs once, also num
   t.deepEqual(await textsOf(node, trigger), ['first', 'second', 'third']);
 });
 
-test('a mailbox that refuses the password is told with the trigger, and logged once without the password', async (t) => {
+test('a mailbox that refuses the password is reported with the trigger and logged once without the password', async (t) => {
   const node = await shared.tenant(t);
   const server = await startImapServer();
   t.teardown(() => server.close());
@@ -87,7 +87,7 @@ test('a mailbox that refuses the password is told with the trigger, and logged o
   }, patience);
   t.is(source.last_error, 'The mailbox refused the user and password.');
   t.false(node.log().includes('not the password'));
-  // What came since the trigger was made is news, whenever the mailbox is looked into for the first time.
+  // Mails since the creation of the trigger are new, whenever the mailbox is first polled.
   const news = server.deliver(mailOf('meanwhile', 'came meanwhile'), new Date(Date.now() - 30_000));
   const old = server.deliver(mailOf('old', 'before'), new Date(Date.now() - 3_600_000));
   const secrets = await asOwner(node, 'GET', '/api/secrets');
@@ -105,12 +105,12 @@ test('a mailbox that refuses the password is told with the trigger, and logged o
   );
   await eventually(async () => (await textsOf(node, trigger)).length > 0, patience);
   t.deepEqual(await textsOf(node, trigger), ['came meanwhile']);
-  // Those that are taken together are marked together.
+  // Mails of one poll are marked together.
   await eventually(() => news.flags.has('\\Seen'), patience);
   t.false(old.flags.has('\\Seen'));
 });
 
-test('a mailbox at an address that may not be called is refused where the trigger is made', async (t) => {
+test('a trigger with a mailbox at a forbidden address is refused', async (t) => {
   const node = await shared.tenant(t);
   await addSecret(node, 'mailbox', 'x');
   const { status, json } = await asOwner(node, 'POST', '/api/triggers', {

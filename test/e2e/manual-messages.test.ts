@@ -12,7 +12,7 @@ import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/bui
 
 const shared = sharedNode(test);
 
-test('a message of a person, and the event that tells of it, are written together or not at all', async (t) => {
+test('a manual message and its realtime event are written together or not at all', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   // Of its own: the table of events takes no more of them for a while.
   const node = await startTestNode(t);

@@ -10,7 +10,7 @@ const shared = sharedNode(test);
 
 const absent = { byName: { secret_ref: 'nobody' }, byId: { vault_secret_id: randomUUID() } };
 
-test('a trigger that names a secret that does not exist is refused, and the field is named', async (t) => {
+test('a trigger that names an unknown secret is refused with the field', async (t) => {
   const node = await shared.tenant(t);
   const url = 'https://example.com/answers';
   const places = [
@@ -48,7 +48,7 @@ test('a trigger that names a secret that does not exist is refused, and the fiel
   t.is((await asOwner(node, 'GET', '/api/triggers')).json.count, 1, 'none was made');
 });
 
-test('once its secret is deleted a callback fails visibly, and nothing goes out without it', async (t) => {
+test('a callback whose secret was deleted fails visibly and sends nothing', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   await addSecret(node, 'receiver', 'token-of-the-receiver');

@@ -15,7 +15,7 @@ test.serial('health answers without a credential and lowers no window', async (t
   t.is(ready.headers.get('x-ratelimit-remaining'), '120');
 });
 
-test.serial('metrics are served to the machine itself and to the operator, in Prometheus form', async (t) => {
+test.serial('metrics are served in Prometheus form to the local machine and to the operator', async (t) => {
   // Of its own: it counts the requests of all, and has no proxy before it.
   const { client } = await startTestNode(t);
   await client.call('GET', '/health/live');
@@ -25,7 +25,7 @@ test.serial('metrics are served to the machine itself and to the operator, in Pr
   t.regex(text, /troupe_process_cpu_user_seconds_total/);
 });
 
-test.serial('metrics are closed to other machines without the operator token', async (t) => {
+test.serial('metrics require the operator token from other machines', async (t) => {
   const { client } = await shared.tenant(t);
   const elsewhere = { headers: { 'x-forwarded-for': '203.0.113.5' } };
   t.is((await client.call('GET', '/metrics', elsewhere)).status, 401);
@@ -61,7 +61,7 @@ test.serial('a request with forwarding headers never counts as local', async (t)
   }
 });
 
-test.serial('the log says once that forwarding headers come although no proxy is trusted', async (t) => {
+test.serial('the log reports once that forwarding headers arrive although no proxy is trusted', async (t) => {
   // Of its own: no proxy is trusted.
   const { client, log } = await startTestNode(t);
   const warnings = (): number => log().split('TROUPE_TRUSTED_PROXIES').length - 1;
@@ -76,7 +76,7 @@ test.serial('the log says once that forwarding headers come although no proxy is
   t.false(trusting.log().includes('TROUPE_TRUSTED_PROXIES'));
 });
 
-test.serial('the errors endpoints tell codes and times, and nothing of a tenant', async (t) => {
+test.serial('the errors endpoints show codes and times, and no tenant data', async (t) => {
   // Of its own: the errors of all tenants are listed.
   const { client, bootstrap } = await startTestNode(t);
   const planted = 'planted-name-of-a-tenant';
@@ -95,7 +95,7 @@ test.serial('the errors endpoints tell codes and times, and nothing of a tenant'
   t.true(metrics.json.error_rate > 0 && metrics.json.error_rate <= 1);
 });
 
-test.serial('at most the last 100 errors are listed', async (t) => {
+test.serial('the errors endpoints list at most the last 100 errors', async (t) => {
   // Of its own: its clock is set forward, and the errors of all are listed.
   const { client, passMs } = await startTestNode(t);
   for (let count = 0; count < 105; count += 1) await client.call('GET', '/nowhere');
@@ -103,29 +103,26 @@ test.serial('at most the last 100 errors are listed', async (t) => {
   t.is((await client.call('GET', '/api/errors')).json.count, 100);
 });
 
-test.serial(
-  'an anonymous address is limited to 120 requests a minute, also for unknown paths',
-  async (t) => {
-    // Of its own: its clock is set forward.
-    const { client, passMs } = await startTestNode(t);
-    for (let count = 1; count <= 120; count += 1) {
-      const { headers, status } = await client.call('GET', count % 2 === 0 ? '/api/errors' : '/nowhere');
-      t.not(status, 429);
-      t.is(headers.get('x-ratelimit-remaining'), String(120 - count));
-    }
-    const refused = await client.call('GET', '/api/errors');
-    t.is(refused.status, 429);
-    t.is(refused.json.error, 'rate_limit_exceeded');
-    t.is(refused.json.details.limit, 120);
-    t.is(refused.json.details.remaining, 0);
-    const wait = Number(refused.headers.get('retry-after'));
-    t.true(wait >= 1 && wait <= 61);
-    t.is(refused.json.details.retry_after, wait);
-    t.is((await client.call('GET', '/health/live')).status, 200);
-    passMs(wait * 1000);
-    t.is((await client.call('GET', '/api/errors')).status, 200);
-  },
-);
+test.serial('an anonymous address is limited to 120 requests a minute, also for unknown paths', async (t) => {
+  // Of its own: its clock is set forward.
+  const { client, passMs } = await startTestNode(t);
+  for (let count = 1; count <= 120; count += 1) {
+    const { headers, status } = await client.call('GET', count % 2 === 0 ? '/api/errors' : '/nowhere');
+    t.not(status, 429);
+    t.is(headers.get('x-ratelimit-remaining'), String(120 - count));
+  }
+  const refused = await client.call('GET', '/api/errors');
+  t.is(refused.status, 429);
+  t.is(refused.json.error, 'rate_limit_exceeded');
+  t.is(refused.json.details.limit, 120);
+  t.is(refused.json.details.remaining, 0);
+  const wait = Number(refused.headers.get('retry-after'));
+  t.true(wait >= 1 && wait <= 61);
+  t.is(refused.json.details.retry_after, wait);
+  t.is((await client.call('GET', '/health/live')).status, 200);
+  passMs(wait * 1000);
+  t.is((await client.call('GET', '/api/errors')).status, 200);
+});
 
 test.serial(
   "a wrong or missing credential gets 401 with the address's figures and does not lower them",
@@ -140,7 +137,7 @@ test.serial(
   },
 );
 
-test.serial('a bearer token that is an API key is one', async (t) => {
+test.serial('an API key is accepted as a bearer token', async (t) => {
   const { client, bootstrap } = await shared.tenant(t);
   t.is((await client.call('GET', '/api/quota', { token: bootstrap.api_key })).status, 200);
   const both = await client.call('GET', '/api/auth/me', {
@@ -150,7 +147,7 @@ test.serial('a bearer token that is an API key is one', async (t) => {
   t.is(both.status, 401, 'where both are sent the key wins, and this endpoint takes none');
 });
 
-test.serial('nothing secret is in the log', async (t) => {
+test.serial('the log contains no secret', async (t) => {
   const { client, bootstrap, log } = await shared.tenant(t);
   await client.call('GET', '/api/quota', { key: bootstrap.api_key });
   await client.call('POST', '/api/auth/login', { body: bootstrap.owner });

@@ -139,38 +139,35 @@ test.serial('a long turn survives a dropped connection, and ends when it is canc
   t.is(shown, data[1].content, 'what is shown is what is stored');
 });
 
-test.serial(
-  'suggested replies are labelled buttons, and thinking and tools are shown',
-  async (t) => {
-    const shop = await startToolServer(t, (_, response) => answerJson(response, { drinks: 2 }));
-    const { node, talk, page } = await visit(t);
-    vendor.decide = ({ body }) => {
-      const messages = body['messages'] as { role: string; content: unknown }[];
-      const last = messages.at(-1);
-      if (last?.role === 'tool') return saying('Which one?');
-      return JSON.stringify(last?.content).includes('Tea')
-        ? saying('Here is your tea.')
-        : {
-            ...calling(
-              ['suggest_quick_replies', { labels: ['Tea', 'Coffee'] }],
-              ['look_up', { what: 'drinks' }],
-            ),
-            thinking: ['what to', ' offer'],
-          };
-    };
-    await useKey(
-      page,
-      node.bootstrap.api_key,
-      await talk.agent('xai.grok-4.3', {}, [httpTool('look_up', shop.url)]),
-    );
-    await say(page, 'something to drink, and tell me all about it');
-    await shows(page, note, completed);
-    t.is(await textOf(page, '.thinking .text'), 'what to offer');
-    t.regex(await textOf(page, '.tools li'), /^look_up: finished \(\d+ ms\)$/);
-    const labels = await textsOf(page, '.replies button');
-    t.deepEqual(labels, ['Tea', 'Coffee']);
-    await page.locator('::-p-aria([name="Tea"][role="button"])').click();
-    await shows(page, answer, (text) => text === 'Here is your tea.');
-    t.is((await textsOf(page, '.replies')).length, 0, 'old suggestions are gone');
-  },
-);
+test.serial('suggested replies are labelled buttons, and thinking and tools are shown', async (t) => {
+  const shop = await startToolServer(t, (_, response) => answerJson(response, { drinks: 2 }));
+  const { node, talk, page } = await visit(t);
+  vendor.decide = ({ body }) => {
+    const messages = body['messages'] as { role: string; content: unknown }[];
+    const last = messages.at(-1);
+    if (last?.role === 'tool') return saying('Which one?');
+    return JSON.stringify(last?.content).includes('Tea')
+      ? saying('Here is your tea.')
+      : {
+          ...calling(
+            ['suggest_quick_replies', { labels: ['Tea', 'Coffee'] }],
+            ['look_up', { what: 'drinks' }],
+          ),
+          thinking: ['what to', ' offer'],
+        };
+  };
+  await useKey(
+    page,
+    node.bootstrap.api_key,
+    await talk.agent('xai.grok-4.3', {}, [httpTool('look_up', shop.url)]),
+  );
+  await say(page, 'something to drink, and tell me all about it');
+  await shows(page, note, completed);
+  t.is(await textOf(page, '.thinking .text'), 'what to offer');
+  t.regex(await textOf(page, '.tools li'), /^look_up: finished \(\d+ ms\)$/);
+  const labels = await textsOf(page, '.replies button');
+  t.deepEqual(labels, ['Tea', 'Coffee']);
+  await page.locator('::-p-aria([name="Tea"][role="button"])').click();
+  await shows(page, answer, (text) => text === 'Here is your tea.');
+  t.is((await textsOf(page, '.replies')).length, 0, 'old suggestions are gone');
+});

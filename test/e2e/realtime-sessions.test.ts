@@ -10,7 +10,7 @@ interface Told {
   readonly data: Record<string, unknown>;
 }
 
-test('whoever leads a session is told to everybody, and nothing is told that did not change', async (t) => {
+test('a change of session control is reported to everybody, and nothing unchanged is reported', async (t) => {
   const { client, bootstrap } = await shared.tenant(t);
   const key = bootstrap.api_key;
   const socket = await openSocket(`${client.baseUrl}/api/v1/realtime`, { 'x-api-key': key });
@@ -50,7 +50,7 @@ test('whoever leads a session is told to everybody, and nothing is told that did
   );
 });
 
-test('a cancelled turn is told once', async (t) => {
+test('a cancelled turn is reported once', async (t) => {
   const { client, bootstrap } = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = bootstrap;
   const user = { token, tenant };

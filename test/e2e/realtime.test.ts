@@ -10,7 +10,7 @@ const shared = sharedNode(test);
 
 const path = '/api/v1/realtime';
 
-test('whoever may read sessions hears what changes in their tenant, on every node', async (t) => {
+test("callers who may read sessions receive their tenant's events on every node", async (t) => {
   // Of its own: another node joins it.
   const first = await startTestNode(t);
   const second = await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
@@ -36,7 +36,7 @@ test('whoever may read sessions hears what changes in their tenant, on every nod
 });
 
 // Serial, so that no other test takes the time that is measured.
-test.serial('a socket is closed with 4401 within a second when its key is revoked', async (t) => {
+test.serial('a socket closes with 4401 within a second when its key is revoked', async (t) => {
   const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant, api_key: kept } = node.bootstrap;
   const made = await node.client.call('POST', '/api/keys', { token, tenant, body: { name: 'short-lived' } });
@@ -50,7 +50,7 @@ test.serial('a socket is closed with 4401 within a second when its key is revoke
   t.is(other.closedWith(), undefined);
 });
 
-test('realtime events need a credential that is good for the tenant', async (t) => {
+test('realtime events require a credential of the tenant', async (t) => {
   const node = await shared.tenant(t);
   const refused = async (headers: Record<string, string>) =>
     (await fetch(`${node.client.baseUrl}${path}`, { headers })).status;

@@ -62,7 +62,7 @@ interface House {
 }
 
 // A node for each test: the first sets its clock forward for each operation.
-test.serial('every operation is refused to whoever may not call it', async (t) => {
+test.serial('every operation refuses every caller without its permission', async (t) => {
   const node = await startTestNode(t);
   let house: House = { node, own: await makeTenant(node), other: await makeTenant(node) };
   const wrong: string[] = [];

@@ -55,7 +55,7 @@ async function untilShared(one: TestNode, other: TestNode): Promise<void> {
   }
 }
 
-test.serial('a repeated call is answered from the cache, free of charge, whole or streamed', async (t) => {
+test.serial('a repeated call is answered from the cache without cost, whole or streamed', async (t) => {
   // Of its own: its clock is set forward.
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });
@@ -79,30 +79,33 @@ test.serial('a repeated call is answered from the cache, free of charge, whole o
   t.is((await ask(node, { model, temperature: 0 })).json.error, 'quota_exceeded', 'an hour later it is gone');
 });
 
-test.serial('each hit leaves a row of its own, also for those who waited for the same answer', async (t) => {
-  const node = await shared.tenant(t);
-  server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 100 });
-  await Promise.all(Array.from({ length: 5 }, () => ask(node, { model, temperature: 0 })));
-  await ask(node, { model, temperature: 0, stream: true });
-  const owner = await ownerView(node.databaseUrl);
-  const { rows } = await owner.query(
-    `select from_cache as hit, count(*)::int as calls, sum(output_tokens)::int as output, sum(cost) as cost,
+test.serial(
+  'each cache hit has a separate row, also for callers that waited for the same answer',
+  async (t) => {
+    const node = await shared.tenant(t);
+    server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 100 });
+    await Promise.all(Array.from({ length: 5 }, () => ask(node, { model, temperature: 0 })));
+    await ask(node, { model, temperature: 0, stream: true });
+    const owner = await ownerView(node.databaseUrl);
+    const { rows } = await owner.query(
+      `select from_cache as hit, count(*)::int as calls, sum(output_tokens)::int as output, sum(cost) as cost,
        min(input_preview) as asked, max(output_preview) as answered
      from calls where tenant_id = $1 and status = 'success' group by 1 order by 1`,
-    [node.bootstrap.tenant_id],
-  );
-  const hours = await owner.query(
-    'select sum(cache_hits)::int as hits, sum(calls)::int as calls from call_hours where tenant_id = $1',
-    [node.bootstrap.tenant_id],
-  );
-  await owner.end();
-  const words = { asked: 'Hello there', answered: 'slow answer' };
-  t.like(rows[0], { hit: false, calls: 1, output: 2, ...words });
-  t.deepEqual(rows[1], { hit: true, calls: 5, output: 10, cost: 0, ...words });
-  t.deepEqual(hours.rows, [{ hits: 5, calls: 6 }]);
-});
+      [node.bootstrap.tenant_id],
+    );
+    const hours = await owner.query(
+      'select sum(cache_hits)::int as hits, sum(calls)::int as calls from call_hours where tenant_id = $1',
+      [node.bootstrap.tenant_id],
+    );
+    await owner.end();
+    const words = { asked: 'Hello there', answered: 'slow answer' };
+    t.like(rows[0], { hit: false, calls: 1, output: 2, ...words });
+    t.deepEqual(rows[1], { hit: true, calls: 5, output: 10, cost: 0, ...words });
+    t.deepEqual(hours.rows, [{ hits: 5, calls: 6 }]);
+  },
+);
 
-test.serial('only calls that may be repeated are looked up, and only for the same tenant', async (t) => {
+test.serial('only repeatable calls are looked up, and only for the same tenant', async (t) => {
   const node = await shared.tenant(t);
   const other = await makeTenant(node);
   const calls = async (...bodies: readonly Readonly<Record<string, unknown>>[]): Promise<number> => {
@@ -123,7 +126,7 @@ test.serial('only calls that may be repeated are looked up, and only for the sam
   t.is(elsewhere.json.cached, undefined);
 });
 
-test.serial('neither errors nor cut-off answers are kept', async (t) => {
+test.serial('errors and truncated answers are not cached', async (t) => {
   const node = await shared.tenant(t);
   server.script({ status: 400 }, { pieces: ['a', 'b'], cutAfter: 1 });
   t.is((await ask(node, { model, temperature: 0 })).status, 502);
@@ -133,7 +136,7 @@ test.serial('neither errors nor cut-off answers are kept', async (t) => {
   t.is(whole.json.cached, undefined);
 });
 
-test.serial('of a hundred identical calls at once one goes to the vendor', async (t) => {
+test.serial('of a hundred identical concurrent calls one goes to the vendor', async (t) => {
   const node = await shared.tenant(t);
   server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 200 });
   const answers = await Promise.all(
@@ -145,7 +148,7 @@ test.serial('of a hundred identical calls at once one goes to the vendor', async
   t.is((await booksOf(node)).rows.length, 1);
 });
 
-test.serial('when the call that others wait for is left, one of them goes on in its place', async (t) => {
+test.serial('if the caller of a shared call leaves, a waiting call takes its place', async (t) => {
   const node = await shared.tenant(t);
   server.script({ hangBeforeHeaders: true });
   const leaving = new AbortController();
@@ -167,7 +170,7 @@ test.serial('when the call that others wait for is left, one of them goes on in 
   t.is(server.requests.length, 2);
 });
 
-test.serial('when it fails, the others go their own ways at once', async (t) => {
+test.serial('if a shared call fails, the waiting calls continue on their own at once', async (t) => {
   // Of its own: so many failures break the circuit to the vendor.
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });

@@ -34,7 +34,7 @@ const gates = [
 ];
 
 for (const { gate, outcome, close } of gates) {
-  test(`messages in a buffer run nothing when the ${gate} closes before the flush`, async (t) => {
+  test(`buffered messages run nothing if the ${gate} takes effect before the flush`, async (t) => {
     const node = await shared.tenant(t);
     const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
     const trigger = await createTrigger(node, {
@@ -65,7 +65,7 @@ for (const { gate, outcome, close } of gates) {
     t.is(receiver.heard.length, 1);
   });
 
-  test(`an attempt that is due again is not made when the ${gate} has closed meanwhile`, async (t) => {
+  test(`a due retry is not sent if the ${gate} took effect meanwhile`, async (t) => {
     const node = await shared.tenant(t);
     const receiver = await startToolServer(t, (_request, response) => {
       response.writeHead(429, { 'retry-after': '600' });
@@ -99,7 +99,7 @@ for (const [denied, served] of [
   ['ada', 'bob'],
   ['bob', 'ada'],
 ] as const) {
-  test(`of a buffer of several people the words of ${denied}, denied meanwhile, are left out`, async (t) => {
+  test(`a buffer of several people omits messages of ${denied} who is denied meanwhile`, async (t) => {
     const node = await shared.tenant(t);
     const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
     const trigger = await createTrigger(node, {

@@ -20,7 +20,7 @@ async function newTalk(t: ExecutionContext): Promise<{ node: TenantNode; talk: C
   return { node, talk: await startConversations(node) };
 }
 
-test('a session is made, found, listed, read and erased', async (t) => {
+test('a session is created, found, listed, read and erased', async (t) => {
   const { node, talk } = await newTalk(t);
   const made = await talk.post('/api/sessions', {
     agent_id: talk.agentId,
@@ -63,7 +63,7 @@ test('a session is made, found, listed, read and erased', async (t) => {
   t.is(execution.status, 404);
 });
 
-test('a session that is erased under its turns stays erased, and its readers and monitors are told the end', async (t) => {
+test('a session erased during its turns stays erased, and its readers and monitors receive the end', async (t) => {
   const { node, talk } = await newTalk(t);
   const agentId = await talk.agent('sim.lorem-400-50');
   let sessionId = '';
@@ -97,7 +97,7 @@ test('a session that is erased under its turns stays erased, and its readers and
   t.is(execution.status, 404);
 });
 
-test('the monitor of a session in which nothing happens is connected at once', async (t) => {
+test('the monitor of an idle session connects at once', async (t) => {
   const { node, talk } = await newTalk(t);
   const { bootstrap, client } = node;
   const made = await talk.post('/api/sessions', { agent_id: talk.agentId });
@@ -129,7 +129,7 @@ test('a consumer_key of a signed-in user is ignored, and the answer says so', as
   t.deepEqual(json.data.ignored_fields, [{ field: 'consumer_key', reason: 'requires_admin_api_key' }]);
 });
 
-test('metadata that breaks the rules opens no session, and is refused as every field of this endpoint is', async (t) => {
+test('invalid metadata opens no session and is refused like every field of this endpoint', async (t) => {
   const { talk } = await newTalk(t);
   for (const metadata of [[1], { nested: {} }, { long: 'x'.repeat(257) }]) {
     const refused = await talk.post('/api/sessions', { agent_id: talk.agentId, metadata });
@@ -139,7 +139,7 @@ test('metadata that breaks the rules opens no session, and is refused as every f
   }
 });
 
-test('while a person leads the session its messages are kept and the agent does not run', async (t) => {
+test('while a person controls the session its messages are stored and the agent does not run', async (t) => {
   const { talk } = await newTalk(t);
   const { sessionId } = await talk.say('first of all');
   const handed = await talk.post(`/api/v1/sessions/${sessionId}/handoff`, { reason: 'a person asked' });
@@ -167,7 +167,7 @@ test('while a person leads the session its messages are kept and the agent does 
   t.deepEqual((await talk.say({ message: 'and now?', session_id: sessionId })).outcomes, ['COMPLETED']);
 });
 
-test('a handoff for a limited time ends by itself', async (t) => {
+test('a timed handoff ends by itself', async (t) => {
   const { node, talk } = await newTalk(t);
   const { sessionId } = await talk.say('first of all');
   for (const expires of [0, 604_801, 1.5, 'soon']) {
@@ -191,7 +191,7 @@ test('a handoff for a limited time ends by itself', async (t) => {
   t.regex(text, /session_control_changed/);
 });
 
-test('a handoff in the middle of a turn ends it without another word', async (t) => {
+test('a handoff during a turn ends it without further text', async (t) => {
   const { talk } = await newTalk(t);
   const agentId = await talk.agent('sim.lorem-200-20');
   let sessionId = '';
@@ -212,7 +212,7 @@ test('a handoff in the middle of a turn ends it without another word', async (t)
   t.is(ended.response, undefined);
 });
 
-test('a denied consumer is blocked without a model call, until the denial is taken back', async (t) => {
+test('a denied consumer is blocked without a model call until the denial is removed', async (t) => {
   const { node, talk } = await newTalk(t);
   const { client, bootstrap } = node;
   t.is((await talk.post('/api/v1/consumers/mallory/deny', { reason: null })).status, 200);
@@ -229,7 +229,7 @@ test('a denied consumer is blocked without a model call, until the denial is tak
   t.deepEqual(again.outcomes, ['COMPLETED']);
 });
 
-test('a member goes on with the streams of its own turns and with no others', async (t) => {
+test('a member re-attaches to the streams of its own turns and to no others', async (t) => {
   const { node, talk } = await newTalk(t);
   const tenant = await makeTenant(node);
   const user = { token: tenant.users.owner.token, tenant: tenant.tenantId };
@@ -274,7 +274,7 @@ async function receiver(t: ExecutionContext): Promise<Receiver> {
   return state;
 }
 
-test('a manual message goes out by the callback that the session came in by, once for each key', async (t) => {
+test("a manual message is sent through the session's callback, once per key", async (t) => {
   const { node, talk } = await newTalk(t);
   const { client, bootstrap } = node;
   const callback = await receiver(t);

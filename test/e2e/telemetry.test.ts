@@ -16,7 +16,7 @@ const shared = sharedNode(test);
 
 const hourMs = 3_600_000;
 
-/** Rows as the books would tell them, in the demo tenant unless another is named. */
+/** Rows as the ledger records them, in the demo tenant unless another is named. */
 async function tell(node: TenantNode, ...rows: readonly Partial<CallRow>[]): Promise<void> {
   const { databaseUrl } = node;
   const store = await openStore({ databaseUrl });
@@ -50,7 +50,7 @@ async function get(node: TenantNode, path: string): Promise<Json> {
   return json;
 }
 
-test('a call shows in every report, and so does its repeat from the cache', async (t) => {
+test('every report shows a call and its repeat from the cache', async (t) => {
   const node = await shared.tenant(t);
   for (let count = 0; count < 2; count += 1) await ask(node, { model: 'sim.echo', temperature: 0 });
   const { data: entries, total, pagination, success } = await get(node, 'logs');
@@ -92,7 +92,7 @@ test('a call shows in every report, and so does its repeat from the cache', asyn
   t.like(loop.summary, { total_executions: 2, total_tokens: 10, unique_sessions: 0 });
 });
 
-test('sums over hours and rows at both ends are exact, with every filter', async (t) => {
+test('sums over hours and partial hours at both ends are exact, with every filter', async (t) => {
   const node = await shared.tenant(t);
   const [agent, other] = [randomUUID(), randomUUID()];
   const at = (text: string): string => new Date(text).toISOString();
@@ -169,7 +169,7 @@ test('sums over hours and rows at both ends are exact, with every filter', async
   t.is(one.data[1].total_tokens, 1_000_005);
 });
 
-test('sessions are told of with their calls, the newest first', async (t) => {
+test('sessions are listed with their calls, newest first', async (t) => {
   const node = await shared.tenant(t);
   const [first, second] = [randomUUID(), randomUUID()];
   const now = Date.now();
@@ -199,7 +199,7 @@ test('sessions are told of with their calls, the newest first', async (t) => {
   ]);
 });
 
-test('the ways of executions lead from triggers over agents to models and tools', async (t) => {
+test('execution paths lead from triggers over agents to models and tools', async (t) => {
   const node = await shared.tenant(t);
   const { tenant_id: tenant, agent_id: agent } = node.bootstrap;
   const [execution, trigger] = [randomUUID(), randomUUID()];
@@ -249,7 +249,7 @@ test('the ways of executions lead from triggers over agents to models and tools'
   );
 });
 
-test('telemetry speaks its own envelope, and shows a tenant nothing of another', async (t) => {
+test('telemetry uses its own envelope and shows a tenant nothing of another', async (t) => {
   const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant, api_key: key } = node.bootstrap;
   await tell(node, {});

@@ -40,7 +40,7 @@ test('an acknowledgement is JSON, XML or plain text, and a browser that opens it
   }
 });
 
-test('an acknowledgement of a type that a browser renders is refused at save', async (t) => {
+test('an acknowledgement of a type that a browser renders is refused on save', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, open);
   for (const contentType of [
@@ -75,7 +75,7 @@ test('an acknowledgement of a type that a browser renders is refused at save', a
   }
 });
 
-test('a page that was saved or kept as an answer before is served as plain text', async (t) => {
+test('a page saved or stored earlier as an answer is served as plain text', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, open);
   const key = { 'idempotency-key': 'again' };
@@ -103,7 +103,7 @@ test('a page that was saved or kept as an answer before is served as plain text'
   }
 });
 
-test('every answer of a webhook is sandboxed: synchronous, TwiML, at a gate, and the echo', async (t) => {
+test('every webhook answer is sandboxed: synchronous, TwiML, blocked, and the echo', async (t) => {
   const node = await shared.tenant(t);
   const says = async (trigger: TestTrigger, contentType: string): Promise<void> => {
     const { headers } = await node.client.call('POST', trigger.path, {
@@ -134,7 +134,7 @@ test('every answer of a webhook is sandboxed: synchronous, TwiML, at a gate, and
   t.is(echo.headers.get('x-content-type-options'), 'nosniff');
 });
 
-test('a refusal that repeats what was sent is JSON, which no browser renders', async (t) => {
+test('a refusal that repeats the request is JSON, which no browser renders', async (t) => {
   const node = await shared.tenant(t);
   const script = encodeURIComponent('<script>alert(1)</script>');
   for (const [method, path, options] of [
@@ -151,7 +151,7 @@ test('a refusal that repeats what was sent is JSON, which no browser renders', a
   }
 });
 
-test("pages of the platform's own load and run nothing but what they were written with", async (t) => {
+test("the platform's pages load and run only their own content", async (t) => {
   const node = await shared.tenant(t);
   for (const path of ['/docs', '/join?token=x', '/playground']) {
     const { headers } = await node.client.call('GET', path);
@@ -170,7 +170,7 @@ test("pages of the platform's own load and run nothing but what they were writte
   }
 });
 
-test('a browser shows XML of a tenant, and runs none of the scripts in it', async (t) => {
+test("a browser shows a tenant's XML and runs none of its scripts", async (t) => {
   t.timeout(600_000);
   const node = await shared.tenant(t);
   const body =

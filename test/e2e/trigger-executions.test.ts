@@ -26,7 +26,7 @@ async function slowAgent(node: TenantNode): Promise<string> {
   return json.data.id;
 }
 
-test('what was accepted is found by its id at once, queued, before any session has taken it', async (t) => {
+test('an accepted message is found by its id at once, queued, before a session takes it', async (t) => {
   const node = await shared.tenant(t);
   const agent_id = await slowAgent(node);
   const trigger = await createTrigger(node, {
@@ -35,7 +35,7 @@ test('what was accepted is found by its id at once, queued, before any session h
   });
   await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id });
   await sendSigned(node, trigger, { message: 'first' });
-  // Of two that wait for the same place either may get it: the first has it before the second comes.
+  // Of two requests for one place either may get it, so the first gets it before the second arrives.
   await eventually(async () => (await executionsOf(node, trigger))[0]?.status === 'completed');
   const { json } = await sendSigned(node, trigger, { message: 'second', order: 7 });
   const waiting = await executionOf(node, trigger, json.execution_id);
@@ -62,7 +62,7 @@ test('what was accepted is found by its id at once, queued, before any session h
   t.like(whole.json.data, { status: 'queued', trigger_id: trigger.id, delivery_status: 'none', steps: [] });
 });
 
-test('a webhook tells its tenant’s window, and one that a key opens tells the key’s', async (t) => {
+test("a webhook shows its tenant's window, and one authenticated by a key shows the key's", async (t) => {
   const node = await shared.tenant(t);
   const { bootstrap, client } = node;
   const signed = await createTrigger(node, {});

@@ -20,7 +20,7 @@ import {
 
 const shared = sharedMailNode(test);
 
-test('a mail runs once, also when its message is long forgotten in the inbox', async (t) => {
+test('a mail runs once, also after its message was removed from the inbox', async (t) => {
   const node = await shared.tenant(t);
   const rows = await tenantView(node);
   t.teardown(() => rows.end());
@@ -49,7 +49,7 @@ test('a mail runs once, also when its message is long forgotten in the inbox', a
   t.deepEqual(texts, ['second', 'first']);
 });
 
-test('answers, mails and ways back are removed when they are old, and not before', async (t) => {
+test('answers, mails and reply addresses are removed when they are old, and not before', async (t) => {
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const node = await shared.tenant(t);
   const rows = await tenantView(node);
@@ -100,7 +100,7 @@ test('answers, mails and ways back are removed when they are old, and not before
   t.is((await left('trigger_replies', 'session_id')).length, 1);
 });
 
-test('what triggers keep opens after the master key was changed and the former one is gone', async (t) => {
+test('stored trigger data opens after the master key was changed and the old one removed', async (t) => {
   const [before = '', after = ''] = [3, 4].map((byte) => Buffer.alloc(32, byte).toString('base64'));
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   // Of its own: it is started anew with another key.

@@ -8,7 +8,7 @@ import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/bui
 
 const shared = sharedNode(test);
 
-test('a schedule fires at its times, once each, until it is switched off', async (t) => {
+test('a schedule fires at its times, once each, until it is disabled', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(
     node,
@@ -31,7 +31,7 @@ test('a schedule fires at its times, once each, until it is switched off', async
   t.true((await executionsOf(node, trigger)).length <= afterwards + 1, 'at most what was under way');
 });
 
-test('what a schedule runs counts among the tenant’s model work, and waits while that is full', async (t) => {
+test("schedule runs count as the tenant's model work and wait while the limit is reached", async (t) => {
   const node = await shared.tenant(t);
   const plan = { plan: 'enterprise', settings: { requests_per_minute: 2 } };
   const tenant = `/api/tenants/${node.bootstrap.tenant_id}`;
@@ -53,7 +53,7 @@ test('what a schedule runs counts among the tenant’s model work, and waits whi
   t.like(refused, { status: 429, json: { error: 'rate_limit_exceeded', details: { limit: 2 } } });
 });
 
-test('the time of a turn is shortened by the trigger, of whatever type', async (t) => {
+test('a trigger of any type can shorten the time of a turn', async (t) => {
   const node = await shared.tenant(t);
   const { agent_id: agent } = node.bootstrap;
   await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
@@ -67,7 +67,7 @@ test('the time of a turn is shortened by the trigger, of whatever type', async (
   }
 });
 
-test('a cron line or zone that means nothing, or never comes, is refused by field', async (t) => {
+test('an invalid cron line or zone, or one without a firing, is refused by field', async (t) => {
   const node = await shared.tenant(t);
   const refusedField = async (trigger_config: Record<string, unknown>) => {
     const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
@@ -84,7 +84,7 @@ test('a cron line or zone that means nothing, or never comes, is refused by fiel
   t.is(await refusedField({ cron: '0 9 * * *', timezone: 'Mars/Olympus' }), 'trigger_config.timezone');
 });
 
-test('new rows of a table start conversations, once each, and none that was there before', async (t) => {
+test('new rows of a table start conversations, once each, and existing rows do not', async (t) => {
   const { place, client } = await startShop(t);
   const node = await shared.tenant(t);
   await client.query('create table visits (id bigint primary key, guest text, kind text)');
@@ -120,7 +120,7 @@ test('new rows of a table start conversations, once each, and none that was ther
   t.is((await seen()).length, 3);
 });
 
-test('a notification wakes the look at a table, and is nothing more', async (t) => {
+test('a notification only triggers a poll of the table', async (t) => {
   const { place, client } = await startShop(t);
   const node = await shared.tenant(t);
   await client.query('create table visits (id bigint primary key)');
@@ -163,7 +163,7 @@ test('a notification wakes the look at a table, and is nothing more', async (t) 
   );
 });
 
-test('a table or column that is not there is refused by field', async (t) => {
+test('an unknown table or column is refused by field', async (t) => {
   const { place } = await startShop(t);
   const node = await shared.tenant(t);
   const made = await asOwner(node, 'POST', '/api/database-configs', {
@@ -214,7 +214,7 @@ test('a table or column that is not there is refused by field', async (t) => {
   );
 });
 
-test('changed rows start conversations and new ones do not, where only changes are waited for', async (t) => {
+test('for update events changed rows start conversations and new ones do not', async (t) => {
   const { place, client } = await startShop(t);
   const node = await shared.tenant(t);
   await client.query(`create table tasks (id int primary key, title text, changed timestamptz not null default now());

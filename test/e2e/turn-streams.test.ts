@@ -7,7 +7,7 @@ import { RefusedTurn } from '../support/clients/turn-reader.js';
 
 const shared = sharedNode(test);
 
-test('a turn streams metadata first, its text as it comes, the whole text once, and ends with one done', async (t) => {
+test('a turn streams metadata, its text in pieces, the whole text once, and one done', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const turn = await talk.say({ message: 'what are actors?', metadata: { trace_id: 'trace-1' }, unknown: 1 });
@@ -42,7 +42,7 @@ test('a turn streams metadata first, its text as it comes, the whole text once, 
   t.is(detail.data.steps[0].name, 'agent.tool-loop');
 });
 
-test('the built-in echo is heard word by word, also where its words come at once', async (t) => {
+test('the built-in echo streams word by word, also if its words come at once', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const { events } = await talk.say('what are actors?');
@@ -50,7 +50,7 @@ test('the built-in echo is heard word by word, also where its words come at once
   t.deepEqual(words, ['echo:', ' what', ' are', ' actors?']);
 });
 
-test('a stream cut after every event goes on behind it: nothing missing, nothing twice', async (t) => {
+test('a stream cut after every event continues without a gap or a repeat', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-8-5');
   const whole = await talk.say('words');
@@ -62,7 +62,7 @@ test('a stream cut after every event goes on behind it: nothing missing, nothing
   }
 });
 
-test('a finished turn is read again from any event, also when its session has been forgotten', async (t) => {
+test('a finished turn can be read again from any event, also after its session was unloaded', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-6-2');
   const turn = await talk.say('words');
@@ -78,7 +78,7 @@ test('a finished turn is read again from any event, also when its session has be
   }
 });
 
-test('turns of one session run one after the other, in the order of their arrival', async (t) => {
+test('turns of one session run one after the other, in order of arrival', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-5-20');
   const { json } = await talk.post('/api/sessions', { agent_id: talk.agentId });
@@ -106,7 +106,7 @@ test('turns of one session run one after the other, in the order of their arriva
   );
 });
 
-test('behind a running turn 32 wait; the next is refused, and all can be cancelled', async (t) => {
+test('32 turns wait behind a running one, the next is refused, and all can be cancelled', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-100-1000');
   const { json } = await talk.post('/api/sessions', { agent_id: talk.agentId });
@@ -136,7 +136,7 @@ test('behind a running turn 32 wait; the next is refused, and all can be cancell
   for (const { outcomes } of await Promise.all(turns)) t.deepEqual(outcomes, ['CANCELLED']);
 });
 
-test('cancelling ends a running turn, keeps its partial text, and is answered with the execution', async (t) => {
+test('cancelling ends a running turn, keeps its partial text, and answers with the execution', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-200-50');
   let sessionId = '';
@@ -164,7 +164,7 @@ test('cancelling ends a running turn, keeps its partial text, and is answered wi
   t.deepEqual(again.json.data, { cancelled: false });
 });
 
-test('a turn that waits in line ends at once when it is cancelled, while the one before it goes on', async (t) => {
+test('cancelling a queued turn ends it at once while the running one continues', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-400-50');
   let sessionId = '';
@@ -201,7 +201,7 @@ test('a turn that waits in line ends at once when it is cancelled, while the one
   t.false(JSON.stringify(said).includes('more words'), 'what never ran is no part of the conversation');
 });
 
-test('a client that leaves does not end its turn, unless its address says so', async (t) => {
+test('a leaving client does not end its turn unless its address says so', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-30-20');
   const leave = async (query: string): Promise<string> => {
@@ -226,7 +226,7 @@ test('a client that leaves does not end its turn, unless its address says so', a
   t.is(await ended(await leave('?cancel_on_disconnect=true')), 'cancelled');
 });
 
-test('a deadline that the caller shortens ends the turn by its clock', async (t) => {
+test('a shorter deadline from the caller ends the turn', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-200-50');
   const turn = await talk.say({ message: 'words', options: { timeout_ms: 1_000 } });
@@ -240,7 +240,7 @@ test('a deadline that the caller shortens ends the turn by its clock', async (t)
   t.is(data.timeout_clock, 'turn');
 });
 
-test('what can be refused before a turn begins is an answer, not an event', async (t) => {
+test('a refusal before a turn starts is an answer, not an event', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node);
   const other = await talk.agent('sim.echo');

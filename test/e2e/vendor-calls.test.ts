@@ -21,7 +21,7 @@ const flagship = 'openai.gpt-5';
 const server = new OpenAiServer();
 const shared = sharedNodeWithOpenAi(test, server);
 
-test.serial('what is booked is what the vendor bills, for whole and streamed calls', async (t) => {
+test.serial("the ledger equals the vendor's bill for whole and streamed calls", async (t) => {
   const node = await shared.tenant(t);
   for (const stream of [false, true]) {
     const answer = await ask(node, { model: economical, stream });
@@ -37,7 +37,7 @@ test.serial('what is booked is what the vendor bills, for whole and streamed cal
   t.is(server.requests[0]?.key, platformKey);
 });
 
-test.serial("a vendor's failures are told with its reason, and no secret", async (t) => {
+test.serial("a vendor's failure is reported with its reason and without a secret", async (t) => {
   // Of its own: so many failures break the circuit to the vendor.
   const server = await startVendor(t, new OpenAiServer());
   const node = await startTestNode(t, { environment: openAiAt(server) });
@@ -72,7 +72,7 @@ test.serial('an error after the answer began is its last event', async (t) => {
   t.is(server.requests.length, 1, 'after content nobody else is asked');
 });
 
-test.serial('a model outside the tiers of the plan is refused, and no vendor hears of it', async (t) => {
+test.serial("a model outside the plan's tiers is refused without a vendor request", async (t) => {
   const node = await shared.tenant(t);
   await setPlan(node, operatorToken, 'free');
   const refused = await ask(node, { model: flagship });
@@ -103,7 +103,7 @@ test.serial('the call that crosses the quota is served whole, the next is refuse
   t.is((await booksOf(node)).rows.length, 1);
 });
 
-test.serial("a tenant's own key is used first, beyond tiers and an empty quota", async (t) => {
+test.serial("a tenant's own key is used first, beyond tiers and with an empty quota", async (t) => {
   const node = await shared.tenant(t);
   await setPlan(node, operatorToken, 'free', { monthly_tokens: 0 });
   t.is((await ask(node, { model: economical })).json.error, 'quota_exceeded');
@@ -126,26 +126,29 @@ test.serial("a tenant's own key is used first, beyond tiers and an empty quota",
   t.is(outside.json.error, 'MODEL_TIER_RESTRICTED');
 });
 
-test.serial("where the tenant's own key is refused, the platform's serves the call and counts", async (t) => {
-  const node = await shared.tenant(t);
-  server.keys.add(platformKey);
-  await addOwnKey(node, 'openai', 'sk-expired-0123456789');
-  const answer = await ask(node, { model: economical, stream: true });
-  t.is(answer.status, 200, answer.text);
-  t.is(answer.headers.get('x-troupe-paid-by'), 'platform');
-  const { rows, counted } = await booksOf(node);
-  t.deepEqual(
-    rows.map(({ payer, outcome, attempt_number: number }) => [number, payer, outcome]),
-    [
-      [1, 'tenant', 'failed'],
-      [2, 'platform', 'completed'],
-    ],
-  );
-  t.is(rows[0]?.call_id, rows[1]?.call_id);
-  t.is(counted, server.billed.input + server.billed.output);
-});
+test.serial(
+  "if the tenant's own key is refused, the platform's key serves the call and it counts",
+  async (t) => {
+    const node = await shared.tenant(t);
+    server.keys.add(platformKey);
+    await addOwnKey(node, 'openai', 'sk-expired-0123456789');
+    const answer = await ask(node, { model: economical, stream: true });
+    t.is(answer.status, 200, answer.text);
+    t.is(answer.headers.get('x-troupe-paid-by'), 'platform');
+    const { rows, counted } = await booksOf(node);
+    t.deepEqual(
+      rows.map(({ payer, outcome, attempt_number: number }) => [number, payer, outcome]),
+      [
+        [1, 'tenant', 'failed'],
+        [2, 'platform', 'completed'],
+      ],
+    );
+    t.is(rows[0]?.call_id, rows[1]?.call_id);
+    t.is(counted, server.billed.input + server.billed.output);
+  },
+);
 
-test.serial('a client that leaves takes the vendor along, and what was used is counted', async (t) => {
+test.serial('a leaving client ends the vendor call, and its usage is recorded', async (t) => {
   const node = await shared.tenant(t);
   server.script({ pieces: ['one', ' two'], hangAfter: 2 });
   const leaving = new AbortController();
@@ -178,7 +181,7 @@ test.serial('a client that leaves takes the vendor along, and what was used is c
   t.is((await booksOf(node)).counted, row.input_tokens + row.output_tokens);
 });
 
-test.serial('auto goes on to another model where the vendor fails before any content', async (t) => {
+test.serial('auto switches to another model if the vendor fails before any content', async (t) => {
   const node = await shared.tenant(t);
   server.script({ status: 500 }, { status: 500 });
   const answer = await ask(node, { query: 'Hi' });

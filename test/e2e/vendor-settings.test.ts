@@ -12,7 +12,7 @@ import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 const economical = 'openai.gpt-4.1-mini';
 
 // A node for each test: settings are tried, one is stopped, and one loses its store.
-test.serial('compatible vendors and models of a file of the operator can be called', async (t) => {
+test.serial("compatible vendors and models from the operator's file can be called", async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const folder = await mkdtemp(join(tmpdir(), 'troupe-models-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));

@@ -16,7 +16,7 @@ import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const shared = sharedNode(test);
 
-test('a signed webhook is answered by its agent, and a repeat is answered alike without running', async (t) => {
+test('a signed webhook is answered by its agent, and a repeat gets the same answer without running', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     context_mapping: { customer: '$.user.name', _id: '$.user.id' },
@@ -93,7 +93,7 @@ test('webhooks are refused in the documented order', async (t) => {
   await refused(404, 'agent_not_found', sendSigned(node, trigger, { message: 'x' }));
 });
 
-test('a key of the tenant opens a webhook that asks for one, and no other key does', async (t) => {
+test('a webhook with key authentication accepts a key of its tenant and no other', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     auth: { type: 'api_key' },
@@ -118,7 +118,7 @@ test('a key of the tenant opens a webhook that asks for one, and no other key do
   t.like(nothing, { status: 400, json: { error: 'VALIDATION_ERROR' } }, 'no body is no question');
 });
 
-test('what a key may do over its life counts the webhooks that it opens, but not a gate', async (t) => {
+test("a key's lifetime quota counts its webhooks, but not those stopped by a check", async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     auth: { type: 'api_key' },
@@ -139,7 +139,7 @@ test('what a key may do over its life counts the webhooks that it opens, but not
   t.is((await send('bob')).text, '<Response></Response>', 'a gate answers first');
 });
 
-test('without tokens left a webhook is refused at the door in every mode, unless the tenant’s own key pays', async (t) => {
+test("without tokens a webhook is refused on entry in every mode, unless the tenant's own key pays", async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   // Of its own: on the other one no vendor has a key.
   const node = await startTestNode(t, { environment: openAiAt(server, 'sk-platform-0123456789') });
@@ -177,7 +177,7 @@ test('without tokens left a webhook is refused at the door in every mode, unless
   await eventually(async () => (await send(later)).status === 202);
 });
 
-test('an agent whose model cannot be called fails the execution, and the webhook says so in its own form', async (t) => {
+test('an agent without a callable model fails the execution, and the webhook reports it in its own form', async (t) => {
   const node = await shared.tenant(t);
   const { agent_id: agent } = node.bootstrap;
   await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
@@ -226,7 +226,7 @@ test('each format has its answer, and only lists are split', async (t) => {
   t.is((await answerIn({ format: 'slack', split_messages: true }, long)).json.text, `echo: ${long}`);
 });
 
-test('a list of more chunks than there may be is cut, and its execution says so', async (t) => {
+test('an answer with too many chunks is cut, and its execution says so', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     response_adapter: { format: 'erp', split_messages: true, max_messages: 2 },
@@ -248,7 +248,7 @@ test('a list of more chunks than there may be is cut, and its execution says so'
   t.true((await executionsOf(node, trigger))[0].truncated);
 });
 
-test('gates answer an empty response, record what they stopped, and let nobody else in', async (t) => {
+test('blocked senders get an empty response, are recorded, and never run', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     auth: { type: 'none' },
@@ -295,7 +295,7 @@ test('gates answer an empty response, record what they stopped, and let nobody e
   t.is((await send('+49171555')).status, 202);
 });
 
-test('a secret can be rotated while both are valid, and goes out of force when the time is over', async (t) => {
+test('after a rotation both secrets are valid until the grace period ends', async (t) => {
   // Of its own: its clock is set forward.
   const node = await startTestNode(t);
   const before = await createTrigger(node, {});
@@ -311,7 +311,7 @@ test('a secret can be rotated while both are valid, and goes out of force when t
   t.is((await sendSigned(node, after, { message: 'x' })).status, 200);
 });
 
-test('triggers are listed, changed, tried out, invoked and deleted, and never show their secret again', async (t) => {
+test('triggers are listed, changed, tested, invoked and deleted, and never show their secret again', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await createTrigger(node, {
     context_mapping: { city: '$.place.city' },

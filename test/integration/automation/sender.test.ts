@@ -163,7 +163,7 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
   }
 });
 
-test('each chunk more costs a row more where they follow at once', async (t) => {
+test('each further chunk costs one more row if chunks follow at once', async (t) => {
   const { rows, sent, end } = sending(t);
   const one = await messages.message(await messages.tenant());
   await end(one, 3);

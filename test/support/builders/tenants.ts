@@ -43,7 +43,7 @@ export async function makeTenant(node: TenantNode, plan = 'enterprise'): Promise
   };
 }
 
-/** The same people with new access tokens, once the node's clock has left the old ones behind. */
+/** The same people with new access tokens, once the old ones have expired by the node's clock. */
 export async function signInAgain(node: TenantNode, tenant: TestTenant): Promise<TestTenant> {
   const again = async (user: TestUser): Promise<TestUser> => {
     const { email, password } = user;

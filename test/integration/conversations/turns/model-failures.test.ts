@@ -94,28 +94,25 @@ test.serial('no model is asked while an earlier owner of the turn may still be a
   t.like(await running, { outcome: 'COMPLETED', content: 'At last.' });
 });
 
-test.serial(
-  'the next model of the chain replaces a failing one until it has sent text',
-  async (t) => {
-    openai.byDefault({ status: 500, message: 'broken' });
-    anthropic.script(saying('I stand in.'));
-    const stoodIn = await counted(() =>
-      bench.turns.run(bench.start(agentOf(chain), 'x'), new RecordingPorts()),
-    );
-    t.like(stoodIn.result, {
-      outcome: 'COMPLETED',
-      content: 'I stand in.',
-      model: claude,
-      provider: 'anthropic',
-    });
-    t.is(stoodIn.anthropic, 1);
-    openai.byDefault(saying('Hello'));
-    openai.script({ pieces: ['half ', 'way'], cutAfter: 1 });
-    const cut = await counted(() => bench.turns.run(bench.start(agentOf(chain), 'x'), new RecordingPorts()));
-    t.like(cut.result, { outcome: 'FAILED', content: 'half ', error: { code: 'provider_error' } });
-    t.is(cut.anthropic, 0, 'what was said cannot be taken back');
-  },
-);
+test.serial('the next model of the chain replaces a failing one until it has sent text', async (t) => {
+  openai.byDefault({ status: 500, message: 'broken' });
+  anthropic.script(saying('I stand in.'));
+  const stoodIn = await counted(() =>
+    bench.turns.run(bench.start(agentOf(chain), 'x'), new RecordingPorts()),
+  );
+  t.like(stoodIn.result, {
+    outcome: 'COMPLETED',
+    content: 'I stand in.',
+    model: claude,
+    provider: 'anthropic',
+  });
+  t.is(stoodIn.anthropic, 1);
+  openai.byDefault(saying('Hello'));
+  openai.script({ pieces: ['half ', 'way'], cutAfter: 1 });
+  const cut = await counted(() => bench.turns.run(bench.start(agentOf(chain), 'x'), new RecordingPorts()));
+  t.like(cut.result, { outcome: 'FAILED', content: 'half ', error: { code: 'provider_error' } });
+  t.is(cut.anthropic, 0, 'what was said cannot be taken back');
+});
 
 test.serial('a time-out of the model ends the turn and never switches the model', async (t) => {
   const run = () => hasty.turns.run(hasty.start(agentOf(chain), 'x'), new RecordingPorts());

@@ -331,7 +331,7 @@ test('a stream that is left before its first byte was read ends the connection t
   await eventually(() => open === 0);
 });
 
-test('packages that want a fetch get one that obeys the rules', async (t) => {
+test('packages that need a fetch get one that obeys the rules', async (t) => {
   const url = await serve(t, (request, response) => {
     void bodyOf(request).then((body) => {
       if (request.method === 'DELETE') return void response.writeHead(204).end();

@@ -97,7 +97,7 @@ export abstract class VendorServer {
     this.decide = undefined;
   }
 
-  /** Forgets what no request has followed yet. */
+  /** Drops the scripts that no request has used yet. */
   clearScripts(): void {
     this.#scripts.length = 0;
   }
