@@ -11,7 +11,7 @@ const sessions = 20;
 /** A third of how long a message was claimed for; other work on the machine slows the nodes down many times. */
 const withinMs = 20_000;
 
-test('what a killed node had accepted is called back without waiting for the end of its claims', async (t) => {
+test('messages accepted by a killed node are answered without waiting for the end of its claims', async (t) => {
   t.timeout(400_000);
   const calledBack = new Set<string>();
   const receiver = await startToolServer(t, ({ headers }, response) => {

@@ -25,7 +25,7 @@ test('work that takes too long is answered by `late`, which returns a value or t
   t.is(await replaced, 'instead');
 });
 
-test('once the work has ended `late` is not asked, also where its timer fires a turn later', async (t) => {
+test('`late` is not called after the end of the work, also if its timer fires a turn later', async (t) => {
   const time = new ManualTime('2026-11-23T10:00:00Z');
   const later: (() => void)[] = [];
   let asked = 0;

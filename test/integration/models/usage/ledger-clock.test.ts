@@ -11,7 +11,7 @@ import { opened } from '../../../support/database/usage-rows.js';
 
 const database = databaseOfFile(test);
 
-test('a deadline has passed when the clock of the store says so, whatever a node thinks', async (t) => {
+test('the clock of the store decides whether a deadline has passed, not the clock of a node', async (t) => {
   const hourMs = 3_600_000;
   const at = (fromNowMs: number): string => new Date(Date.now() + fromNowMs).toISOString();
   const store = await openStore({ databaseUrl: database.url });

@@ -105,7 +105,7 @@ test('unknown paths and wrong methods', async (t) => {
   );
 });
 
-test('bodies that are too large, that are no JSON, and that have another type', async (t) => {
+test('bodies that are too large, are not JSON, or have another type', async (t) => {
   const edge = await startEdge(operations);
   t.teardown(edge.close);
   const post = (text: string, type = 'application/json'): RequestInit => ({
@@ -162,7 +162,7 @@ for (const [code, status] of [
   });
 }
 
-test('a stranger who asks too often for paths that do not exist', async (t) => {
+test('a client that requests unknown paths too often', async (t) => {
   const figures = { limit: 1, remaining: 0, reset: 1 };
   const full = {
     admitRequest: () => ({ figures, refusal: new PlatformError('rate_limit_exceeded') }),
@@ -184,7 +184,7 @@ test('a stranger who asks too often for paths that do not exist', async (t) => {
   );
 });
 
-test('a request whose end is not clear', async (t) => {
+test('a request with ambiguous framing', async (t) => {
   const edge = await startEdge(operations);
   t.teardown(edge.close);
   for (const [path, dialect] of [

@@ -44,7 +44,7 @@ test('a limit is a whole number from 1, and more than 100 means 100', (t) => {
   for (const wrong of ['0', '-1', '1.5', 'x', '']) t.throws(() => limitOf(wrong), undefined, wrong);
 });
 
-test('a page that is asked without a limit has 50 rows, and a list with optional pages returns all', (t) => {
+test('a page without a limit has 50 rows, and a list with optional pages returns all', (t) => {
   t.deepEqual(pageAsked({}), { limit: 50, after: undefined });
   t.deepEqual(pageAsked({ limit: 3, cursor: encodeCursor(position) }), { limit: 3, after: position });
   t.is(optionalLimit({}), undefined);
@@ -54,7 +54,7 @@ test('a page that is asked without a limit has 50 rows, and a list with optional
   t.is(rowsFor(undefined), undefined);
 });
 
-test('one row more than the page shows that there is a next page', (t) => {
+test('one additional row shows that there is a next page', (t) => {
   const cursor = (row: number): string => `after ${row}`;
   t.deepEqual(cutPage([1, 2, 3], 2, cursor), { rows: [1, 2], nextCursor: 'after 2' });
   t.deepEqual(cutPage([1, 2], 2, cursor), { rows: [1, 2], nextCursor: null });
