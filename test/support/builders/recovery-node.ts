@@ -1,5 +1,5 @@
 // A node of the runtime as recovery and timers see it: its slots, and whether it may act.
-import { processId, slot, viewNumber } from '../../../cluster/ids/ids.js';
+import { processId, type slot, viewNumber } from '../../../cluster/ids/ids.js';
 import { makeView } from '../../../cluster/membership/view.js';
 import type { RecoveryNode } from '../../../cluster/recovery/recovery.js';
 import { buildRing, type Ring } from '../../../cluster/ring/ring.js';

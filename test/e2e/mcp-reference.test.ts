@@ -1,0 +1,136 @@
+import test from 'ava';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { mcpClient, structured } from '../support/clients/mcp.js';
+import { type McpNode, startMcpNode } from '../support/servers/mcp-node.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { toolRows } from '../support/builders/tool-table.js';
+
+const undo: (() => Promise<void>)[] = [];
+let served: McpNode;
+let node: TestNode;
+
+test.before(async () => {
+  served = await startMcpNode({ teardown: (step) => void undo.push(step) });
+  node = served.node;
+});
+
+test.after.always(async () => {
+  for (const step of undo.toReversed()) await step();
+});
+
+test.serial(
+  'the reference material is readable, and its schemas take examples and refuse a broken one',
+  async (t) => {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+    const read = async (uri: string): Promise<string> => {
+      const [content] = (await client.readResource({ uri })).contents;
+      return content !== undefined && 'text' in content ? content.text : '';
+    };
+    const { resources } = await client.listResources();
+    for (const { uri } of resources) t.true((await read(uri)).length > 100, uri);
+    const matrix = await read('platform://docs/permissions');
+    for (const { name } of toolRows) t.true(matrix.includes(`| ${name} |`), name);
+    const examples: Readonly<Record<string, readonly [object, object]>> = {
+      agent: [{ name: 'support' }, { name: 7 }],
+      'agent-schema': [
+        { type: 'agent', name: 'helper', editor_schema: { agent: { agent_id: crypto.randomUUID() } } },
+        { type: 'nothing', name: 'helper' },
+      ],
+      'api-tool': [
+        { type: 'api', name: 'weather', editor_schema: { api: { url: 'https://api.example.com' } } },
+        { type: 'api', name: '!' },
+      ],
+      'mcp-server': [
+        { type: 'mcp', name: 'files', editor_schema: { mcp: { url: 'https://mcp.example.com' } } },
+        { type: 'mcp', name: 'files', editor_schema: { mcp: {} } },
+      ],
+      'trigger-webhook': [{ auth: { type: 'none' } }, { auth: { type: 'password' } }],
+      'trigger-schedule': [{ cron: '0 9 * * *', message: 'report' }, { cron: 7 }],
+      'trigger-email': [{}, { reply: 'yes' }],
+      'trigger-db-event': [
+        {
+          database_config_id: crypto.randomUUID(),
+          table: 'orders',
+          cursor_column: 'id',
+          message_template: 'new',
+        },
+        { table: 7 },
+      ],
+      'database-config': [
+        { name: 'shop', connection_config: { host: 'db.example.com', database: 'shop', username: 'reader' } },
+        { name: 7 },
+      ],
+    };
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const [name, [good, bad]] of Object.entries(examples)) {
+      const matches = ajv.compile(JSON.parse(await read(`platform://schemas/${name}`)) as object);
+      t.true(matches(good), `${name}: ${ajv.errorsText(matches.errors)}`);
+      t.false(matches(bad), name);
+    }
+    t.like(await t.throwsAsync(read('platform://docs/overwiew')), { code: -32_602 });
+  },
+);
+
+test.serial('rows of the tenant are read by their addresses, and those of others are not', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const { resourceTemplates } = await client.listResourceTemplates();
+  t.is(resourceTemplates.length, 3);
+  const { contents } = await client.readResource({ uri: `platform://agents/${node.bootstrap.agent_id}` });
+  t.is(contents.length, 1);
+  await t.throwsAsync(client.readResource({ uri: `platform://agents/${crypto.randomUUID()}` }));
+});
+
+test.serial(
+  'prompts are offered, and arguments are completed from the lists that the role may read',
+  async (t) => {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+    const { prompts } = await client.listPrompts();
+    t.deepEqual(
+      prompts.map(({ name }) => name),
+      ['debug_trigger', 'explain_slow_turn', 'review_agent_changes'],
+    );
+    const prompt = await client.getPrompt({ name: 'debug_trigger', arguments: { trigger_id: 'abc' } });
+    t.regex(JSON.stringify(prompt.messages), /The trigger abc fails/);
+    t.like(await t.throwsAsync(client.getPrompt({ name: 'debug_trigger', arguments: {} })), {
+      code: -32_602,
+    });
+    const ref = { type: 'ref/prompt', name: 'review_agent_changes' } as const;
+    const begin = node.bootstrap.agent_id.slice(0, 4);
+    const { completion } = await client.complete({ ref, argument: { name: 'agent_id', value: begin } });
+    t.true(completion.values.includes(node.bootstrap.agent_id));
+    const member = await mcpClient(t, node.node.baseUrl, await served.keyOf('member'));
+    const none = await member.complete({ ref, argument: { name: 'trigger_id', value: '' } });
+    t.deepEqual(none.completion.values, []);
+  },
+);
+
+test.serial('a change of an agent reaches its subscribers and nobody else', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const made = await client.callTool({ name: 'create_agent', arguments: { name: `seen-${Date.now()}` } });
+  t.falsy(made.isError, JSON.stringify(made));
+  const { id } = structured(made)['data'] as { id: string };
+  const uri = `platform://agents/${id}`;
+  const updates: string[] = [];
+  client.setNotificationHandler(
+    'notifications/resources/updated',
+    ({ params }) => void updates.push(params.uri),
+  );
+  await client.listen({ resourceSubscriptions: [uri] });
+  await client.callTool({ name: 'publish_agent', arguments: { agent_id: id } });
+  await eventually(() => updates.includes(uri), { what: 'the update has arrived' });
+  t.deepEqual([...new Set(updates)], [uri]);
+});
+
+test.serial('a node that stops ends the subscriptions, and does not wait for their clients', async (t) => {
+  const other = await startTestNode(t);
+  const client = await mcpClient(t, other.node.baseUrl, other.bootstrap.api_key);
+  const { closed } = await client.listen({
+    resourceSubscriptions: [`platform://agents/${other.bootstrap.agent_id}`],
+  });
+  const startedMs = performance.now();
+  await other.stop();
+  // `stop` of the test waits five seconds for requests that do not end.
+  t.true(performance.now() - startedMs < 4_000);
+  await t.notThrowsAsync(closed);
+});
