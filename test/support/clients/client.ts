@@ -55,6 +55,12 @@ function errorShape(dialect: Dialect): z.ZodType {
   }
 }
 
+/** What does not follow the protocol of MCP is refused in the protocol's own form. */
+const rpcError = z.object({
+  jsonrpc: z.literal('2.0'),
+  error: z.object({ code: z.int(), message: z.string().min(1) }),
+});
+
 const errorShapes = Object.fromEntries(dialects.map((dialect) => [dialect, errorShape(dialect)]));
 
 /** Calls a node by HTTP and throws if an answer does not match its operation's declaration. */
@@ -105,7 +111,9 @@ export class Client {
     const asked = { path, anthropicVersion: sent['anthropic-version'] ?? '' };
     const dialect = operation === undefined ? dialectOfPath(asked) : dialectOf(operation.dialect, asked);
     if (result.status === 429) holdRefusal(method, path, result);
-    const schema = result.status >= 400 ? errorShapes[dialect] : operation?.output;
+    const isRpc = operation?.name === 'mcp.request' && result.json?.jsonrpc !== undefined;
+    const errorOf = isRpc ? rpcError : errorShapes[dialect];
+    const schema = result.status >= 400 ? errorOf : operation?.output;
     const checked =
       result.json === undefined && result.status < 400 ? undefined : schema?.safeParse(result.json);
     if (checked?.success === false) {
