@@ -109,6 +109,7 @@ async function startNodes(databaseUrl, redisUrl) {
       TROUPE_HTTP_PORT: String(firstPort === 0 ? 0 : firstPort + index),
       TROUPE_GRPC_PORT: '0',
       TROUPE_SEED: index === 0 ? process.env.TROUPE_SEED || 'demo' : 'none',
+      TROUPE_VERIFY_EMAIL: process.env.TROUPE_VERIFY_EMAIL || 'off',
       TROUPE_LOG_LEVEL: 'info',
     };
     const program = fileURLToPath(new URL('node.mjs', import.meta.url));

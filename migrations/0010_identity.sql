@@ -9,7 +9,10 @@ create table users (
   -- A disabled user keeps the rows (records of others name the user) but cannot sign in anywhere.
   disabled_at timestamptz,
   -- Null: the user has not yet proved to read mail of this address.
-  email_verified_at timestamptz
+  email_verified_at timestamptz,
+  -- A deleted user keeps the row without address, name and password, because records of others name the user.
+  deleted_at timestamptz,
+  check (deleted_at is null or (disabled_at is not null and password_hash is null))
 );
 create unique index users_email_key on users (lower(email));
 
@@ -86,7 +89,9 @@ create table token_families (
   created_at timestamptz not null,
   expires_at timestamptz not null,
   ended_at timestamptz,
-  end_reason text check (end_reason in ('signed-out', 'replayed', 'disabled', 'address-proved')),
+  end_reason text check (end_reason in (
+    'signed-out', 'signed-out-everywhere', 'replayed', 'disabled', 'deleted', 'address-proved', 'password-changed',
+    'password-reset')),
   check ((ended_at is null) = (end_reason is null))
 );
 create index token_families_user on token_families (user_id);
@@ -131,7 +136,32 @@ create table outside_identities (
 -- One person of an issuer per user: the second of two concurrent first sign-ins fails here.
 create unique index outside_identities_user on outside_identities (user_id, issuer);
 
+-- The tokens in mails to the owners of addresses: `verify` proves the address, `reset` sets a password. A token is
+-- deleted when it is used. The table keeps the hash; only the mail carries the token.
+create table account_tokens (
+  hash bytea primary key check (octet_length(hash) = 32),
+  user_id uuid not null references users (id) on delete cascade,
+  purpose text not null check (purpose in ('verify', 'reset')),
+  issued_at timestamptz not null,
+  expires_at timestamptz not null,
+  -- False for the mail that a registration sends by itself; the limit of mails per hour does not count it.
+  requested boolean not null
+);
+create index account_tokens_user on account_tokens (user_id, purpose, issued_at);
+create index account_tokens_expiry on account_tokens (expires_at);
+
+-- Addresses whose owner forgot the password. A request inserts one row, whether the address has an account or not, so
+-- that its work does not depend on that; the account is looked up later.
+create table reset_requests (
+  id bigint primary key generated always as identity,
+  email text not null,
+  requested_at timestamptz not null
+);
+grant select, insert, delete on account_tokens to troupe_directory;
+-- Update only for the lock of a request that a node works on.
+grant select, insert, update, delete on reset_requests to troupe_directory;
+
 grant select, insert, update, delete on signing_keys, token_families, refresh_tokens to troupe_directory;
 grant select, insert, delete on sign_in_failures to troupe_directory;
 grant select, insert, update, delete on new_tenants_by_address to troupe_directory;
-grant select, insert on outside_identities to troupe_directory;
+grant select, insert, delete on outside_identities to troupe_directory;

@@ -20,6 +20,9 @@ create unique index invites_token on invites (token_hash);
 -- The second of two concurrent invitations of one address fails here.
 create unique index invites_pending on invites (tenant_id, lower(email)) where status = 'pending';
 
+-- Whether an address that registers is invited by any tenant.
+create index invites_address on invites (lower(email)) where status = 'pending';
+
 alter table invites enable row level security;
 alter table invites force row level security;
 

@@ -121,6 +121,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
           dataDir,
           model: (settings.sim ?? true) ? 'sim.echo' : 'auto',
           baseUrl,
+          register: (account) => subjects.identity.accounts.registerByOperator(account),
           tenantUrl: settings.tenantUrl ?? baseUrl,
           callerOf: async (userId, tenantId): Promise<Caller> => ({
             kind: 'tenant-user',

@@ -90,6 +90,8 @@ export interface TriggersOptions {
   /** Whether mails must prove their sender. */
   readonly checksSenders: boolean;
   readonly mailDomains: Pick<MailDomains, 'tenantOf'>;
+  /** Throws `email_unverified` if the tenant may not send mail in the platform's name. */
+  readonly requireVerified: (scope: TenantScope, work: string) => Promise<void>;
   readonly lookUp: LookUpRecords;
   readonly turns: TurnPort;
   readonly sessions: ManualMessagesParts['sessions'];
@@ -139,6 +141,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     domain: dependencies.mailDomain,
     fallbackDomain: dependencies.fallbackMailDomain,
     domains: dependencies.mailDomains,
+    requireVerified: dependencies.requireVerified,
   });
   const reader = new MailReader(dependencies);
   const senderBlocks = new SenderBlocks(consumers, reads, time);

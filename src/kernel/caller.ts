@@ -60,6 +60,8 @@ export interface KeyCaller {
   /** The effective limit: never above what the plan currently allows. */
   readonly requestsPerMinute: number;
   readonly quotaLimit: number | null;
+  /** When the access token that acts as the key expires; absent for the key itself. */
+  readonly expiresAtMs?: number;
 }
 
 export interface OperatorCaller {

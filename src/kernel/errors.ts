@@ -58,6 +58,18 @@ export const errorKinds = {
     message: 'The role does not allow this operation.',
     advice: askAdministrator,
   },
+  registration_closed: {
+    status: 403,
+    retry: 'never',
+    message: 'This installation does not accept this registration.',
+    advice: 'Ask the operator, or an owner or admin of a tenant for an invitation.',
+  },
+  email_unverified: {
+    status: 403,
+    retry: 'never',
+    message: 'No owner of the tenant has verified their email address.',
+    advice: 'Open the link in the verification mail; POST /api/auth/verify/resend sends another.',
+  },
   ROLE_ESCALATION_DENIED: {
     status: 403,
     retry: 'never',

@@ -15,6 +15,11 @@ const openToStrangers = new Set([
   'auth.refresh',
   'auth.logout',
   'auth.jwks',
+  'auth.verify',
+  'auth.verify-page',
+  'auth.password-forgot',
+  'auth.password-reset',
+  'auth.reset-page',
   'invites.accept',
   'invites.join-page',
   'health.live',
@@ -42,6 +47,10 @@ const openToStrangers = new Set([
  */
 const withoutPermission = new Set([
   'auth.me',
+  'auth.verify-resend',
+  'auth.password',
+  'auth.logout-all',
+  'auth.delete-me',
   'tenants.create',
   'tenants.list',
   'tenants.read',

@@ -2,8 +2,8 @@ import { join, resolve } from 'node:path';
 import { systemPlatform } from '../../infra/platform/index.js';
 import { type Environment, readSettings, type Settings } from '../../kernel/config/index.js';
 import { createIdentity, type Identity } from '../../tenancy/identity/index.js';
-import { cancelAllInvites } from '../../tenancy/invites/index.js';
-import { KeyAdministration, revokeAllKeys } from '../../tenancy/keys/index.js';
+import { cancelAllInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
+import { KeyAdministration, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
 import { createMail, type Mail } from '../../infra/mail/index.js';
 import { createSealer, type Sealer } from '../../infra/sealing/index.js';
 import { createVault, type Vault } from '../../tenancy/vault/index.js';
@@ -72,7 +72,11 @@ export async function withManagement<Result>(
     });
     const identity = await createIdentity(platform, {
       sealer,
-      endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
+      endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
+      mail,
+      publicUrl: () => settings.publicUrl ?? '',
+      registration: { policy: settings.registration, hasInvite: hasPendingInvite },
+      verifyEmail: settings.verifyEmail,
     });
     closing.push(() => identity.close());
     const keys = new KeyAdministration({ store, time, random });

@@ -29,7 +29,7 @@ export const serveCommand: Command = {
           why: 'email triggers receive mail at <trigger_id>@<domain> and send their answers from there',
         },
       ],
-      defaults: { seed: 'none', egressAllow: '', mailSenderCheck: 'dmarc' },
+      defaults: { seed: 'none', egressAllow: '', mailSenderCheck: 'dmarc', verifyEmail: 'on' },
     });
     const nodeId = settings.nodeId ?? randomUUID();
     const log = createLog({ level: settings.logLevel, fields: { node: nodeId } });

@@ -101,6 +101,7 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
         verifyToken: identity.verifyToken,
         membershipOf: identity.membershipOf,
         authenticateKey: keys.authenticateKey,
+        authenticateKeyToken: keys.authenticateKeyToken,
         operatorToken: settings.operatorToken,
         failures: subjects.failures,
       }),

@@ -8,8 +8,8 @@ import { findPromised } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity } from '../../tenancy/identity/index.js';
-import { cancelAllInvites, createInvites } from '../../tenancy/invites/index.js';
-import { createKeys, revokeAllKeys } from '../../tenancy/keys/index.js';
+import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
+import { createKeys, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
@@ -53,13 +53,6 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     onLost: environment.lose,
   });
 
-  const identity = await createIdentity(platform, {
-    sealer,
-    outsideIssuer: outsideIssuerOf(settings),
-    newTenantsPerAddress: settings.newTenantsPerAddress,
-    endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
-  });
-  atEnd(() => identity.close());
   const mail = createMail(platform, {
     sealer,
     smtpUrl: settings.smtpUrl,
@@ -68,6 +61,17 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     mayAct: () => actors.mayAct(),
   });
   atEnd(() => mail.close());
+  const identity = await createIdentity(platform, {
+    sealer,
+    outsideIssuer: outsideIssuerOf(settings),
+    newTenantsPerAddress: settings.newTenantsPerAddress,
+    endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
+    mail,
+    publicUrl,
+    registration: { policy: settings.registration, hasInvite: hasPendingInvite },
+    verifyEmail: settings.verifyEmail,
+  });
+  atEnd(() => identity.close());
   const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
 
   const quota = createQuota(platform, {
@@ -89,6 +93,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const ledger = new Ledger(platform, { isGone: (id) => processes.isGone(id) });
   atEnd(() => ledger.stop());
   const calls = createCalls(platform, {
+    mayUsePlatformKeys: (scope) => identity.verifiedOwners.has(scope),
     access,
     vault,
     quota,
@@ -136,7 +141,11 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     findPromised,
   });
   const lookUp = environment.lookUp ?? systemRecords();
-  const mailDomains = createMailDomains(platform, { lookUp, operatorDomain: settings.mailDomain });
+  const mailDomains = createMailDomains(platform, {
+    lookUp,
+    operatorDomain: settings.mailDomain,
+    requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
+  });
   const triggers = await makeTriggers(environment, platform, {
     vault,
     sealer,
@@ -150,6 +159,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     databases,
     mail,
     mailDomains: mailDomains.domains,
+    requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
     lookUp,
     sessions,
     consumers,

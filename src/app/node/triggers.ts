@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { Settings } from '../../kernel/config/index.js';
 import { type ConsumersSubject, denylistTopic } from '../../conversations/consumers/index.js';
-import { tenantScope } from '../../kernel/tenant-scope.js';
+import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import type { Databases } from '../../automation/databases/index.js';
 import { createEgress, type Egress, type LookUpRecords } from '../../infra/egress/index.js';
 import type { Expressions } from '../../infra/expressions/index.js';
@@ -33,6 +33,7 @@ interface TriggerNeeds {
   readonly databases: Databases;
   readonly mail: Mail;
   readonly mailDomains: MailDomains;
+  readonly requireVerified: (scope: TenantScope, work: string) => Promise<void>;
   readonly lookUp: LookUpRecords;
   readonly sessions: SessionsSubject;
   readonly consumers: Pick<ConsumersSubject, 'isDenied'>;

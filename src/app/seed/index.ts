@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Caller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
+import type { NewAccount } from '../../tenancy/identity/index.js';
 import { invoke, type OperationTable } from '../../http/operations/index.js';
 import { type Bootstrap, readBootstrap, writeBootstrap } from './bootstrap.js';
 
@@ -14,6 +15,8 @@ export interface SeedParts {
   readonly model: string;
   readonly baseUrl: string;
   readonly tenantUrl: string;
+  /** Registers an account as the operator, whatever `TROUPE_REGISTRATION` says. */
+  readonly register: (account: NewAccount) => Promise<unknown>;
   /** The caller for a signed-in user in a tenant. */
   readonly callerOf: (userId: string, tenantId: string) => Promise<Caller>;
 }
@@ -30,7 +33,7 @@ const madeAgent = z.object({ data: z.object({ id: z.uuid() }) });
 
 /**
  * Creates a demo tenant with a user, a key and a published agent, once; each start writes `bootstrap.json` again, with
- * a fresh access token. Everything goes through the operations, like a request from outside.
+ * a fresh access token. Everything but the registration goes through the operations, like a request from outside.
  */
 export async function seedDemo(parts: SeedParts): Promise<Bootstrap> {
   const earlier = await readBootstrap(parts.dataDir);
@@ -67,8 +70,8 @@ async function make(parts: SeedParts): Promise<Bootstrap> {
     email: `owner-${randomBytes(3).toString('hex')}@demo.example`,
     password: randomBytes(15).toString('base64url'),
   };
-  const account = { ...owner, name: 'Demo Owner', tenant_name: 'Demo' };
-  const { data } = signedIn.parse(await call(parts, 'auth.register', anonymous, account));
+  const account = { ...owner, name: 'Demo Owner', tenantName: 'Demo' };
+  const { data } = signedIn.parse(await parts.register(account));
   const tenantId = data.tenants[0]?.id ?? '';
   await call(parts, 'tenants.plan', operator, { plan: 'enterprise' }, { id: tenantId });
   const caller = await parts.callerOf(data.user.id, tenantId);

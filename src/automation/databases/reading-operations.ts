@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
-import type { TenantUserCaller } from '../../kernel/caller.js';
+import type { TenantCaller } from '../../kernel/caller.js';
 import { invalidField } from '../../kernel/errors.js';
 import { declare, type Operation, tenantUser } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
@@ -167,7 +167,7 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
 /** The database that a request describes. A secret is sent only where its list, or the caller's role, allows. */
 async function targetOf(
   { store, vault }: ReadingParts,
-  { scope, role }: TenantUserCaller,
+  { scope, role }: TenantCaller,
   body: GivenDatabase,
 ): Promise<Target> {
   const { host, port, ssl, database, username, password } = body;

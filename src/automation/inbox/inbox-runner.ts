@@ -291,6 +291,7 @@ const engineRefusals: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_model',
   'invalid_provider',
   'MODEL_TIER_RESTRICTED',
+  'email_unverified',
 ]);
 
 /** `record` is set if no session knows the turn, so its end must be recorded here. */

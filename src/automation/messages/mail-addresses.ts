@@ -13,6 +13,8 @@ export interface MailAddressParts {
    */
   readonly fallbackDomain: () => string | undefined;
   readonly domains: Pick<MailDomains, 'tenantOf'>;
+  /** Throws `email_unverified` if the tenant may not send mail in the platform's name. */
+  readonly requireVerified: (scope: TenantScope, work: string) => Promise<void>;
 }
 
 /** The addresses of an outgoing answer. */
@@ -53,6 +55,7 @@ export class MailAddresses {
 
   /** Refuses an address that the tenant has not proved, when the trigger is saved. */
   async check(scope: TenantScope, triggerId: string | undefined, { address }: EmailConfig): Promise<void> {
+    await this.#parts.requireVerified(scope, 'An email trigger, which answers by mail,');
     const domain = this.#domain();
     if (address === undefined || domain === undefined) return;
     const spelled = address.toLowerCase();
@@ -62,6 +65,11 @@ export class MailAddresses {
       'trigger_config.address',
       `is neither <trigger_id>@${domain} nor in a domain that this tenant has proved; add the domain with POST /api/mail-domains and verify it`,
     );
+  }
+
+  /** Throws `email_unverified` if the tenant may not send the mail that is due. */
+  requireSender(scope: TenantScope): Promise<void> {
+    return this.#parts.requireVerified(scope, 'An answer by mail');
   }
 
   /** The sender of the trigger's replies; `recipient` is the address that the mail was sent to. */

@@ -33,7 +33,7 @@ export interface AttemptParts extends OutgoingParts {
   readonly operatorEgress: Pick<Egress, 'fetchGuarded'>;
   /** For answers to mails. */
   readonly mail: Pick<Mail, 'send'>;
-  readonly addresses: Pick<MailAddresses, 'sendingAs'>;
+  readonly addresses: Pick<MailAddresses, 'sendingAs' | 'requireSender'>;
   readonly time: Time;
   /** Whether this process may start an outside effect right now. */
   readonly mayAct: () => boolean;
@@ -173,6 +173,10 @@ export class Attempts {
     const { mail, addresses, time, report } = this.#parts;
     const { parsed } = trigger;
     if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noReplyRoute);
+    await addresses.requireSender(trigger.scope).catch((cause: unknown) => {
+      const refused = cause instanceof PlatformError && cause.code === 'email_unverified';
+      throw refused ? new Unsendable(`Not sent: ${cause.message}`) : cause;
+    });
     // Computed at send time: a domain may have been given up since the answer was written.
     const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
     const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);

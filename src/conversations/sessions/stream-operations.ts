@@ -61,6 +61,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
         'agent_not_found',
         'not_found',
         'invalid_model',
+        'email_unverified',
         'MODEL_TIER_RESTRICTED',
         'quota_exceeded',
       ],

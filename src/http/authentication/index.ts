@@ -5,12 +5,21 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import type { Access, Authenticator, Credentials } from '../operations/index.js';
 
-/** The claims of a verified access token. */
-export interface VerifiedToken {
+/** The claims of a user's verified access token. */
+export interface UserToken {
   readonly userId: string;
   readonly familyId: string | undefined;
   readonly expiresAtMs: number;
 }
+
+/** The claims of a verified access token that acts as an API key. */
+export interface KeyToken {
+  readonly keyId: string;
+  readonly tenantId: string;
+  readonly expiresAtMs: number;
+}
+
+export type VerifiedToken = UserToken | KeyToken;
 
 export interface Membership {
   readonly scope: TenantScope;
@@ -33,6 +42,8 @@ export interface AuthenticationParts {
   ) => Membership | Promise<Membership>;
   /** Throws `invalid_api_key`. */
   readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
+  /** The key that a verified access token acts as. Throws `invalid_api_key` if the key has ended. */
+  readonly authenticateKeyToken: (token: KeyToken, address: string) => KeyCaller | Promise<KeyCaller>;
   readonly operatorToken: string | undefined;
   /** Counts wrong credentials by address; without it, nothing is counted. */
   readonly failures?: FailureCount;
@@ -120,7 +131,9 @@ function createUserAuthentication(parts: AuthenticationParts) {
       (beforeCheck) => parts.verifyToken(bearer, beforeCheck),
     );
     const place = (token: VerifiedToken): Caller | Promise<Caller> =>
-      placeInTenant(parts, token, credentials, access);
+      'keyId' in token
+        ? actAsKey(parts, token, credentials, access)
+        : placeInTenant(parts, token, credentials, access);
     return whenReady(verified, place);
   };
 }
@@ -147,9 +160,34 @@ function counted<Value>(
   }
 }
 
+/** A key is no user: operations without a tenant are those of an account. */
+function actAsKey(
+  parts: AuthenticationParts,
+  token: KeyToken,
+  { address }: Credentials,
+  { tenant }: Access,
+): Caller | Promise<Caller> {
+  if (tenant.from === 'none') {
+    throw new PlatformError('insufficient_permissions', {
+      message: 'This request needs the access token of a user; this token acts as an API key.',
+    });
+  }
+  const finish = (caller: KeyCaller): Caller => ({ ...caller, expiresAtMs: token.expiresAtMs });
+  const refuse = (error: unknown): never => {
+    const ended = error instanceof PlatformError && error.code === 'invalid_api_key';
+    throw ended ? new PlatformError('invalid_token', { cause: error }) : error;
+  };
+  try {
+    const key = parts.authenticateKeyToken(token, address);
+    return key instanceof Promise ? key.then(finish, refuse) : finish(key);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
 function placeInTenant(
   parts: AuthenticationParts,
-  token: VerifiedToken,
+  token: UserToken,
   { tenantId, address }: Credentials,
   { tenant }: Access,
 ): Caller | Promise<Caller> {

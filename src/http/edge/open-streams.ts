@@ -46,8 +46,9 @@ export class OpenStreams {
   }
 
   #expiry(caller: Caller | undefined, stream: Cuttable): Timer | undefined {
-    if (caller?.kind !== 'user' && caller?.kind !== 'tenant-user') return undefined;
-    const leftMs = Math.max(0, caller.expiresAtMs - this.#time.wallMs());
+    const expiresAtMs = caller !== undefined && 'expiresAtMs' in caller ? caller.expiresAtMs : undefined;
+    if (expiresAtMs === undefined) return undefined;
+    const leftMs = Math.max(0, expiresAtMs - this.#time.wallMs());
     return this.#time.after(Math.min(leftMs, timerMsMax), () => stream.cut());
   }
 

@@ -4,7 +4,6 @@ import type {
   KeyCaller,
   OperatorCaller,
   TenantCaller,
-  TenantUserCaller,
   UserCaller,
 } from '../../kernel/caller.js';
 import type { Permission } from './permissions.js';
@@ -67,16 +66,16 @@ export function anyoneOrUser(): Access<AnonymousCaller | UserCaller> {
   return access(['user'], { from: 'none' }, null, 'anyone');
 }
 
-/** A signed-in user in the tenant of `x-tenant-id`. */
+/** A signed-in user in the tenant of `x-tenant-id`, or an access token that acts as an API key. */
 export function tenantUser(
   permission: Permission | null,
   header: 'header' | 'required-header' = 'header',
-): Access<TenantUserCaller> {
+): Access<TenantCaller> {
   return access(['user'], { from: header }, permission);
 }
 
-/** A signed-in user in the tenant named by the path. */
-export function tenantUserAt(parameter: string, permission: Permission | null): Access<TenantUserCaller> {
+/** A signed-in user in the tenant named by the path, or an access token that acts as an API key. */
+export function tenantUserAt(parameter: string, permission: Permission | null): Access<TenantCaller> {
   return access(['user'], { from: 'path', parameter }, permission);
 }
 

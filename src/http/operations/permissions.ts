@@ -52,6 +52,7 @@ export const permissions = [
   'keys:read',
   'keys:create',
   'keys:write',
+  'keys:token',
   'tenants:update',
   'members:read',
   'members:write',

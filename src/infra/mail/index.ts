@@ -9,6 +9,7 @@ import { MailError, type MailTransport, type OutgoingMail } from './transport.js
 import { mailPlace, MailWorker } from './worker.js';
 
 export { examineMailServer } from './smtp-transport.js';
+export { escapeHtml, type MailParts, renderMail } from './template.js';
 export { MailError, type OutgoingMail } from './transport.js';
 
 export interface MailOptions {
@@ -23,10 +24,13 @@ export interface MailOptions {
 }
 
 export interface MailToSend {
-  readonly tenantId: string;
+  /** Null for a mail about an account; only a directory transaction may queue it. */
+  readonly tenantId: string | null;
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  /** The same content as HTML. */
+  readonly html?: string | undefined;
 }
 
 export interface Mail {
@@ -66,9 +70,9 @@ export function createMail(
       transport ??= transportOf(options);
       worker ??= new MailWorker({ store, sealer, transport, from, time, random, mayAct, onProblem });
     },
-    async queue(tx, { tenantId, to, subject, text }) {
+    async queue(tx, { tenantId, to, subject, text, html }) {
       const id = ids.uuid();
-      const content = Buffer.from(JSON.stringify({ subject, text }));
+      const content = Buffer.from(JSON.stringify({ subject, text, html }));
       await insertMail(tx, {
         tenantId,
         id,

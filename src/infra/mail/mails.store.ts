@@ -3,7 +3,8 @@ import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from 
 import { type DirectoryTransaction, sql, type Transaction } from '../storage/index.js';
 
 export interface QueuedMail {
-  readonly tenantId: string;
+  /** Null for a mail about an account, which belongs to no tenant. */
+  readonly tenantId: string | null;
   readonly id: string;
   readonly messageId: string;
   readonly recipient: string;
@@ -12,7 +13,7 @@ export interface QueuedMail {
 }
 
 const dueMail = z.object({
-  tenant_id: z.string(),
+  tenant_id: z.string().nullable(),
   id: z.string(),
   message_id: z.string(),
   recipient: z.string(),
@@ -43,8 +44,8 @@ export function claimMails(
     sql.type(dueMail)`
       update mails set attempts = attempts + 1, claimed_by = ${claimingProcess},
         next_attempt_at = ${sql.timestamp(heldUntil)}
-      where (tenant_id, id) in (
-        select tenant_id, id from mails
+      where id in (
+        select id from mails
         where sealed_content is not null and next_attempt_at <= ${sql.timestamp(now)}
         order by next_attempt_at limit ${rowsMax}
         for update skip locked)
@@ -84,7 +85,7 @@ export async function recordOutcome(
   await tx.query(
     sql.typeAlias('nothing')`
       update mails set claimed_by = null, ${changes[outcome.kind]}
-      where tenant_id = ${mail.tenant_id} and id = ${mail.id} and attempts = ${mail.attempts}
+      where tenant_id is not distinct from ${mail.tenant_id} and id = ${mail.id} and attempts = ${mail.attempts}
         and sealed_content is not null`,
   );
 }
@@ -94,7 +95,7 @@ function errorOf(outcome: MailOutcome): string | null {
 }
 
 const sealedMail = z.object({
-  tenant_id: z.string(),
+  tenant_id: z.string().nullable(),
   id: z.string(),
   sealed_content: z.instanceof(Buffer),
 });
@@ -109,12 +110,12 @@ export function lockWaitingMails(tx: DirectoryTransaction): Promise<readonly z.o
 
 export async function replaceSealedContent(
   tx: DirectoryTransaction,
-  mail: { readonly tenantId: string; readonly id: string; readonly sealedContent: Buffer },
+  mail: { readonly tenantId: string | null; readonly id: string; readonly sealedContent: Buffer },
 ): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
       update mails set sealed_content = ${sql.binary(mail.sealedContent)}
-      where tenant_id = ${mail.tenantId} and id = ${mail.id}`,
+      where tenant_id is not distinct from ${mail.tenantId} and id = ${mail.id}`,
   );
 }
 
@@ -122,8 +123,8 @@ export async function replaceSealedContent(
 export async function sweepMails(tx: DirectoryTransaction, before: Date, rowsMax: number): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
-      delete from mails where (tenant_id, id) in (
-        select tenant_id, id from mails
+      delete from mails where id in (
+        select id from mails
         where queued_at < ${sql.timestamp(before)} and sealed_content is null limit ${rowsMax})`,
   );
 }

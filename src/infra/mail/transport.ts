@@ -8,6 +8,7 @@ export interface OutgoingMail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  readonly html?: string | undefined;
   readonly date: Date;
   /** For a reply to a mail: its place in the thread. */
   readonly answers?:
@@ -43,6 +44,7 @@ export function messageOf(mail: OutgoingMail) {
     to: { name: '', address: mail.to },
     subject: mail.subject,
     text: mail.text,
+    ...(mail.html === undefined ? {} : { html: mail.html }),
     date: mail.date,
     // Stops automatic replies to this mail (RFC 3834).
     headers: { 'Auto-Submitted': mail.answers === undefined ? 'auto-generated' : 'auto-replied' },

@@ -34,12 +34,12 @@ const sweptRowsMax = 10_000;
 /** How long `close` waits for mails that are being sent. */
 const closingMs = 5_000;
 
-export const mailContent = z.object({ subject: z.string(), text: z.string() });
+export const mailContent = z.object({ subject: z.string(), text: z.string(), html: z.string().optional() });
 export type MailContent = z.output<typeof mailContent>;
 
 /** The place that a mail's content is sealed for. */
-export function mailPlace(tenantId: string, id: string): SealedPlace {
-  return ['mail', tenantId, id];
+export function mailPlace(tenantId: string | null, id: string): SealedPlace {
+  return ['mail', tenantId ?? 'account', id];
 }
 
 export interface MailWorkerParts {

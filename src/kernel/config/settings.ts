@@ -89,9 +89,7 @@ export const settingTable = {
     'folder for the embedded database, mails and bootstrap.json',
     './.troupe',
     text,
-    {
-      fallback: './.troupe',
-    },
+    { fallback: './.troupe' },
   ),
   databaseUrl: setting(
     'DATABASE_URL',
@@ -155,9 +153,7 @@ export const settingTable = {
     'SMTP server for outgoing mail; default: mails are written to files in <data dir>/outbox',
     'smtps://user:secret@mail.example.com',
     address('smtp', 'smtps'),
-    {
-      secret: true,
-    },
+    { secret: true },
   ),
   smtpInPort: setting(
     'TROUPE_SMTP_IN_PORT',
@@ -195,9 +191,7 @@ export const settingTable = {
     'address ranges of proxies whose X-Forwarded-For header is trusted',
     '10.0.0.0/8',
     listOf(cidr),
-    {
-      fallback: '',
-    },
+    { fallback: '' },
   ),
   connectionsPerAddress: setting(
     'TROUPE_CONNECTIONS_PER_ADDRESS',
@@ -239,9 +233,21 @@ export const settingTable = {
     'token for operator calls, which can change every plan; use a long random value',
     '$(openssl rand -hex 32)',
     longToken,
-    {
-      secret: true,
-    },
+    { secret: true },
+  ),
+  registration: setting(
+    'TROUPE_REGISTRATION',
+    'who may register an account: open (everyone), invite (addresses with a pending invitation) or closed (nobody)',
+    'invite',
+    oneOf('open', 'invite', 'closed'),
+    { fallback: 'open' },
+  ),
+  verifyEmail: setting(
+    'TROUPE_VERIFY_EMAIL',
+    "on: tenants whose owners have not verified an address spend nothing of the platform's vendor keys and send no mail; serve sets it on",
+    'on',
+    flag,
+    { fallback: 'off' },
   ),
   newTenantsPerAddress: setting(
     'TROUPE_NEW_TENANTS_PER_ADDRESS',
@@ -255,9 +261,7 @@ export const settingTable = {
     'origins whose pages may call the API',
     'https://app.example.com',
     listOf(origin),
-    {
-      fallback: '',
-    },
+    { fallback: '' },
   ),
   modelsFile: setting('TROUPE_MODELS_FILE', 'file that extends the model catalogue', './models.json', text),
   sim: setting(

@@ -31,6 +31,8 @@ export interface ChosenTargets {
 
 export interface ChoosingParts {
   readonly access: VendorAccess;
+  /** False: of the platform's keys the tenant may use only that of the simulated vendor. */
+  readonly platformKeys: boolean;
   readonly breakers: CircuitBreakers;
   readonly observations: Observations;
   readonly nowMs: () => number;
@@ -41,16 +43,23 @@ export function chooseTargets(
   own: ReadonlyMap<string, Credential>,
   parts: ChoosingParts,
 ): ChosenTargets {
-  const keyring = keyringOf(own, parts.access);
+  const keyring = keyringOf(own, parts.access, parts.platformKeys);
   if (order.model !== 'auto') return named(order, keyring, parts);
   return continued(order, keyring, parts) ?? routed(order, keyring, parts);
 }
 
-export function keyringOf(own: ReadonlyMap<string, Credential>, { keys }: VendorAccess): Keyring {
-  return { tenant: (vendor) => own.get(vendor), platform: (vendor) => keys.platform(vendor) };
+export function keyringOf(
+  own: ReadonlyMap<string, Credential>,
+  { keys }: VendorAccess,
+  platformKeys = true,
+): Keyring {
+  return {
+    tenant: (vendor) => own.get(vendor),
+    platform: (vendor) => (platformKeys || vendor === 'sim' ? keys.platform(vendor) : undefined),
+  };
 }
 
-function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets {
+function named(order: CallOrder, keyring: Keyring, { access, platformKeys }: ChoosingParts): ChosenTargets {
   const found = access.catalogue.resolve(order.model, order.provider);
   if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
@@ -58,7 +67,9 @@ function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): C
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
   if (planTargets([model], keyring, isAllowed).targets.length === 0) {
     // A model outside the tiers cannot use a platform key, so the tier is reported first.
-    throw isAllowed(model) ? unavailable(model.id) : outsideTiers(model, order);
+    if (!isAllowed(model)) throw outsideTiers(model, order);
+    const withheld = !platformKeys && access.keys.platform(model.vendor) !== undefined;
+    throw withheld ? unverified(model.id) : unavailable(model.id);
   }
   if (!canRead(model, order)) throw cannotSee(model);
   const chain = [model, ...fallbacks(order, access)];
@@ -71,6 +82,13 @@ function named(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): C
         ? undefined
         : outsideTiers(refused, order),
   };
+}
+
+function unverified(model: string): PlatformError {
+  return new PlatformError('email_unverified', {
+    message: `The platform's key for ${model} needs an owner of the tenant with a verified email address. Open the link in the verification mail, request another with POST /api/auth/verify/resend, use a vendor key of your own, or a model of the vendor sim.`,
+    details: { model },
+  });
 }
 
 function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
@@ -120,10 +138,14 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const isWell = ({ vendor }: CatalogueModel): boolean =>
     keysOf(vendor).some(({ id }) => !breakers.isOpen(vendor, id, nowMs));
   const hasKey = ({ vendor }: CatalogueModel): boolean => keysOf(vendor).length > 0;
+  const isWithheld = ({ vendor, tier }: CatalogueModel): boolean =>
+    vendor !== 'sim' && tiers.includes(tier) && access.keys.platform(vendor) !== undefined;
   const choice =
     chooseModel(order.request, models, { tiers, isAvailable: isWell, observed }) ??
     // If the circuit breakers exclude every model, one of them is tried anyway.
     chooseModel(order.request, models, { tiers, isAvailable: hasKey, observed });
+  const wantsReal = choice === undefined || choice.chain.every(({ vendor }) => vendor === 'sim');
+  if (wantsReal && !parts.platformKeys && models.some(isWithheld)) throw unverified('auto');
   if (choice === undefined) {
     throw new PlatformError('invalid_model', {
       message: `No model in the tiers of the plan (${tiers.join(', ')}) is available for this request.`,

@@ -43,6 +43,7 @@ const bodyBytesMax = 20 * 1024 * 1024;
 const refusals: readonly ErrorCode[] = [
   'missing_required_field',
   'invalid_model',
+  'email_unverified',
   'MODEL_TIER_RESTRICTED',
   'quota_exceeded',
   'provider_error',

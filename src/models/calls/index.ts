@@ -5,6 +5,8 @@ import type { Quota } from '../../tenancy/quota/index.js';
 import type { SharedValues } from '../../infra/storage/index.js';
 import type { Ledger } from '../usage/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
 import { compatOperations } from './compat-operations.js';
@@ -25,6 +27,8 @@ export type CallsPlatform = Pick<Platform, 'reads' | 'time' | 'ids' | 'random' |
 
 export interface CallsOptions {
   readonly access: VendorAccess;
+  /** Whether the tenant may use the platform's vendor keys besides the simulated vendor; absent: every tenant may. */
+  readonly mayUsePlatformKeys?: ((scope: TenantScope) => Ready<boolean>) | undefined;
   readonly vault: Pick<Vault, 'resolve'>;
   readonly quota: Quota;
   readonly ledger: Ledger;
@@ -43,12 +47,22 @@ export interface Calls {
 
 export function createCalls(platform: CallsPlatform, options: CallsOptions): Calls {
   const { reads, changes: feed, time, ids, random, log } = platform;
-  const { access, vault, quota, ledger, shared, processId } = options;
+  const { access, mayUsePlatformKeys, vault, quota, ledger, shared, processId } = options;
   const { report } = log;
   const newId = (): string => ids.uuid();
   const ownKeys = new OwnKeys({ reads, feed, vault, keys: access.keys, report });
   const chance = (): number => random.fraction();
-  const calls = new ModelCalls({ access, ownKeys, ledger, quota, time, chance, newId, processId });
+  const calls = new ModelCalls({
+    access,
+    mayUsePlatformKeys,
+    ownKeys,
+    ledger,
+    quota,
+    time,
+    chance,
+    newId,
+    processId,
+  });
   const cache = new ResponseCache(new AnswerStore({ shared, time }));
   return {
     operations: [

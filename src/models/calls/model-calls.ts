@@ -39,6 +39,8 @@ export interface ModelCallParts {
   readonly access: VendorAccess;
   readonly ownKeys: OwnKeys;
   readonly ledger: Ledger;
+  /** Whether the tenant may use the platform's vendor keys besides the simulated vendor; absent: every tenant may. */
+  readonly mayUsePlatformKeys?: ((scope: TenantScope) => Ready<boolean>) | undefined;
   readonly quota: Pick<Quota, 'monthlyRefusal' | 'reserveTokens' | 'settleTokens'>;
   readonly time: Time;
   readonly processId: string;
@@ -127,13 +129,17 @@ export class ModelCalls {
   }
 
   #choose(order: CallOrder): Ready<ChosenTargets> {
-    return whenReady(this.#parts.ownKeys.of(order.scope), (own) =>
-      chooseTargets(order, own, {
-        access: this.#parts.access,
-        breakers: this.#breakers,
-        observations: this.#observations,
-        nowMs: () => this.#parts.time.monotonicMs(),
-      }),
+    const { access, mayUsePlatformKeys, ownKeys, time } = this.#parts;
+    return whenReady(mayUsePlatformKeys?.(order.scope) ?? true, (platformKeys) =>
+      whenReady(ownKeys.of(order.scope), (own) =>
+        chooseTargets(order, own, {
+          access,
+          platformKeys,
+          breakers: this.#breakers,
+          observations: this.#observations,
+          nowMs: () => time.monotonicMs(),
+        }),
+      ),
     );
   }
 
@@ -147,8 +153,11 @@ export class ModelCalls {
 
   /** Returns which vendors the tenant can call, with a key of the platform or its own. */
   async vendorsOf(scope: TenantScope): Promise<(vendor: string) => boolean> {
-    const own = await this.#parts.ownKeys.of(scope);
-    return (vendor) => own.has(vendor) || this.#parts.access.keys.platform(vendor) !== undefined;
+    const { access, mayUsePlatformKeys, ownKeys } = this.#parts;
+    const own = await ownKeys.of(scope);
+    const platformKeys = (await mayUsePlatformKeys?.(scope)) ?? true;
+    return (vendor) =>
+      own.has(vendor) || ((platformKeys || vendor === 'sim') && access.keys.platform(vendor) !== undefined);
   }
 
   /** Aborts the running calls and waits until they are recorded. */

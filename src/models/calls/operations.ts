@@ -26,6 +26,7 @@ const refusals: readonly ErrorCode[] = [
   'missing_required_field',
   'invalid_model',
   'invalid_provider',
+  'email_unverified',
   'MODEL_TIER_RESTRICTED',
   'quota_exceeded',
   'provider_error',

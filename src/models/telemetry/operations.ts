@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
-import type { TenantUserCaller } from '../../kernel/caller.js';
+import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   anyone,
@@ -40,7 +40,7 @@ const paths = [
   'graph',
 ].map((name) => `${root}/${name}`);
 
-type Asked<Query> = OperationRequest<TenantUserCaller, unknown, Query>;
+type Asked<Query> = OperationRequest<TenantCaller, unknown, Query>;
 
 /** The default range is the last month; a dashboard shows the last week. */
 const days = 30;

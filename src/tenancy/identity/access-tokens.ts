@@ -13,17 +13,31 @@ const audience = 'troupe';
 const tokenType = 'at+jwt';
 export const accessTokenSeconds = 3_600;
 
-export interface AccessClaims {
+/** The lifetime of an access token that acts as an API key. */
+export const keyTokenSeconds = 900 as const;
+
+export interface UserClaims {
   readonly userId: string;
-  /** Absent for a token of an external issuer. */
-  readonly familyId: string | undefined;
+  readonly familyId: string;
   readonly expiresAtMs: number;
 }
 
-const claims = z.object({ sub: z.uuid(), sid: z.uuid(), exp: z.number() });
+/** An access token that acts as an API key. */
+export interface KeyClaims {
+  readonly keyId: string;
+  readonly tenantId: string;
+  readonly expiresAtMs: number;
+}
+
+export type AccessClaims = UserClaims | KeyClaims;
+
+const userClaims = z.object({ sub: z.uuid(), sid: z.uuid(), exp: z.number() });
+/** The claim `tenant` tells the two kinds apart: no token of a user has it. */
+const keyClaims = z.object({ sub: z.uuid(), tenant: z.uuid(), sid: z.never().optional(), exp: z.number() });
 
 export interface AccessTokens {
   mint(userId: string, familyId: string): Promise<string>;
+  mintForKey(keyId: string, tenantId: string): Promise<string>;
   /** Returns the token's claims, or throws the refusal. It does not check whether the family still lives. */
   verify(token: string): Promise<AccessClaims>;
 }
@@ -39,20 +53,23 @@ export function createAccessTokens(
     return key;
   }
 
+  function sign(subject: string, more: Readonly<Record<string, string>>, seconds: number): Promise<string> {
+    const { id, key } = keys.signer();
+    const issuedAtSeconds = Math.floor(nowMs() / 1_000);
+    return new SignJWT(more)
+      .setProtectedHeader({ alg: signatureAlgorithm, kid: id, typ: tokenType })
+      .setIssuer(accessTokenIssuer)
+      .setAudience(audience)
+      .setSubject(subject)
+      .setJti(random.uuid())
+      .setIssuedAt(issuedAtSeconds)
+      .setExpirationTime(issuedAtSeconds + seconds)
+      .sign(key);
+  }
+
   return {
-    mint(userId, familyId) {
-      const { id, key } = keys.signer();
-      const issuedAtSeconds = Math.floor(nowMs() / 1_000);
-      return new SignJWT({ sid: familyId })
-        .setProtectedHeader({ alg: signatureAlgorithm, kid: id, typ: tokenType })
-        .setIssuer(accessTokenIssuer)
-        .setAudience(audience)
-        .setSubject(userId)
-        .setJti(random.uuid())
-        .setIssuedAt(issuedAtSeconds)
-        .setExpirationTime(issuedAtSeconds + accessTokenSeconds)
-        .sign(key);
-    },
+    mint: (userId, familyId) => sign(userId, { sid: familyId }, accessTokenSeconds),
+    mintForKey: (keyId, tenantId) => sign(keyId, { tenant: tenantId }, keyTokenSeconds),
 
     async verify(token) {
       try {
@@ -63,7 +80,12 @@ export function createAccessTokens(
           typ: tokenType,
           currentDate: new Date(nowMs()),
         });
-        const { sub, sid, exp } = claims.parse(payload);
+        const ofKey = keyClaims.safeParse(payload);
+        if (ofKey.success) {
+          const { sub, tenant, exp } = ofKey.data;
+          return { keyId: sub, tenantId: tenant, expiresAtMs: exp * 1_000 };
+        }
+        const { sub, sid, exp } = userClaims.parse(payload);
         return { userId: sub, familyId: sid, expiresAtMs: exp * 1_000 };
       } catch (cause) {
         throw tokenRefusal(cause);

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/index.js';
-import type { DirectoryTransaction } from '../../infra/storage/index.js';
+import type { DirectoryTransaction, TenantTransaction } from '../../infra/storage/index.js';
 import { announceAll, leaveTenant, lockTenantsOf, removeOtherMembers } from './account-taking.store.js';
-import { announceUser, topics } from './changes.js';
+import { announceMemberships, announceUser, topics } from './changes.js';
 import { endFamiliesOfUser } from './token-families.store.js';
 import { markEmailVerified, removePassword } from './users.store.js';
 
@@ -12,6 +12,8 @@ import { markEmailVerified, removePassword } from './users.store.js';
 export interface EndAccess {
   revokeKeys(tx: DirectoryTransaction, tenantId: string, at: Date): Promise<readonly string[]>;
   cancelInvites(tx: DirectoryTransaction, tenantId: string, at: Date): Promise<readonly string[]>;
+  /** Revokes the keys that this user made in the tenant of the transaction. */
+  revokeKeysOf(tx: TenantTransaction, userId: string, at: Date): Promise<readonly string[]>;
 }
 
 /** The changes of one tenant that all nodes must receive. */
@@ -56,6 +58,7 @@ export async function giveToOwnerOfAddress(
     await announceAll(tx, topics.membership, tenantId, membersGone);
     await announceAll(tx, topics.revokedKey, tenantId, keysRevoked);
   }
+  await announceMemberships(tx, userId);
   return announceUser(tx, userId);
 }
 

@@ -1,17 +1,18 @@
 import { recordAudit } from '../audit/index.js';
-import type { Role } from '../../kernel/caller.js';
+import type { Role, UserCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
-import { announceMembership, announceUser, settled } from './changes.js';
+import { announceMemberships, announceUser, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
 import type { NewTenants } from './new-tenants.js';
 import type { Passwords } from './passwords.js';
-import type { SecretRandom } from './secrets.js';
+import type { RegistrationRule } from './registration.js';
+import { hashOfToken, type SecretRandom } from './secrets.js';
 import { localPartOf, ownTenantFrom, type SignedIn, userFrom } from './shapes.js';
-import type { SignInLimits } from './sign-in-limits.js';
+import type { SignInLimits, SignInTry } from './sign-in-limits.js';
 import { insertTenant, tenantsOfUser } from './tenants.store.js';
 import type { StartedFamily, TokenFamilies } from './token-families.js';
-import { endFamiliesOfUser, familyIsLive } from './token-families.store.js';
+import { endFamiliesOfUser, familyIsLive, findFamilyOf } from './token-families.store.js';
 import {
   findUser,
   findUserByEmail,
@@ -21,14 +22,22 @@ import {
   markEmailVerified,
   type UserRow,
 } from './users.store.js';
+import type { Verification } from './verification.js';
 
 /** Accounts: registration and sign-in by password. */
 export interface Accounts {
   /** `address`: the client's IP address, which the limit of new tenants counts. */
   register(account: NewAccount, address: string): Promise<SignedIn>;
-  signIn(email: string, password: string, address: string): Promise<SignedIn>;
+  /** The same for the operator, who vouches for the address and need not keep to `TROUPE_REGISTRATION`. */
+  registerByOperator(account: NewAccount): Promise<SignedIn>;
+  /** `refreshToken`: the last one of a client that has signed in before; strangers' failures do not delay it. */
+  signIn(email: string, password: string, address: string, refreshToken?: string): Promise<SignedIn>;
+  /** Throws `registration_closed` if this address may not have an account. */
+  checkRegistration(email: string): Promise<void>;
   /** The user with this email address and password. Every mismatch is `invalid_credentials`. */
   userByPassword(email: string, password: string, address: string): Promise<UserRow>;
+  /** The signed-in user, if the password is theirs; otherwise `invalid_credentials`. */
+  userBySignIn(caller: UserCaller, password: string): Promise<UserRow>;
   findByEmail(email: string): Promise<UserRow | null>;
   /** Hashes the password before the transaction that makes the account. */
   prepare(account: Omit<NewAccount, 'tenantName'>): Promise<PreparedAccount>;
@@ -53,10 +62,13 @@ export interface Accounts {
   /** Part of another transaction that signs a user in; the reply is built after its commit. */
   admit(tx: DirectoryTransaction, user: UserRow): Promise<Admitted>;
   answerFor(entry: Admitted): Promise<SignedIn>;
-  /** Tells all nodes that a user joined a tenant. Must be the last statement of a transaction; then call `settled`. */
-  announceJoined(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<number>;
+  /**
+   * Tells all nodes that a user joined a tenant and has proved the address. Must be the last statement of a transaction;
+   * then call `settled`.
+   */
+  announceJoined(tx: DirectoryTransaction, userId: string): Promise<number | undefined>;
   /** After the commit: waits until this node has applied the change. */
-  settled(change: number): Promise<void>;
+  settled(change: number | undefined): Promise<void>;
   /** Locks a user out on every node. False if the user does not exist. */
   disable(userId: string, actor: string): Promise<boolean>;
 }
@@ -94,8 +106,12 @@ export function createAccounts(dependencies: {
   readonly newTenants: NewTenants;
   readonly random: SecretRandom;
   readonly nowMs: () => number;
+  readonly registration: RegistrationRule;
+  /** Undefined: registrations send no verification mail. */
+  readonly verification: Pick<Verification, 'sendFirst' | 'wake'> | undefined;
 }): Accounts {
   const { store, changes, passwords, limits, families, newTenants, random, nowMs } = dependencies;
+  const { registration, verification } = dependencies;
 
   async function admit(tx: DirectoryTransaction, user: UserRow): Promise<Admitted> {
     const tenants = await tenantsOfUser(tx, user.id);
@@ -106,12 +122,69 @@ export function createAccounts(dependencies: {
     return { success: true, data: { user: userFrom(user), tenants, ...(await families.pairOf(family)) } };
   }
 
-  async function userByPassword(email: string, password: string, address: string): Promise<UserRow> {
-    const user = await findByEmail(email);
-    const matches = await passwords.verify(user?.password_hash, password, () => limits.check(email, address));
+  async function checkPassword(user: UserRow | null, password: string, tried: SignInTry): Promise<UserRow> {
+    const matches = await passwords.verify(user?.password_hash, password, () => limits.check(tried));
     if (user !== null && matches && !user.disabled) return user;
-    await limits.recordFailure(email, address);
+    await limits.recordFailure(tried);
     throw new PlatformError('invalid_credentials');
+  }
+
+  const userByPassword: Accounts['userByPassword'] = async (email, password, address) =>
+    checkPassword(await findByEmail(email), password, { email, address, client: undefined });
+
+  async function userByKnownClient(email: string, password: string, address: string, refreshToken: string) {
+    const { user, client } = await store.directory(async (tx) => ({
+      user: await findUserByEmail(tx, email),
+      client: await findFamilyOf(tx, hashOfToken(refreshToken), email),
+    }));
+    return checkPassword(user, password, { email, address, client });
+  }
+
+  async function userBySignIn({ userId, familyId, address }: UserCaller, password: string): Promise<UserRow> {
+    const user = await store.directory((tx) => findUser(tx, userId));
+    if (user === null) throw new PlatformError('invalid_token');
+    return checkPassword(user, password, { email: user.email, address, client: familyId ?? userId });
+  }
+
+  async function checkRegistration(email: string): Promise<void> {
+    const { policy, hasInvite } = registration;
+    if (policy === 'open') return;
+    const now = new Date(nowMs());
+    if (policy === 'invite' && (await store.directory((tx) => hasInvite(tx, email, now)))) return;
+    throw new PlatformError('registration_closed', {
+      message:
+        policy === 'invite'
+          ? 'This installation accepts registrations only of addresses with a pending invitation.'
+          : 'This installation does not accept registrations.',
+    });
+  }
+
+  async function make(account: NewAccount, by: { readonly address: string } | 'operator'): Promise<SignedIn> {
+    // Only saves the cost of a hash; the insert decides whether the address is free.
+    if ((await findByEmail(account.email)) !== null) throw addressTaken();
+    const prepared = await prepare(account);
+    const entry = await store.directory(async (tx) => {
+      const user = await insert(tx, prepared, by === 'operator' ? new Date(nowMs()) : null);
+      if (user === null) throw addressTaken();
+      if (by !== 'operator') await newTenants.countForAddress(tx, by.address);
+      const tenant = await insertTenant(tx, {
+        id: random.uuid(),
+        name: account.tenantName ?? `${prepared.name}'s team`,
+        plan: 'free',
+        madeBy: user.id,
+      });
+      await insertMembership(tx, { tenantId: tenant.id, userId: user.id, role: 'owner' });
+      if (by !== 'operator') await verification?.sendFirst(tx, user);
+      await recordAudit(tx, {
+        tenantId: tenant.id,
+        actor: by === 'operator' ? 'operator' : `user:${user.id}`,
+        action: 'user.registered',
+        subject: `user:${user.id}`,
+      });
+      return admit(tx, user);
+    });
+    verification?.wake();
+    return answerFor(entry);
   }
 
   const findByEmail = (email: string): Promise<UserRow | null> =>
@@ -138,33 +211,17 @@ export function createAccounts(dependencies: {
 
   return {
     async register(account, address) {
-      // Only saves the cost of a hash; the insert decides whether the address is free.
-      if ((await findByEmail(account.email)) !== null) throw addressTaken();
-      const prepared = await prepare(account);
-      const entry = await store.directory(async (tx) => {
-        const user = await insert(tx, prepared, null);
-        if (user === null) throw addressTaken();
-        await newTenants.countForAddress(tx, address);
-        const tenant = await insertTenant(tx, {
-          id: random.uuid(),
-          name: account.tenantName ?? `${prepared.name}'s team`,
-          plan: 'free',
-          madeBy: user.id,
-        });
-        await insertMembership(tx, { tenantId: tenant.id, userId: user.id, role: 'owner' });
-        await recordAudit(tx, {
-          tenantId: tenant.id,
-          actor: `user:${user.id}`,
-          action: 'user.registered',
-          subject: `user:${user.id}`,
-        });
-        return admit(tx, user);
-      });
-      return answerFor(entry);
+      await checkRegistration(account.email);
+      return make(account, { address });
     },
 
-    async signIn(email, password, address) {
-      const shown = await userByPassword(email, password, address);
+    registerByOperator: (account) => make(account, 'operator'),
+
+    async signIn(email, password, address, refreshToken) {
+      const shown =
+        refreshToken === undefined
+          ? await userByPassword(email, password, address)
+          : await userByKnownClient(email, password, address, refreshToken);
       const entry = await store.directory(async (tx) => {
         const user = await confirm(tx, { by: 'password', user: shown });
         await recordAudit(tx, {
@@ -180,6 +237,8 @@ export function createAccounts(dependencies: {
     },
 
     userByPassword,
+    userBySignIn,
+    checkRegistration,
 
     async overview(userId) {
       const { user, tenants } = await store.directory(async (tx) => ({
@@ -210,7 +269,7 @@ export function createAccounts(dependencies: {
     join: insertMembership,
     admit,
     answerFor,
-    announceJoined: announceMembership,
+    announceJoined: announceMemberships,
     settled: (change) => settled(changes, change),
 
     async disable(userId, actor) {

@@ -1,4 +1,11 @@
-import { type ChangeFeed, recordChange, type Transaction } from '../../infra/storage/index.js';
+import { z } from 'zod';
+import {
+  type ChangeFeed,
+  type DirectoryTransaction,
+  recordChange,
+  sql,
+  type Transaction,
+} from '../../infra/storage/index.js';
 
 /** The topics of changes to values that nodes cache. */
 export const topics = {
@@ -24,8 +31,62 @@ export function announceUser(tx: Transaction, userId: string): Promise<number> {
   return recordChange(tx, { topic: topics.user, tenantId: null, subject: userId });
 }
 
+export async function announceFamiliesEnded(
+  tx: DirectoryTransaction,
+  familyIds: readonly string[],
+): Promise<number | undefined> {
+  return lastOf(
+    await tx.any(
+      sql.type(numbered)`
+        select record_change(${topics.family}, null, family) as number
+        from unnest(${sql.array([...familyIds], 'text')}) as ended (family)`,
+    ),
+  );
+}
+
+/** Announces all memberships of a user whose address was verified: their tenants may have had no verified owner. */
+export async function announceMemberships(
+  tx: DirectoryTransaction,
+  userId: string,
+): Promise<number | undefined> {
+  return lastOf(
+    await tx.any(
+      sql.type(numbered)`
+        select record_change(${topics.membership}, tenant_id, user_id::text) as number
+        from memberships where user_id = ${userId}`,
+    ),
+  );
+}
+
+export async function announceMembershipsEnded(
+  tx: DirectoryTransaction,
+  userId: string,
+  tenantIds: readonly string[],
+): Promise<number | undefined> {
+  return lastOf(
+    await tx.any(
+      sql.type(numbered)`
+        select record_change(${topics.membership}, tenant, ${userId}) as number
+        from unnest(${sql.array([...tenantIds], 'uuid')}) as left_tenant (tenant)`,
+    ),
+  );
+}
+
+const numbered = z.object({ number: z.number() });
+
+function lastOf(rows: readonly z.output<typeof numbered>[]): number | undefined {
+  return rows.reduce<number | undefined>(
+    (last, { number }) => (last === undefined || number > last ? number : last),
+    undefined,
+  );
+}
+
 export function announceMembership(tx: Transaction, tenantId: string, userId: string): Promise<number> {
   return recordChange(tx, { topic: topics.membership, tenantId, subject: userId });
+}
+
+export function announceKeyRevoked(tx: Transaction, tenantId: string, keyId: string): Promise<number> {
+  return recordChange(tx, { topic: topics.revokedKey, tenantId, subject: keyId });
 }
 
 export function announceTenant(tx: Transaction, tenantId: string): Promise<number> {

@@ -1,11 +1,15 @@
+import type { Mail } from '../../infra/mail/index.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import type { Sealer } from '../../infra/sealing/index.js';
 import type { ChangeFeed } from '../../infra/storage/index.js';
 import { accessTokenSeconds, createAccessTokens } from './access-tokens.js';
 import type { EndAccess } from './account-taking.js';
+import { createAccountChanges } from './account-changes.js';
+import { accountOperations } from './account-operations.js';
 import { type Accounts, createAccounts } from './accounts.js';
 import { topics } from './changes.js';
+import { createKeySignIn } from './key-sign-in.js';
 import { memberOperations } from './member-operations.js';
 import { createMembers } from './members.js';
 import { createMemberships, type Memberships } from './memberships.js';
@@ -13,7 +17,9 @@ import { identityOperations } from './operations.js';
 import { createNewTenants } from './new-tenants.js';
 import { createOutsideIssuer, type OutsideIssuerSettings } from './outside-issuer.js';
 import { createOutsideSignIn } from './outside-sign-in.js';
+import { createPasswordReset } from './password-reset.js';
 import { createPasswords, type PasswordSettings } from './passwords.js';
+import type { RegistrationRule } from './registration.js';
 import { repeat } from './repeat.js';
 import type { SecretRandom } from './secrets.js';
 import { createSignInLimits } from './sign-in-limits.js';
@@ -21,16 +27,28 @@ import { createSigningKeys, type SigningKeys } from './signing-keys.js';
 import { tenantOperations } from './tenant-operations.js';
 import { createTenants, type Tenants } from './tenants.js';
 import { createTokenFamilies } from './token-families.js';
+import { createVerification } from './verification.js';
+import { createVerifiedOwners, type VerifiedOwners } from './verified-owners.js';
 import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js';
 
-export type { Accounts } from './accounts.js';
+export type { Accounts, NewAccount } from './accounts.js';
 export { examineIssuer } from './outside-issuer.js';
 /** The change topics for subjects that react to the end of sign-ins and to changes of memberships and plans. */
 export { topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
-export { signedInShape, type SignedIn } from './shapes.js';
-export type { UserRow } from './users.store.js';
-export { findMemberBy, isMemberAddress, isStillSignedIn, namesOf } from './members.store.js';
+export { namesOfUsers, signedInShape, type SignedIn } from './shapes.js';
+export { deletedUserName, type UserRow } from './users.store.js';
+export {
+  findMemberBy,
+  isMemberAddress,
+  isStillSignedIn,
+  namesInDirectory,
+  namesOf,
+} from './members.store.js';
+export { accountPage } from './account-page.js';
+export { pageLink } from './account-mails.js';
+export type { RegistrationRule } from './registration.js';
+export type { VerifiedOwners } from './verified-owners.js';
 export type { EndAccess } from './account-taking.js';
 export type { PlanChange } from './tenants.js';
 export { findPlan, type PlanOfTenant } from './tenants.store.js';
@@ -49,6 +67,13 @@ export interface IdentityOptions {
   readonly newTenantsPerAddress?: number | undefined;
   /** How other subjects end what a tenant's former members hold, when an account is taken over. */
   readonly endAccess: EndAccess;
+  /** For mails about accounts. */
+  readonly mail: Pick<Mail, 'queue' | 'wake'>;
+  /** The base address of links in mails; known once the node listens. */
+  readonly publicUrl: () => string;
+  readonly registration: RegistrationRule;
+  /** `TROUPE_VERIFY_EMAIL`. */
+  readonly verifyEmail: boolean;
 }
 
 export interface Identity {
@@ -59,6 +84,8 @@ export interface Identity {
   readonly membershipOf: Memberships['of'];
   /** The tenant's data for work that no caller requested. */
   readonly tenantAtWork: Memberships['tenantAtWork'];
+  /** Which tenants may cost the platform money and send mail in its name. */
+  readonly verifiedOwners: Pick<VerifiedOwners, 'has' | 'require'>;
   /** For invites, which also sign users in, and for commands. */
   readonly accounts: Accounts;
   /** For commands; callers use the operations. */
@@ -71,6 +98,7 @@ export interface Identity {
 }
 
 const sweepEveryMs = 10 * 60_000;
+const resetsEveryMs = 5_000;
 
 export async function createIdentity(
   platform: IdentityPlatform,
@@ -98,9 +126,35 @@ export async function createIdentity(
   const limits = createSignInLimits(store, nowMs);
   const newTenants = createNewTenants(store, nowMs, options.newTenantsPerAddress);
   const passwords = createPasswords(options.passwords);
-  const accounts = createAccounts({ store, changes, passwords, limits, families, newTenants, random, nowMs });
+  const { mail, publicUrl, registration, verifyEmail } = options;
+  const verification = createVerification({ store, changes, mail, publicUrl, random, nowMs });
+  const accounts = createAccounts({
+    store,
+    changes,
+    passwords,
+    limits,
+    families,
+    newTenants,
+    random,
+    nowMs,
+    registration,
+    verification: verifyEmail ? verification : undefined,
+  });
+  const passwordReset = createPasswordReset({
+    store,
+    changes,
+    passwords,
+    limits,
+    mail,
+    publicUrl,
+    random,
+    nowMs,
+    onRequest: () => resets.now(),
+  });
+  const accountChanges = createAccountChanges({ store, changes, accounts, passwords, nowMs });
+  const verifiedOwners = createVerifiedOwners({ store, isFresh, required: verifyEmail });
   const tenants = createTenants({ store, changes, random, newTenants });
-  const members = createMembers({ store, changes });
+  const members = createMembers({ store, changes, endAccess: options.endAccess, nowMs });
   const memberships = createMemberships(store, isFresh);
   const verified = createVerifiedTokens({
     store,
@@ -111,7 +165,7 @@ export async function createIdentity(
     isFresh,
   });
 
-  const subscriptions = subscribe(changes, { verified, memberships, keys, onProblem });
+  const subscriptions = subscribe(changes, { verified, memberships, verifiedOwners, keys, onProblem });
   const unsubscribe = (): void => {
     for (const end of subscriptions) end();
   };
@@ -119,6 +173,8 @@ export async function createIdentity(
     unsubscribe();
     throw error;
   });
+  /** Requests of this node are answered at once; the repetition finds those of nodes that ended. */
+  const resets = repeat(time, resetsEveryMs, () => passwordReset.sendRequested(), onProblem);
   const sweeper = repeat(
     time,
     sweepEveryMs,
@@ -126,19 +182,23 @@ export async function createIdentity(
       await families.sweep();
       await limits.sweep();
       await newTenants.sweep();
+      await verification.sweep();
     },
     onProblem,
   );
 
+  const keySignIn = createKeySignIn({ store, tokens });
   return {
     operations: [
       ...identityOperations({ accounts, families, keys }),
+      ...accountOperations({ verification, passwordReset, accountChanges, keySignIn }),
       ...tenantOperations(tenants),
       ...memberOperations(members),
     ],
     verifyToken: verified.verify,
     membershipOf: memberships.of,
     tenantAtWork: memberships.tenantAtWork,
+    verifiedOwners,
     accounts,
     tenants,
     rotateSigningKey: keys.rotate,
@@ -146,6 +206,7 @@ export async function createIdentity(
     async close() {
       unsubscribe();
       await sweeper.stop();
+      await resets.stop();
     },
   };
 }
@@ -156,11 +217,12 @@ function subscribe(
   parts: {
     readonly verified: VerifiedTokens;
     readonly memberships: Memberships;
+    readonly verifiedOwners: VerifiedOwners;
     readonly keys: SigningKeys;
     readonly onProblem: (error: unknown) => void;
   },
 ): readonly (() => void)[] {
-  const { verified, memberships, keys, onProblem } = parts;
+  const { verified, memberships, verifiedOwners, keys, onProblem } = parts;
   // If the reload fails, the key is loaded when a token names it.
   const reloadKeys = (): void => void keys.reload().catch(onProblem);
   return [
@@ -173,8 +235,14 @@ function subscribe(
       onDropEverything: verified.dropAll,
     }),
     changes.subscribe(topics.membership, {
-      onChange: ({ tenantId, subject }) => memberships.dropMember(subject, tenantId ?? ''),
-      onDropEverything: memberships.dropAll,
+      onChange: ({ tenantId, subject }) => {
+        memberships.dropMember(subject, tenantId ?? '');
+        verifiedOwners.dropTenant(tenantId ?? '');
+      },
+      onDropEverything: () => {
+        memberships.dropAll();
+        verifiedOwners.dropAll();
+      },
     }),
     changes.subscribe(topics.tenant, {
       onChange: ({ subject }) => memberships.dropTenant(subject),

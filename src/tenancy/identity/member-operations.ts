@@ -61,13 +61,18 @@ export function memberOperations(members: Members): readonly Operation[] {
       method: 'DELETE',
       path: `${path}/:userId`,
       title: 'Remove a member',
+      description: 'With revoke_keys=true, the API keys that the member made in this tenant are revoked too.',
       access: tenantUserAt('id', 'members:write'),
       params: memberParams,
+      query: z.object({ revoke_keys: z.enum(['true', 'false']).optional() }),
       output: doneShape,
       errors: ['not_found', 'conflict', 'ROLE_ESCALATION_DENIED'],
-      handle: async ({ caller, params }) => {
-        await members.remove(caller, params.userId.toLowerCase());
-        return done('The member was removed.');
+      handle: async ({ caller, params, query }) => {
+        const revokeKeys = query.revoke_keys === 'true';
+        const revoked = await members.remove(caller, params.userId.toLowerCase(), revokeKeys);
+        return done(
+          revokeKeys ? `The member was removed; API keys revoked: ${revoked}.` : 'The member was removed.',
+        );
       },
     }),
   ];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Role, roles } from '../../kernel/caller.js';
-import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { emailKeyOf } from './fields.js';
 
 const memberRow = z.object({
@@ -134,4 +134,18 @@ export async function findMemberBy(
       where m.tenant_id = ${tx.scope.tenantId} and ${matches} order by m.created_at limit 1`,
   );
   return found ?? undefined;
+}
+
+/** The same in a transaction without a tenant. */
+export function namesInDirectory(
+  tx: DirectoryTransaction,
+  tenantId: string,
+  userId: string,
+): ReturnType<typeof namesOf> {
+  return tx.one(
+    sql.type(z.object({ tenant: z.string(), user: z.string().nullable() }))`
+      select t.name as tenant, coalesce(u.name, u.email) as user
+      from tenants t left join users u on u.id = ${userId}
+      where t.id = ${tenantId}`,
+  );
 }

@@ -4,7 +4,8 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { allows } from '../../http/operations/index.js';
 import type { ChangeFeed, Store, TenantTransaction } from '../../infra/storage/index.js';
-import { announceMembership, settled } from './changes.js';
+import type { EndAccess } from './account-taking.js';
+import { announceKeyRevoked, announceMembership, settled } from './changes.js';
 import {
   countOwners,
   deleteMember,
@@ -23,7 +24,8 @@ import {
 export interface Members {
   list(scope: TenantScope): Promise<readonly MemberRow[]>;
   change(caller: TenantCaller, userId: string, change: MemberChange): Promise<MemberRow>;
-  remove(caller: TenantCaller, userId: string): Promise<void>;
+  /** `revokeKeys`: also the API keys that the member made. Returns how many were revoked. */
+  remove(caller: TenantCaller, userId: string, revokeKeys: boolean): Promise<number>;
 }
 
 /** A missing field stays as it is; null removes it. */
@@ -36,8 +38,10 @@ export interface MemberChange {
 export function createMembers(dependencies: {
   readonly store: Store;
   readonly changes: ChangeFeed;
+  readonly endAccess: Pick<EndAccess, 'revokeKeysOf'>;
+  readonly nowMs: () => number;
 }): Members {
-  const { store, changes } = dependencies;
+  const { store, changes, endAccess, nowMs } = dependencies;
   return {
     list: (scope) => store.inTenant(scope, listMembers),
 
@@ -74,22 +78,25 @@ export function createMembers(dependencies: {
       return member;
     },
 
-    async remove(caller, userId) {
+    async remove(caller, userId, revokeKeys) {
       const { scope } = caller;
-      const number = await store.inTenant(scope, async (tx) => {
+      const { number, revoked } = await store.inTenant(scope, async (tx) => {
         const { target } = await underLock(tx, caller, userId);
         if (target.role === 'owner') await refuseLastOwner(tx);
         await deleteMember(tx, userId);
+        const keys = revokeKeys ? await endAccess.revokeKeysOf(tx, userId, new Date(nowMs())) : [];
         await recordAudit(tx, {
           tenantId: scope.tenantId,
           actor: actorOf(caller),
           action: 'member.removed',
           subject: `user:${userId}`,
-          details: { role: target.role },
+          details: { role: target.role, ...(revokeKeys ? { keys_revoked: keys } : {}) },
         });
-        return announceMembership(tx, scope.tenantId, userId);
+        for (const key of keys) await announceKeyRevoked(tx, scope.tenantId, key);
+        return { revoked: keys.length, number: await announceMembership(tx, scope.tenantId, userId) };
       });
       await settled(changes, number);
+      return revoked;
     },
   };
 }

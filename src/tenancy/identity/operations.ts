@@ -40,7 +40,7 @@ export function identityOperations(parts: {
       }),
       output: signedInShape,
       status: 201,
-      errors: ['conflict', 'service_unavailable'],
+      errors: ['registration_closed', 'conflict', 'service_unavailable'],
       handle: ({ body, caller }) =>
         accounts.register(
           {
@@ -58,13 +58,19 @@ export function identityOperations(parts: {
       path: '/api/auth/login',
       title: 'Sign in with a password',
       description:
-        'After 10 failed attempts for an account, or 60 from an address, within 15 minutes: 429 until one of them is older.',
+        'After 10 failed attempts for an account, or 60 from an address, within 15 minutes: 429 until one of them is older. ' +
+        'A client that sends its last refresh_token of this account is not delayed by the failures of others.',
       access: anyone(),
       // Any text is accepted: an address that was never registered is a wrong sign-in like any other.
-      body: z.object({ email: z.string().min(1).max(254), password: givenPassword }),
+      body: z.object({
+        email: z.string().min(1).max(254),
+        password: givenPassword,
+        refresh_token: refreshToken.optional(),
+      }),
       output: signedInShape,
       errors: ['invalid_credentials', 'rate_limit_exceeded', 'service_unavailable'],
-      handle: ({ body, caller }) => accounts.signIn(body.email, body.password, caller.address),
+      handle: ({ body, caller }) =>
+        accounts.signIn(body.email, body.password, caller.address, body.refresh_token),
     }),
     declare({
       name: 'auth.refresh',

@@ -6,25 +6,46 @@ export function repeat(
   everyMs: number,
   work: () => Promise<void>,
   onProblem: (error: unknown) => void,
-): { stop(): Promise<void> } {
+): {
+  /** Runs `work` now, or again after the run under way. */
+  now(): void;
+  stop(): Promise<void>;
+} {
   let stopped = false;
+  let busy = false;
+  let again = false;
   let running: Promise<void> = Promise.resolve();
   let timer: Timer;
   const turn = async (): Promise<void> => {
+    busy = true;
     try {
       await work();
     } catch (error) {
       onProblem(error);
     }
-    if (!stopped) schedule();
+    busy = false;
+    if (stopped) return;
+    if (again) begin();
+    else schedule();
+  };
+  const begin = (): void => {
+    again = false;
+    running = turn();
   };
   const schedule = (): void => {
-    timer = time.after(everyMs, () => {
-      running = turn();
-    });
+    timer = time.after(everyMs, begin);
   };
   schedule();
   return {
+    now() {
+      if (stopped) return;
+      if (busy) {
+        again = true;
+        return;
+      }
+      timer.cancel();
+      begin();
+    },
     async stop() {
       stopped = true;
       timer.cancel();

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { roles } from '../../kernel/caller.js';
 import { oneShape } from '../../http/operations/index.js';
+import type { DirectoryTransaction } from '../../infra/storage/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
 import type { MemberRow } from './members.store.js';
 import type { OwnTenantRow, TenantRow } from './tenants.store.js';
-import type { UserRow } from './users.store.js';
+import { findNames, type UserRow } from './users.store.js';
 
 /** The replies of this subject, and their conversion from rows. */
 export const userShape = z.object({
@@ -89,6 +90,16 @@ export function plannedTenantFrom(row: TenantRow): z.input<typeof plannedTenantS
     settings: row.settings,
     created_at: row.created_at.toISOString(),
   };
+}
+
+/** The names that lists show for users. */
+export async function namesOfUsers(
+  tx: DirectoryTransaction,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await findNames(tx, userIds);
+  return new Map(rows.map((row) => [row.id, nameOf(row)]));
 }
 
 function nameOf(row: { readonly name: string | null; readonly email: string }): string {

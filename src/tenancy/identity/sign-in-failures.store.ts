@@ -40,3 +40,9 @@ export async function sweepFailures(tx: DirectoryTransaction, before: Date, rows
         select id from sign_in_failures where failed_at < ${sql.timestamp(before)} limit ${rowsMax})`,
   );
 }
+
+export async function deleteFailures(tx: DirectoryTransaction, subject: Buffer): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`delete from sign_in_failures where subject = ${sql.binary(subject)}`,
+  );
+}

@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+import { emailKeyOf } from './fields.js';
 
-export type FamilyEnd = 'signed-out' | 'replayed' | 'disabled' | 'address-proved';
+export type FamilyEnd =
+  | 'signed-out'
+  | 'signed-out-everywhere'
+  | 'replayed'
+  | 'disabled'
+  | 'deleted'
+  | 'address-proved'
+  | 'password-changed'
+  | 'password-reset';
 
 const refreshTokenRow = z.object({
   family_id: z.string(),
@@ -84,17 +93,36 @@ export async function endFamily(
   return rowCount === 1;
 }
 
+/** Returns the ids of the families that it ended: all of the user but `except`. */
 export async function endFamiliesOfUser(
   tx: DirectoryTransaction,
   userId: string,
   reason: FamilyEnd,
   now: Date,
-): Promise<void> {
-  await tx.query(
-    sql.typeAlias('nothing')`
+  except?: string,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(z.object({ id: z.string() }))`
       update token_families set ended_at = ${sql.timestamp(now)}, end_reason = ${reason}
-      where user_id = ${userId} and ended_at is null`,
+      where user_id = ${userId} and ended_at is null and id is distinct from ${except ?? null}::uuid
+      returning id`,
   );
+  return rows.map(({ id }) => id);
+}
+
+/** The family of a refresh token that was issued to the account of this address, also if it was used or has ended. */
+export async function findFamilyOf(
+  tx: DirectoryTransaction,
+  tokenHash: Buffer,
+  email: string,
+): Promise<string | undefined> {
+  const row = await tx.maybeOne(
+    sql.type(z.object({ id: z.string() }))`
+      select f.id from refresh_tokens t
+        join token_families f on f.id = t.family_id join users u on u.id = f.user_id
+      where t.hash = ${sql.binary(tokenHash)} and lower(u.email) = ${emailKeyOf(email)}`,
+  );
+  return row?.id;
 }
 
 /** Whether access tokens of this family are valid for this user. */

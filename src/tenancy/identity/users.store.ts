@@ -14,6 +14,8 @@ const userRow = z.object({
 
 export type UserRow = z.output<typeof userRow>;
 
+export const deletedUserName = 'deleted user';
+
 const columns = sql.fragment`
   id, email, name, password_hash, disabled_at is not null as disabled, email_verified_at is not null as email_verified`;
 
@@ -33,6 +35,10 @@ export function lockUserByEmail(tx: DirectoryTransaction, email: string): Promis
     sql.type(userRow)`
       select ${columns} from users where lower(email) = ${emailKeyOf(email)} for update`,
   );
+}
+
+export function lockUserById(tx: DirectoryTransaction, userId: string): Promise<UserRow | null> {
+  return tx.maybeOne(sql.type(userRow)`select ${columns} from users where id = ${userId} for update`);
 }
 
 /** Locks the account against changes; several sign-ins do not wait for each other. */
@@ -80,4 +86,37 @@ export async function markEmailVerified(tx: DirectoryTransaction, userId: string
 
 export async function removePassword(tx: DirectoryTransaction, userId: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`update users set password_hash = null where id = ${userId}`);
+}
+
+export async function setPassword(
+  tx: DirectoryTransaction,
+  userId: string,
+  passwordHash: string,
+): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`update users set password_hash = ${passwordHash} where id = ${userId}`,
+  );
+}
+
+/** Records of others name the user, so the row stays, without what tells who it was. The address is free again. */
+export async function markDeleted(tx: DirectoryTransaction, userId: string, at: Date): Promise<void> {
+  await tx.query(
+    sql.typeAlias('nothing')`
+      update users set email = ${`${userId}@deleted.invalid`}, name = ${deletedUserName}, password_hash = null,
+        email_verified_at = null, disabled_at = coalesce(disabled_at, ${sql.timestamp(at)}),
+        deleted_at = ${sql.timestamp(at)}
+      where id = ${userId}`,
+  );
+}
+
+const shownName = z.object({ id: z.string(), name: z.string().nullable(), email: z.string() });
+
+/** The names of users, also of those who have left every tenant. */
+export function findNames(
+  tx: DirectoryTransaction,
+  userIds: readonly string[],
+): Promise<readonly z.output<typeof shownName>[]> {
+  return tx.any(
+    sql.type(shownName)`select id, name, email from users where id = any(${sql.array([...userIds], 'uuid')})`,
+  );
 }

@@ -3,14 +3,14 @@ import { decodeJwt } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
-import { accessTokenIssuer, type AccessTokens, tokenRefusal } from './access-tokens.js';
+import { accessTokenIssuer, type AccessTokens, type KeyClaims, tokenRefusal } from './access-tokens.js';
 import type { OutsideIssuer } from './outside-issuer.js';
 import type { OutsideSignIn } from './outside-sign-in.js';
 import { familyIsLive } from './token-families.store.js';
 import { findUser } from './users.store.js';
 
 /**
- * Finds the user of a bearer token. Checking a signature and asking the store costs some hundred times more than a
+ * Finds the user or the API key of a bearer token. Checking a signature and asking the store costs some hundred times more than a
  * lookup in memory, so results are cached by the token's hash until the token expires. An entry is dropped when its
  * family ends or its user is disabled. While this node may miss such changes, it asks the store.
  */
@@ -21,12 +21,15 @@ export interface VerifiedUser {
   readonly expiresAtMs: number;
 }
 
+/** The key of a token that acts as one. Whether the key is still valid is checked with every request, by its subject. */
+export type VerifiedToken = VerifiedUser | KeyClaims;
+
 export interface VerifiedTokens {
   /**
    * Returns without a promise if the token is in memory. Throws or rejects with the refusal. `beforeCheck` may refuse a
    * token that is not in memory, whose check costs a signature and a query.
    */
-  verify(bearer: string, beforeCheck?: () => void): VerifiedUser | Promise<VerifiedUser>;
+  verify(bearer: string, beforeCheck?: () => void): VerifiedToken | Promise<VerifiedToken>;
   dropFamily(familyId: string): void;
   dropUser(userId: string): void;
   dropAll(): void;
@@ -39,7 +42,7 @@ const tokenCharactersMax = 8_192;
 const outsideRememberedMs = 5 * 60_000;
 
 interface Entry {
-  readonly user: VerifiedUser;
+  readonly token: VerifiedToken;
   readonly rememberedUntilMs: number;
 }
 
@@ -57,8 +60,8 @@ export function createVerifiedTokens(dependencies: {
   const entries = new LRUCache<string, Entry>({
     max: entriesMax,
     // Every removal of an entry also removes it from its family, except a renewal.
-    dispose: ({ user }, key, reason) => {
-      if (reason !== 'set') forgetKey(user.familyId, key);
+    dispose: ({ token }, key, reason) => {
+      if (reason !== 'set') forgetKey(familyOf(token), key);
     },
   });
   /** Counts the drops, so that a check that ran during one is not cached. */
@@ -73,34 +76,34 @@ export function createVerifiedTokens(dependencies: {
 
   function remember(key: string, entry: Entry): void {
     entries.set(key, entry);
-    const { familyId } = entry.user;
+    const familyId = familyOf(entry.token);
     if (familyId === undefined) return;
     const keys = hashesOfFamily.get(familyId);
     if (keys === undefined) hashesOfFamily.set(familyId, new Set([key]));
     else keys.add(key);
   }
 
-  async function verifyAnew(bearer: string, key: string): Promise<VerifiedUser> {
+  async function verifyAnew(bearer: string, key: string): Promise<VerifiedToken> {
     const dropsBefore = drops;
     const outside = isOutside(bearer, outsideIssuer);
-    const user = outside === undefined ? await ownUser(bearer) : await outsideUser(bearer, outside);
+    const token = outside === undefined ? await ownToken(bearer) : await outsideUser(bearer, outside);
     if (drops === dropsBefore && isFresh()) {
       const rememberedUntilMs =
-        user.familyId === undefined
-          ? Math.min(user.expiresAtMs, nowMs() + outsideRememberedMs)
-          : user.expiresAtMs;
-      remember(key, { user, rememberedUntilMs });
+        outside === undefined
+          ? token.expiresAtMs
+          : Math.min(token.expiresAtMs, nowMs() + outsideRememberedMs);
+      remember(key, { token, rememberedUntilMs });
     }
-    return user;
+    return token;
   }
 
-  async function ownUser(bearer: string): Promise<VerifiedUser> {
-    const { userId, familyId, expiresAtMs } = await tokens.verify(bearer);
-    const live =
-      familyId !== undefined &&
-      (await store.directory((tx) => familyIsLive(tx, familyId, userId, new Date(nowMs()))));
+  async function ownToken(bearer: string): Promise<VerifiedToken> {
+    const claims = await tokens.verify(bearer);
+    if ('keyId' in claims) return claims;
+    const { familyId, userId } = claims;
+    const live = await store.directory((tx) => familyIsLive(tx, familyId, userId, new Date(nowMs())));
     if (!live) throw new PlatformError('invalid_token');
-    return { userId, familyId, expiresAtMs };
+    return claims;
   }
 
   async function outsideUser(bearer: string, issuer: OutsideIssuer): Promise<VerifiedUser> {
@@ -108,14 +111,15 @@ export function createVerifiedTokens(dependencies: {
   }
 
   /** The cache may be out of date: queries only what can have changed. */
-  async function verifyWithStore({ user }: Entry): Promise<VerifiedUser> {
-    const { userId, familyId } = user;
+  async function verifyWithStore({ token }: Entry): Promise<VerifiedToken> {
+    if ('keyId' in token) return token;
+    const { userId, familyId } = token;
     const good = await store.directory(async (tx) => {
       if (familyId !== undefined) return familyIsLive(tx, familyId, userId, new Date(nowMs()));
       return (await findUser(tx, userId))?.disabled === false;
     });
     if (!good) throw new PlatformError('invalid_token');
-    return user;
+    return token;
   }
 
   return {
@@ -131,7 +135,7 @@ export function createVerifiedTokens(dependencies: {
         entries.delete(key);
         return verifyAnew(bearer, key);
       }
-      return isFresh() ? entry.user : verifyWithStore(entry);
+      return isFresh() ? entry.token : verifyWithStore(entry);
     },
 
     dropFamily(familyId) {
@@ -141,7 +145,9 @@ export function createVerifiedTokens(dependencies: {
 
     dropUser(userId) {
       drops += 1;
-      const keys = [...entries.entries()].filter(([, { user }]) => user.userId === userId);
+      const keys = [...entries.entries()].filter(
+        ([, { token }]) => 'userId' in token && token.userId === userId,
+      );
       for (const [key] of keys) entries.delete(key);
     },
 
@@ -150,6 +156,10 @@ export function createVerifiedTokens(dependencies: {
       entries.clear();
     },
   };
+}
+
+function familyOf(token: VerifiedToken): string | undefined {
+  return 'keyId' in token ? undefined : token.familyId;
 }
 
 /** Returns the external issuer if the token names it. The token's content is not trusted before its signature is checked. */

@@ -39,6 +39,7 @@ export function createAccept(dependencies: {
   ): Promise<FindUser> {
     const account = await accounts.findByEmail(invite.email);
     if (account === null) {
+      await accounts.checkRegistration(invite.email);
       validate(passwordBody, password === undefined ? {} : { password });
       const prepared = await accounts.prepare({ email: invite.email, name, password: password ?? '' });
       return async (tx) =>
@@ -75,7 +76,7 @@ export function createAccept(dependencies: {
         details: { invite: invite.id, role, invited_by: invite.invited_by },
       });
       const admitted = await accounts.admit(tx, user);
-      return { entry: admitted, change: await accounts.announceJoined(tx, tenantId, user.id) };
+      return { entry: admitted, change: await accounts.announceJoined(tx, user.id) };
     });
     await accounts.settled(change);
     return accounts.answerFor(entry);

@@ -5,8 +5,9 @@ import type { Platform } from '../../infra/platform/index.js';
 import { createAccept } from './accept.js';
 import { createInviteBook } from './invites.js';
 import { inviteOperations } from './operations.js';
+import { createPreview } from './preview.js';
 
-export { cancelAllInvites } from './invites.store.js';
+export { cancelAllInvites, hasPendingInvite } from './invites.store.js';
 
 export interface InvitesOptions {
   readonly accounts: Accounts;
@@ -24,5 +25,6 @@ export function createInvites(
   const nowMs = (): number => time.wallMs();
   const invites = createInviteBook({ store, mail, random, nowMs, publicUrl });
   const accept = createAccept({ store, accounts, nowMs });
-  return { operations: inviteOperations(invites, accept) };
+  const preview = createPreview({ store, accounts, nowMs });
+  return { operations: inviteOperations(invites, accept, preview) };
 }

@@ -136,3 +136,12 @@ export async function cancelAllInvites(
   );
   return rows.map(({ id }) => id);
 }
+
+/** Whether any tenant has invited the address and waits for it. */
+export function hasPendingInvite(tx: DirectoryTransaction, email: string, now: Date): Promise<boolean> {
+  return tx.exists(
+    sql.unsafe`
+      select 1 from invites
+      where lower(email) = ${email.toLowerCase()} and status = 'pending' and expires_at > ${sql.timestamp(now)}`,
+  );
+}

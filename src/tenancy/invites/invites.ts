@@ -28,6 +28,9 @@ const lifetimeMs = 7 * 86_400_000;
 const perDayMax = 1_000;
 const dayMs = 86_400_000;
 
+/** The inviter of an invitation that an API key sent. */
+export const keyAsInviter = 'an API key of the tenant';
+
 export interface Invites {
   create(caller: TenantCaller, email: string, role: Role): Promise<InviteRow>;
   list(scope: TenantScope): Promise<readonly InviteRow[]>;
@@ -71,7 +74,8 @@ export function createInviteBook(dependencies: {
           to: email,
           ...joinMail({
             tenant,
-            inviter: user ?? 'an API key of the tenant',
+            inviter: user ?? keyAsInviter,
+            email,
             role,
             token,
             publicUrl: publicUrl(),

@@ -12,13 +12,13 @@ import {
   one,
   oneShape,
   type Operation,
-  RawReply,
   tenantUserAt,
 } from '../../http/operations/index.js';
 import type { Accept } from './accept.js';
 import type { InviteRow } from './invites.store.js';
 import type { Invites } from './invites.js';
-import { joinPage, joinPageHeaders } from './join-page.js';
+import { joinPage } from './join-page.js';
+import type { PreviewInvite } from './preview.js';
 
 const path = '/api/tenants/:id/invites';
 /** Far above the length of an issued token. */
@@ -34,7 +34,11 @@ const inviteShape = z.object({
   expires_at: z.iso.datetime(),
 });
 
-export function inviteOperations(invites: Invites, accept: Accept): readonly Operation[] {
+export function inviteOperations(
+  invites: Invites,
+  accept: Accept,
+  preview: PreviewInvite,
+): readonly Operation[] {
   return [
     declare({
       name: 'invites.create',
@@ -88,7 +92,14 @@ export function inviteOperations(invites: Invites, accept: Accept): readonly Ope
       body: z.object({ token, name: displayName.optional(), password: givenPassword.optional() }),
       output: signedInShape,
       status: 201,
-      errors: ['not_found', 'invalid_credentials', 'conflict', 'rate_limit_exceeded', 'service_unavailable'],
+      errors: [
+        'registration_closed',
+        'not_found',
+        'invalid_credentials',
+        'conflict',
+        'rate_limit_exceeded',
+        'service_unavailable',
+      ],
       handle: ({ caller, body }) => accept(caller, body),
     }),
     declare({
@@ -96,11 +107,13 @@ export function inviteOperations(invites: Invites, accept: Accept): readonly Ope
       method: 'GET',
       path: '/join',
       title: 'The page of a join link',
+      description:
+        'Shows the tenant, the inviter and the address, or why the link cannot be used. Opening it uses nothing up.',
       access: anyone(),
       query: z.object({ token: z.string().optional() }),
       output: z.string(),
       contentType: 'text/html',
-      handle: () => new RawReply('text/html; charset=utf-8', joinPage, { headers: joinPageHeaders }),
+      handle: async ({ query }) => joinPage(await preview(query.token ?? '')),
     }),
   ];
 }

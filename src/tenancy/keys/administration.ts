@@ -8,10 +8,12 @@ import { findPlan, isStillSignedIn, type PlanOfTenant } from '../identity/index.
 import { limitsOf } from '../../kernel/plans/index.js';
 import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import { changeTopics } from './changes.js';
+import { type Creator, creatorsOf, idsOf } from './creators.js';
 import { type KeyPrefix, makeKey } from './key-text.js';
 import {
   countUnrevoked,
   findKey,
+  findKeyNames,
   insertKey,
   type KeyRow,
   listKeys,
@@ -37,10 +39,8 @@ export interface KeyRequest {
   readonly expiresInDays?: number | null | undefined;
 }
 
-export interface KeySignIn {
-  readonly userId: string;
-  readonly familyId: string;
-}
+/** The sign-in or the API key that makes a key. */
+export type KeyMaker = { readonly userId: string; readonly familyId: string } | { readonly keyId: string };
 
 /** A key as its tenant sees it. */
 export interface KeyView {
@@ -56,9 +56,10 @@ export interface KeyView {
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly totalRequests: number;
+  readonly createdBy: Creator;
 }
 
-export interface CreatedKey extends KeyView {
+export interface CreatedKey extends Omit<KeyView, 'createdBy'> {
   readonly apiKey: string;
 }
 
@@ -80,8 +81,8 @@ export class KeyAdministration {
     this.#random = parts.random;
   }
 
-  /** `signIn`: the sign-in of the user who will own the key, if it happened here. A key must not outlive it. */
-  create(scope: TenantScope, actor: string, request: KeyRequest, signIn?: KeySignIn): Promise<CreatedKey> {
+  /** `maker`: what the new key must not be made after; absent for the operator and for sign-ins elsewhere. */
+  create(scope: TenantScope, actor: string, request: KeyRequest, maker?: KeyMaker): Promise<CreatedKey> {
     const made = makeKey(request.prefix, this.#random);
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
@@ -107,9 +108,7 @@ export class KeyAdministration {
         expiresAt: days === null ? null : new Date(Math.ceil(now.getTime() + days * dayMs)),
       };
       await insertKey(tx, row);
-      if (signIn !== undefined && !(await isStillSignedIn(tx, signIn))) {
-        throw new PlatformError('invalid_token');
-      }
+      if (maker !== undefined && !(await isStillValid(tx, maker))) throw new PlatformError('invalid_token');
       await this.#audit(tx, actor, 'key.created', row.id, {
         name: row.name,
         role: row.role,
@@ -141,11 +140,14 @@ export class KeyAdministration {
   ): Promise<Page<KeyView>> {
     const limit = optionalLimit(page);
     const behind = pageAsked(page).after;
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#named(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
       const found = await listKeys(tx, { behind, limit: rowsFor(limit) });
       const { rows, nextCursor } = cutPage(found, limit, cursorOfCreated);
-      return { items: rows.map((row) => this.#view(row, max)), nextCursor };
+      return {
+        rows,
+        finish: (creatorOf) => ({ items: rows.map((row) => this.#view(row, max, creatorOf)), nextCursor }),
+      };
     });
   }
 
@@ -154,11 +156,17 @@ export class KeyAdministration {
   }
 
   detail(scope: TenantScope, keyId: string): Promise<KeyView & { readonly tenantName: string }> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#named(scope, async (tx) => {
       const tenant = await tenantOf(tx);
       const row = await findKey(tx, keyId);
       if (row === null) throw new PlatformError('not_found', { message: 'The API key was not found.' });
-      return { ...this.#view(row, rateMaxOf(tenant)), tenantName: tenant.name };
+      return {
+        rows: [row],
+        finish: (creatorOf) => ({
+          ...this.#view(row, rateMaxOf(tenant), creatorOf),
+          tenantName: tenant.name,
+        }),
+      };
     });
   }
 
@@ -211,7 +219,29 @@ export class KeyAdministration {
     });
   }
 
-  #view(row: KeyRow, rateMax: number): KeyView {
+  /** Reads rows in the tenant, then names their creators, whom the tenant may no longer see. */
+  async #named<Result>(
+    scope: TenantScope,
+    read: (tx: TenantTransaction) => Promise<{
+      readonly rows: readonly KeyRow[];
+      readonly finish: (creatorOf: (actor: string) => Creator) => Result;
+    }>,
+  ): Promise<Result> {
+    const { actors, keyNames, finish } = await this.#store.inTenant(scope, async (tx) => {
+      const found = await read(tx);
+      const makers = found.rows.map((row) => row.created_by);
+      const keys = idsOf('key', makers);
+      const names = keys.length === 0 ? [] : await findKeyNames(tx, keys);
+      return {
+        actors: makers,
+        keyNames: new Map(names.map(({ id, name }) => [id, name])),
+        finish: found.finish,
+      };
+    });
+    return finish(await creatorsOf(this.#store, actors, keyNames));
+  }
+
+  #view(row: KeyRow, rateMax: number, creatorOf: (actor: string) => Creator): KeyView {
     const rpm = Math.min(row.rate_limit_per_minute, rateMax);
     return {
       id: row.id,
@@ -225,6 +255,7 @@ export class KeyAdministration {
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,
       totalRequests: row.total_requests,
+      createdBy: creatorOf(row.created_by),
     };
   }
 
@@ -243,6 +274,12 @@ export class KeyAdministration {
       details,
     });
   }
+}
+
+/** The lock orders the revocation of the making key before or after. */
+async function isStillValid(tx: TenantTransaction, maker: KeyMaker): Promise<boolean> {
+  if ('userId' in maker) return isStillSignedIn(tx, maker);
+  return (await lockKey(tx, maker.keyId))?.revoked_at === null;
 }
 
 function statusOf(row: KeyRow, wallMs: number): KeyStatus {

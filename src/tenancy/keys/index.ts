@@ -6,7 +6,8 @@ import type { Platform } from '../../infra/platform/index.js';
 import { KeyAdministration } from './administration.js';
 import { KnownKeys } from './known-keys.js';
 import { KeyLookUps } from './look-ups.js';
-import { findRevoked } from './lookup.store.js';
+import { KeyTokens } from './key-tokens.js';
+import { findHash, findRevoked } from './lookup.store.js';
 import { keyOperations } from './operations.js';
 import { type EndedKeyListener, Revocations } from './revocations.js';
 import { KeyUse } from './use.js';
@@ -19,7 +20,7 @@ export {
   type KeyRequest,
   type Page,
 } from './administration.js';
-export { revokeAllKeys } from './keys.store.js';
+export { revokeAllKeys, revokeKeysOf } from './keys.store.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
 export type { EndedKey, EndedKeyListener } from './revocations.js';
 export { type KeyStatus, operatorKey } from './shapes.js';
@@ -39,6 +40,11 @@ export interface Keys {
   readonly administration: KeyAdministration;
   /** Throws `invalid_api_key`. Without a promise if the key is in memory. Counts one request of the key. */
   authenticateKey(apiKey: string, address: string): KeyCaller | Promise<KeyCaller>;
+  /** The key that a verified access token names. Throws `invalid_api_key` if the key has ended. */
+  authenticateKeyToken(
+    named: { readonly keyId: string; readonly tenantId: string },
+    address: string,
+  ): KeyCaller | Promise<KeyCaller>;
   /**
    * Calls the listener within a second for each key that was revoked anywhere, and for each that expired after it was
    * used here, so that open connections of the key can be closed. The returned function unsubscribes.
@@ -75,6 +81,7 @@ export function createKeys(
       revocations.noteUse(key);
     },
   });
+  const keyTokens = new KeyTokens({ known, findHash: (named) => findHash(store, named), keysMax });
   const revocations = new Revocations({
     feed,
     known,
@@ -95,6 +102,7 @@ export function createKeys(
       },
     }),
     authenticateKey: (apiKey, address) => known.authenticate(apiKey, address),
+    authenticateKeyToken: (named, address) => keyTokens.authenticate(named, address),
     onRevoked: (listener) => revocations.onEnded(listener),
     async stop() {
       await revocations.stop();

@@ -11,6 +11,7 @@ const keyRow = z.object({
   suffix: z.string(),
   role: z.enum(roles),
   rate_limit_per_minute: z.number(),
+  created_by: z.string(),
   created_at: z.date(),
   expires_at: z.date().nullable(),
   revoked_at: z.date().nullable(),
@@ -36,7 +37,7 @@ export interface NewKeyRow {
 }
 
 const columns = sql.fragment`
-  k.id, k.name, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.created_at, k.expires_at, k.revoked_at,
+  k.id, k.name, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.created_by, k.created_at, k.expires_at, k.revoked_at,
   u.total_requests, u.last_used_at`;
 const withUse = sql.fragment`
   from api_keys k join api_key_use u on u.tenant_id = k.tenant_id and u.key_id = k.id`;
@@ -134,4 +135,29 @@ export async function revokeAllKeys(
       where tenant_id = ${tenantId} and revoked_at is null returning id`,
   );
   return rows.map(({ id }) => id);
+}
+
+/** Revokes the keys that the user made in the tenant and returns their ids. The caller announces them. */
+export async function revokeKeysOf(
+  tx: TenantTransaction,
+  userId: string,
+  at: Date,
+): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(z.object({ id: z.string() }))`
+      update api_keys set revoked_at = ${sql.timestamp(at)}
+      where tenant_id = ${tx.scope.tenantId} and created_by = ${`user:${userId}`} and revoked_at is null
+      returning id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The names of keys of the tenant. */
+export function findKeyNames(
+  tx: TenantTransaction,
+  keyIds: readonly string[],
+): Promise<readonly { readonly id: string; readonly name: string }[]> {
+  return tx.any(sql.type(z.object({ id: z.string(), name: z.string() }))`
+    select id, name from api_keys
+    where tenant_id = ${tx.scope.tenantId} and id = any(${sql.array([...keyIds], 'uuid')})`);
 }

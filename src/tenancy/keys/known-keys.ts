@@ -69,7 +69,11 @@ export class KnownKeys {
   /** Without a promise if the key is in memory. Throws `invalid_api_key`, or the refusal of too many wrong keys. */
   authenticate(apiKey: string, address: string): KeyCaller | Promise<KeyCaller> {
     if (!isWellFormed(apiKey)) throw this.#refusal(address);
-    const hash = hashOf(apiKey);
+    return this.authenticateHash(hashOf(apiKey), address);
+  }
+
+  /** The same for the hash of a key. */
+  authenticateHash(hash: string, address: string): KeyCaller | Promise<KeyCaller> {
     if (this.#options.isFresh()) {
       const known = this.#known.get(hash);
       if (known !== undefined) return this.#accept(known, address);

@@ -39,6 +39,19 @@ export async function findByHash(reads: HotReads, hash: string): Promise<FoundKe
   return (await findByHashes(reads, [hash])).get(hash);
 }
 
+/** The hash of a key, which never changes. */
+export function findHash(
+  store: Store,
+  { tenantId, keyId }: { readonly tenantId: string; readonly keyId: string },
+): Promise<string | null> {
+  return store.directory((tx) =>
+    tx.maybeOneFirst(
+      sql.type(z.object({ hash: z.string() }))`
+        select encode(hash, 'hex') as hash from api_keys where tenant_id = ${tenantId} and id = ${keyId}`,
+    ),
+  );
+}
+
 const revoked = z.object({ tenant_id: z.uuid(), id: z.uuid() });
 
 /** Returns which of the keys with these hashes are revoked. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actorOf, isAbove } from '../../kernel/caller.js';
+import { actorOf, isAbove, type TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   allows,
@@ -15,7 +15,7 @@ import {
   tenantUser,
 } from '../../http/operations/index.js';
 import { StoreError } from '../../infra/storage/index.js';
-import type { KeyAdministration, KeyView } from './administration.js';
+import type { KeyAdministration, KeyMaker, KeyView } from './administration.js';
 import {
   changedRate,
   createdKey,
@@ -85,10 +85,8 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
           details: { role: body.role, caller_role: caller.role },
         });
       }
-      const { scope, userId, familyId } = caller;
-      const signIn = familyId === undefined ? undefined : { userId, familyId };
       const key = await administration
-        .create(scope, actorOf(caller), body, signIn)
+        .create(caller.scope, actorOf(caller), body, makerOf(caller))
         .catch((error: unknown) => creationFailed(error, report));
       const shown = {
         id: key.id,
@@ -116,6 +114,12 @@ function creationFailed(error: unknown, report: KeyOperationParts['report']): ne
   throw new PlatformError('creation_failed', { cause: error });
 }
 
+function makerOf(caller: TenantCaller): KeyMaker | undefined {
+  if (caller.kind === 'key') return { keyId: caller.keyId };
+  const { userId, familyId } = caller;
+  return familyId === undefined ? undefined : { userId, familyId };
+}
+
 /** What the list and the detail of a key share. */
 function summaryOf(key: KeyView) {
   return {
@@ -126,6 +130,7 @@ function summaryOf(key: KeyView) {
     status: key.status,
     role: key.role,
     rate_limit_per_minute: key.requestsPerMinute,
+    created_by: key.createdBy,
   };
 }
 

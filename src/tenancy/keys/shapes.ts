@@ -78,6 +78,10 @@ export const createdKey = z.object({
   expires_at: moment.nullable(),
 });
 
+const creator = z
+  .object({ id: z.uuid().nullable(), name: z.string() })
+  .describe('The user or the API key that made the key; the id is null for the operator.');
+
 export const listedKey = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -86,6 +90,7 @@ export const listedKey = z.object({
   status: z.enum(statuses),
   role,
   rate_limit_per_minute: z.number(),
+  created_by: creator,
   last_used_at: moment.nullable(),
 });
 
@@ -97,6 +102,7 @@ export const keyDetail = z.object({
   status: z.enum(statuses),
   role,
   rate_limit_per_minute: z.number(),
+  created_by: creator,
   calculated_tier: z.enum(tiers),
   expires_at: moment.nullable(),
   total_requests: z.number(),

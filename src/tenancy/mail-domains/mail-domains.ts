@@ -31,6 +31,8 @@ export interface MailDomainsOptions {
   readonly lookUp: LookUpRecords;
   /** The operator's own domain for triggers, which no tenant can have. */
   readonly operatorDomain: string | undefined;
+  /** Throws `email_unverified` if the tenant may not send mail. */
+  readonly requireVerified: (scope: TenantScope, work: string) => Promise<void>;
 }
 
 type MailDomainsParts = MailDomainsPlatform & MailDomainsOptions;
@@ -54,9 +56,10 @@ export class MailDomains {
     this.#parts = { ...platform, ...options };
   }
 
-  add(caller: TenantCaller, domain: string): Promise<MailDomainRow> {
+  async add(caller: TenantCaller, domain: string): Promise<MailDomainRow> {
     const { store, ids, random, time, operatorDomain } = this.#parts;
     if (domain === operatorDomain) throw invalidField('domain', 'is the domain of this installation');
+    await this.#parts.requireVerified(caller.scope, 'A mail domain');
     return store.inTenant(caller.scope, async (tx) => {
       if ((await countMailDomains(caller.scope, tx)) >= domainsMax) {
         throw new PlatformError('conflict', {

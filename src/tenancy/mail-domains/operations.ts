@@ -51,7 +51,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       body: z.object({ domain: domainName }),
       output: oneShape(answer),
       status: 201,
-      errors: ['conflict'],
+      errors: ['email_unverified', 'conflict'],
       handle: async ({ caller, body: { domain } }) => one(answerOf(await domains.add(caller, domain))),
     }),
     declare({

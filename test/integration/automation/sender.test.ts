@@ -74,7 +74,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
     egress,
     operatorEgress: egress,
     mail: { send: unasked('the mail server') },
-    addresses: { sendingAs: unasked('an address') },
+    addresses: { sendingAs: unasked('an address'), requireSender: unasked('an address') },
     measures: { attempted: () => undefined },
     time,
     mayAct,

@@ -40,7 +40,8 @@ export function apiAt(url: string) {
     get: (path: string, options: ApiCall = {}) => call('GET', path, undefined, options),
     post: (path: string, body: unknown, options: ApiCall = {}) => call('POST', path, body, options),
     patch: (path: string, body: unknown, options: ApiCall = {}) => call('PATCH', path, body, options),
-    delete: (path: string, options: ApiCall = {}) => call('DELETE', path, undefined, options),
+    delete: (path: string, options: ApiCall & { readonly body?: unknown } = {}) =>
+      call('DELETE', path, options.body, options),
   };
 }
 

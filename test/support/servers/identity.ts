@@ -12,14 +12,17 @@ import {
 import type { Operation } from '../../../src/http/operations/index.js';
 import { createSealer, type Sealer } from '../../../src/infra/sealing/index.js';
 import { type ChangeFeed, openChangeFeed, openStore, type Store } from '../../../src/infra/storage/index.js';
-import { cancelAllInvites } from '../../../src/tenancy/invites/index.js';
-import { revokeAllKeys } from '../../../src/tenancy/keys/index.js';
+import { createMail } from '../../../src/infra/mail/index.js';
+import { cancelAllInvites, hasPendingInvite } from '../../../src/tenancy/invites/index.js';
+import { revokeAllKeys, revokeKeysOf } from '../../../src/tenancy/keys/index.js';
 import { type Api, apiAt } from '../clients/api.js';
 import { startEdge } from './edge.js';
 
 export const operatorToken = 'operator-token-of-the-tests-of-identity';
 export const masterKey = Buffer.alloc(32, 7);
 export const secretRandom: SecretRandom = { uuid: () => randomUUID(), bytes: (count) => randomBytes(count) };
+
+export const publicUrl = 'https://troupe.example.com';
 
 /** Too cheap for anything but tests, where hundreds of passwords are hashed. */
 const cheapPasswords = { memoryCostKiB: 64, timeCost: 1, concurrencyMax: 2, waitingMax: 64 };
@@ -46,6 +49,8 @@ export async function startIdentityNode(
     readonly time?: Time;
     /** Where the feed of changes connects to, when that is not the database itself. */
     readonly feedUrl?: string;
+    /** Where mails are written to; absent: they stay in the queue. */
+    readonly mailFolder?: string;
     readonly more?: (
       parts: NodeParts & Pick<IdentityNode, 'identity'>,
     ) => Promise<{ readonly operations: readonly Operation[]; close(): Promise<void> }>;
@@ -62,15 +67,30 @@ export async function startIdentityNode(
     onProblem,
   });
   const sealer = options.sealer ?? createSealer({ masterKey, random: systemPlatform.random });
-  const identity = await createIdentity(
-    { ...systemPlatform, store, changes, time, log: logTo((_, error) => onProblem(error)) },
-    {
-      sealer,
-      passwords: cheapPasswords,
-      endAccess: { revokeKeys: revokeAllKeys, cancelInvites: cancelAllInvites },
-      ...options,
-    },
-  ).catch(async (error: unknown) => {
+  const platform = {
+    ...systemPlatform,
+    store,
+    changes,
+    time,
+    log: logTo((_, error) => onProblem(error)),
+  };
+  // Only queues; a node with a folder sends.
+  const mail = createMail(platform, {
+    sealer,
+    outboxFolder: options.mailFolder ?? '',
+    publicUrl: () => publicUrl,
+  });
+  if (options.mailFolder !== undefined) mail.start();
+  const identity = await createIdentity(platform, {
+    sealer,
+    passwords: cheapPasswords,
+    endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
+    mail,
+    publicUrl: () => publicUrl,
+    registration: { policy: 'open', hasInvite: hasPendingInvite },
+    verifyEmail: false,
+    ...options,
+  }).catch(async (error: unknown) => {
     await changes.close();
     await store.close();
     throw error;
@@ -84,6 +104,9 @@ export async function startIdentityNode(
       authenticateKey: () => {
         throw new PlatformError('invalid_api_key');
       },
+      authenticateKeyToken: () => {
+        throw new PlatformError('invalid_api_key');
+      },
       operatorToken,
     }),
   });
@@ -95,6 +118,7 @@ export async function startIdentityNode(
       await edge.close();
       await more?.close();
       await identity.close();
+      await mail.close();
       await changes.close();
       await store.close();
     },

@@ -68,6 +68,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
     verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),
     membershipOf: (userId, tenantId) => membership(store, userId, tenantId),
     authenticateKey: keys.authenticateKey,
+    authenticateKeyToken: keys.authenticateKeyToken,
     operatorToken: undefined,
   });
   const edge = await startEdge([...keys.operations, ...quota.operations, work], {

@@ -26,7 +26,11 @@ function familiesAt(nowMs: number) {
     changes: node.changes,
     random: secretRandom,
     nowMs: () => nowMs,
-    tokens: { mint: async () => '', verify: () => Promise.reject(new Error('not asked for')) },
+    tokens: {
+      mint: async () => '',
+      mintForKey: async () => '',
+      verify: () => Promise.reject(new Error('not asked for')),
+    },
   });
 }
 
@@ -50,7 +54,11 @@ test.serial('families are kept while a token may be used, and removed a day afte
 test.serial('failed sign-ins are removed once they no longer count', async (t) => {
   const now = Date.now();
   const limitsAt = (nowMs: number) => createSignInLimits(node.store, () => nowMs);
-  await limitsAt(now).recordFailure('ada@example.com', '192.0.2.1');
+  await limitsAt(now).recordFailure({
+    email: 'ada@example.com',
+    address: '192.0.2.1',
+    client: undefined,
+  });
   await limitsAt(now + 14 * 60_000).sweep();
   t.is(await count('sign_in_failures'), 2);
   await limitsAt(now + 16 * 60_000).sweep();

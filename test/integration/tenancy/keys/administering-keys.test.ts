@@ -97,6 +97,7 @@ test('the list contains every key with exactly the specified fields, newest firs
     names.toReversed(),
   );
   t.deepEqual(Object.keys(keys[0] ?? {}).sort(), [
+    'created_by',
     'id',
     'last_used_at',
     'name',
@@ -143,6 +144,7 @@ test('a key shows its detail with its tenant, and unknown and foreign ids get 40
       status: 'active',
       role: 'editor',
       rate_limit_per_minute: 40,
+      created_by: { id: null, name: 'user' },
       calculated_tier: 'basic',
       expires_at: null,
       total_requests: 0,

@@ -136,6 +136,7 @@ test('invented access tokens and operator tokens count too, and are rarely check
       return Promise.reject(new PlatformError('tenant_not_found'));
     },
     authenticateKey: () => Promise.reject(new PlatformError('invalid_api_key')),
+    authenticateKeyToken: () => Promise.reject(new PlatformError('invalid_api_key')),
     operatorToken: 'the-right-operator-token-of-this-test',
     failures,
   });
