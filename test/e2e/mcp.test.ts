@@ -246,6 +246,7 @@ const withoutTool: Readonly<Record<string, string>> = {
   'mail-domains.verify': 'proving a domain needs its name server',
   'mail-domains.delete': 'proving a domain needs its name server',
   'triggers.types': 'the resources about triggers',
+  'auth.token': 'its answer holds a credential, and answers enter a context',
   'mcp.request': 'this is how tools are called',
 };
 

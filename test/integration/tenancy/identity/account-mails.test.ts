@@ -238,7 +238,7 @@ test.serial('a request that no node answered is answered by another, once', asyn
   t.is((await linksTo(folder, 'reset', person.email)).length, 1);
 });
 
-test.serial('a mail whose work rolls back leaves its request behind', async (t) => {
+test.serial('a request stays until its mail is recorded', async (t) => {
   const person = await registerPerson(node.api);
   const requests = (): Promise<number> =>
     node.store.directory((tx) =>
