@@ -59,7 +59,8 @@ export const mailClaims: ClaimedTable = {
   release: (tx, gone) =>
     releaseClaims(tx, gone, {
       table: sql.fragment`mails`,
-      keys: sql.fragment`tenant_id, id`,
+      // A mail about an account has no tenant, and a null equals nothing.
+      keys: sql.fragment`id`,
       claimed: sql.fragment`sealed_content is not null`,
       due: sql.fragment`next_attempt_at = least(next_attempt_at, clock_timestamp())`,
     }),

@@ -204,21 +204,24 @@ test.serial('a mail that a process was sending when it went is due at once', asy
   const { first, second, gone } = both;
   const { tenantId } = await insertTenant(first.store);
   const [now, later] = [new Date(), new Date(Date.now() + holdMs)];
-  await first.store.directory((tx) =>
-    insertMail(tx, {
-      tenantId,
-      id: randomUUID(),
-      messageId: '<one@example.com>',
-      recipient: 'one@example.com',
-      sealedContent: Buffer.from('content'),
-      queuedAt: now,
-    }),
-  );
-  t.is((await first.store.directory((tx) => claimMails(tx, now, later, 10))).length, 1);
+  // The second one is about an account, which belongs to no tenant.
+  for (const owner of [tenantId, null]) {
+    await first.store.directory((tx) =>
+      insertMail(tx, {
+        tenantId: owner,
+        id: randomUUID(),
+        messageId: `<${owner ?? 'none'}@example.com>`,
+        recipient: 'one@example.com',
+        sealedContent: Buffer.from('content'),
+        queuedAt: now,
+      }),
+    );
+  }
+  t.is((await first.store.directory((tx) => claimMails(tx, now, later, 10))).length, 2);
   const claim = () => second.store.directory((tx) => claimMails(tx, new Date(Date.now() + 100), later, 10));
   t.is((await claim()).length, 0);
   const watched = watching(t, both, mailClaims);
   gone.add(first.name);
   await eventually(() => watched.looks() > 0, { what: 'the second process looks' });
-  t.is((await claim()).length, 1);
+  t.is((await claim()).length, 2);
 });
