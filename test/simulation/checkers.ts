@@ -75,22 +75,20 @@ export class CheckedEffects {
   #storeForgot = false;
   readonly #violations: string[];
   readonly #now: () => number;
-  /** When a process whose clocks both stood still ran again. */
-  readonly #resumedMs = new Map<string, number>();
-  readonly #actMs: number;
+  /** Until when a process whose clocks both stood still may act beside its successor. */
+  readonly #excusedUntilMs = new Map<string, number>();
   count = 0;
   /** Effects that such a process still had after its successor. */
   overlapping = 0;
 
-  /** `actMs`: how long a process acts after its last renewal, by its own clocks. */
-  constructor(violations: string[], now: () => number, actMs: number) {
+  constructor(violations: string[], now: () => number) {
     this.#violations = violations;
     this.#now = now;
-    this.#actMs = actMs;
   }
 
-  resumed(process: string): void {
-    this.#resumedMs.set(process, this.#now());
+  /** The process runs again, and may act beside its successor for so long. */
+  resumed(process: string, overlapMs: number): void {
+    this.#excusedUntilMs.set(process, this.#now() + overlapMs);
   }
 
   /** The store lost epochs and issues them again, while activations from before still act. */
@@ -102,8 +100,7 @@ export class CheckedEffects {
     this.count += 1;
     const newest = this.#newest.get(effect.actor);
     if (newest !== undefined && effect.epoch < newest.epoch && !this.#storeForgot) {
-      const resumedMs = this.#resumedMs.get(effect.process) ?? Number.NEGATIVE_INFINITY;
-      if (this.#now() - resumedMs <= this.#actMs) {
+      if (this.#now() <= (this.#excusedUntilMs.get(effect.process) ?? Number.NEGATIVE_INFINITY)) {
         this.overlapping += 1;
         return;
       }
