@@ -8,7 +8,8 @@ export function inject(world: World, fault: Fault): void {
     world.time.after(forMs, action);
   };
   const hostAt = (place: number) => world.places[place]?.host;
-  if (fault.kind.startsWith('members_')) world.membersDisturbed('forMs' in fault ? fault.forMs : 0);
+  if (fault.kind.startsWith('members_'))
+    world.suspensions.membersDisturbed('forMs' in fault ? fault.forMs : 0);
   switch (fault.kind) {
     case 'kill':
       world.kill(fault.node);
@@ -31,7 +32,7 @@ export function inject(world: World, fault: Fault): void {
       const host = hostAt(fault.node);
       if (host !== undefined) world.ownership.excuse(processId(host.name));
       host?.pause(true);
-      const overlapMs = world.overlapAfterSuspensionMs();
+      const overlapMs = world.suspensions.overlapMs();
       later(fault.forMs, () => {
         host?.thaw();
         if (host !== undefined) world.effects.resumed(host.name, overlapMs);

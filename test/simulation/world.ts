@@ -29,6 +29,7 @@ import { CheckedGrants, grants } from './grants.js';
 import type { Guest } from './guest.js';
 import { MemberServers, uncompared } from './member-servers.js';
 import type { Plant } from './plants.js';
+import { Suspensions } from './suspensions.js';
 import type { SimulatedProcess } from './simulated-process.js';
 import { CheckedInstances, visitors } from './volatile-actors.js';
 
@@ -58,8 +59,7 @@ export class World {
   /** Places that currently cannot reach the member store or the durable store; -1 means all. */
   readonly membersAway = new Map<number, number>();
   readonly storeAway = new Map<number, number>();
-  /** Until when processes may have had to confirm each other, because the member store was disturbed. */
-  #confirmingUntilMs = 0;
+  readonly suspensions: Suspensions;
   /** How long steps from these places to the member store are on their way. */
   readonly membersLateMs = new Map<number, number>();
   /** Delay of statements from these places; the store still runs them. */
@@ -104,6 +104,7 @@ export class World {
       ...(this.#plants.has('answers_forgotten') ? { answerMemoryMs: 1 } : {}),
     });
     this.effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
+    this.suspensions = new Suspensions(() => this.time.monotonicMs(), this.config);
     this.ownership = new CheckedOwnership(
       this.violations,
       () => this.time.monotonicMs(),
@@ -146,21 +147,6 @@ export class World {
   get isStable(): boolean {
     const views = new Set(this.livingWorkers.map(({ membership }) => membership.view().number));
     return views.size === 1 && this.time.monotonicMs() - this.#viewChangedMs > 1_000;
-  }
-
-  membersDisturbed(forMs: number): void {
-    this.#confirmingUntilMs = Math.max(this.#confirmingUntilMs, this.time.monotonicMs() + forMs);
-  }
-
-  /**
-   * How long a process whose machine is suspended now may act beside its successor after its resumption. If it had
-   * confirmed others, its promises keep it from a view without them for the rest of a lease and the margin.
-   */
-  overlapAfterSuspensionMs(): number {
-    const { leaseActMs, leaseMs, leaseMarginMs } = this.config;
-    const promiseMs = leaseMs + leaseMarginMs;
-    const mayHavePromised = this.time.monotonicMs() <= this.#confirmingUntilMs + promiseMs;
-    return leaseActMs + (mayHavePromised ? promiseMs : 0);
   }
 
   startAll(): void {
