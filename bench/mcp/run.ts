@@ -8,7 +8,7 @@ const seconds = Number(process.argv[3] ?? 3);
 const connections = 32;
 
 pinLoad();
-const troupe = await startServer('troupe', './troupe.server.js', import.meta.url);
+const troupe = await startServer('troupe', '../edge/troupe.server.js', import.meta.url);
 const bare = await startServer('bare server of the SDK', './sdk.server.js', import.meta.url);
 
 interface Way {

@@ -126,6 +126,8 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   const leave = (): void => left.abort();
   request.signal.addEventListener('abort', leave, { once: true });
   if (isListening) parts.stopping.addEventListener('abort', leave, { once: true });
+  // An aborted signal fires no event.
+  if (request.signal.aborted || (isListening && parts.stopping.aborted)) leave();
   const handler = handlerFor(parts, server, client, isListening);
   const response = await handler.fetch(webRequestOf(parts, request, left.signal), { parsedBody: body });
   const done = (): void => parts.stopping.removeEventListener('abort', leave);

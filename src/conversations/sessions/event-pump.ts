@@ -61,7 +61,9 @@ export class EventPump {
   async run(source: PumpSource): Promise<void> {
     this.#commentLater();
     const gone = new Promise<'gone'>((resolve) => {
-      this.#writer.gone.addEventListener('abort', () => resolve('gone'), { once: true });
+      // A client may leave while its turn is being accepted; an aborted signal fires no event.
+      if (this.#writer.gone.aborted) resolve('gone');
+      else this.#writer.gone.addEventListener('abort', () => resolve('gone'), { once: true });
     });
     const expired = new Promise<'expired'>((resolve) => {
       this.#onExpired = () => resolve('expired');

@@ -181,7 +181,15 @@ export function createActors(parts: ActorsParts): Actors {
     readiness: { name: 'actors', check: () => pulses.beat() },
     async start() {
       const beforeLeave = async (): Promise<void> => {
-        await Promise.all(leaving.map((end) => end()));
+        // One failure must not release the lease while other work still ends.
+        const ends = await Promise.allSettled(leaving.map((end) => end()));
+        for (const end of ends) {
+          if (end.status === 'rejected')
+            parts.logger.error(
+              { err: end.reason as unknown },
+              'work failed to end before the node left its cluster',
+            );
+        }
       };
       open = await openNode(parts, { kinds, process, config, beforeLeave });
       late.caller = open.node.caller;

@@ -201,3 +201,11 @@ test('an owner silent for 15 s past its deadline is given up, and a comment is s
   await running;
   t.regex(client.text, /id: 1\nevent: error\ndata: .*"EXECUTION_TIMEOUT".*"timed_out":true/);
 });
+
+test('a client that left before its turn was accepted is not waited for', async (t) => {
+  const client = new SlowClient();
+  client.leave();
+  const pump = new EventPump(client, new ManualTime('2026-01-01T00:00:00Z'), 0);
+  await pump.run(new Owner());
+  t.false(pump.isDone, 'the turn goes on, and its caller may cancel it');
+});
