@@ -1,6 +1,10 @@
-import type { Position } from '../../http/operations/index.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
-import { findTriggered, listTriggered, type TriggeredExecution } from '../../conversations/sessions/index.js';
+import {
+  findTriggered,
+  listTriggered,
+  type TriggeredExecution,
+  type TriggeredPage,
+} from '../../conversations/sessions/index.js';
 import { truncatedAnswers } from '../outbox/deliveries.store.js';
 
 /** An execution of a trigger. `truncated`: text beyond the last chunk of its answer was dropped. */
@@ -10,11 +14,7 @@ export type ExecutionRow = Omit<TriggeredExecution, 'answer_cut'> & { readonly t
 export async function listExecutions(
   tx: TenantTransaction,
   triggerId: string,
-  page: {
-    readonly status?: string | undefined;
-    readonly after?: Position | undefined;
-    readonly limit: number;
-  },
+  page: TriggeredPage,
 ): Promise<readonly ExecutionRow[]> {
   return withDeliveries(tx, await listTriggered(tx, triggerId, page));
 }

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import type { Position } from '../../http/operations/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { parseTriggerConfig, triggerTypes, type TriggerType } from '../triggers/config/trigger-config.js';
 import { cutText } from '../triggers/mapped-context.js';
@@ -10,7 +9,7 @@ import { attemptsOf } from '../outbox/deliveries.store.js';
 import { work as workShape, type MessageSealer } from '../messages/message-payload.js';
 import { present } from './triggers.js';
 import { findTrigger, type TriggerRow } from '../triggers/triggers.store.js';
-import { countTriggered, listSteps } from '../../conversations/sessions/index.js';
+import { countTriggered, listSteps, type TriggeredPage } from '../../conversations/sessions/index.js';
 import { bufferedMessagesOf, listPromised, type PromisedRow } from '../inbox/promised.store.js';
 import { countByType } from '../triggers/triggers.store.js';
 import { type ExecutionRow, findExecution, listExecutions } from './history-rows.js';
@@ -85,15 +84,7 @@ export class History {
     this.#seal = seal;
   }
 
-  list(
-    scope: TenantScope,
-    triggerId: string,
-    page: {
-      readonly status?: string | undefined;
-      readonly after?: Position | undefined;
-      readonly limit: number;
-    },
-  ): Promise<readonly ExecutionRow[]> {
+  list(scope: TenantScope, triggerId: string, page: TriggeredPage): Promise<readonly ExecutionRow[]> {
     return this.#store.inTenant(scope, async (tx) => {
       const trigger = present(await findTrigger(scope, tx, triggerId));
       const mayWait = page.status === undefined || page.status === 'queued';

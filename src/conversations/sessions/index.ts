@@ -39,6 +39,7 @@ export {
   setAnswerCut,
   setDelivery,
   type TriggeredExecution,
+  type TriggeredPage,
 } from './triggered.store.js';
 
 export interface SessionsOptions {

@@ -103,19 +103,18 @@ const columns = sql.fragment`
   id, trigger_id, agent_id, session_id, status, outcome, error, input, output, usage, cost, model, provider,
   latency_ms, delivery_status, answer_cut, created_at, started_at, finished_at`;
 
+/** One page of the executions of a trigger, of every status or of one. */
+export interface TriggeredPage {
+  readonly status?: string | undefined;
+  readonly after?: Position | undefined;
+  readonly limit: number;
+}
+
 /** Newest first. */
 export function listTriggered(
   tx: TenantTransaction,
   triggerId: string,
-  {
-    status,
-    after,
-    limit,
-  }: {
-    readonly status?: string | undefined;
-    readonly after?: Position | undefined;
-    readonly limit: number;
-  },
+  { status, after, limit }: TriggeredPage,
 ): Promise<readonly TriggeredExecution[]> {
   const conditions = [
     sql.fragment`tenant_id = ${tx.scope.tenantId} and trigger_id = ${triggerId}`,
